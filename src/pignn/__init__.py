@@ -1,0 +1,60 @@
+"""Node classification when the labels of a graph cannot be trusted."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from . import backbones, errors, graphs, methods, noise, pairs, training
+    from .graphs import list_datasets, load
+    from .methods import PIGNN, Vanilla, list_methods, load_model, make
+    from .noise import corrupt
+
+# Where each public name lives. They are imported on first use, so that `pignn --help` does not wait for torch.
+_NAMES = {
+    "PIGNN": "methods",
+    "Vanilla": "methods",
+    "corrupt": "noise",
+    "list_datasets": "graphs",
+    "list_methods": "methods",
+    "load": "graphs",
+    "load_model": "methods",
+    "make": "methods",
+}
+_MODULES = ("backbones", "errors", "graphs", "methods", "noise", "pairs", "training")
+
+__all__ = [
+    "PIGNN",
+    "Vanilla",
+    "__version__",
+    "backbones",
+    "corrupt",
+    "errors",
+    "graphs",
+    "list_datasets",
+    "list_methods",
+    "load",
+    "load_model",
+    "make",
+    "methods",
+    "noise",
+    "pairs",
+    "training",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    if name in _NAMES:
+        value = getattr(importlib.import_module(f".{_NAMES[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'pignn' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

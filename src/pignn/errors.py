@@ -1,0 +1,42 @@
+"""What can go wrong, as one small family. Every message is one line: what, where, what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class PignnError(Exception):
+    """Base of every error that a user can cause and mend. The command line prints it and exits with code 2."""
+
+
+class DataError(PignnError, ValueError):
+    """The graph, its labels or its masks cannot be used as they are."""
+
+
+class ConfigError(PignnError, ValueError):
+    """A setting or a name is not one that exists, or is outside its range."""
+
+
+class ModelFileError(PignnError):
+    """A model folder or checkpoint is missing, damaged, of another version, or does not fit the data."""
+
+
+class OutputError(PignnError):
+    """Something could not be written."""
+
+
+class NotFittedError(PignnError, AttributeError):
+    """A method was asked for a prediction before it was fitted."""
+
+
+class PignnWarning(UserWarning):
+    """Something was understood in one of several ways, or is likely to disappoint; the run goes on."""
+
+
+def unknown(kind: str, name: object, known: Iterable[str]) -> ConfigError:
+    """The error for a name that does not exist, with the nearest that does."""
+    names = sorted(known)
+    near = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.5)
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
+    return ConfigError(f"unknown {kind} '{name}'; {hint}")
