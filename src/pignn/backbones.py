@@ -1,0 +1,258 @@
+"""The networks: GCN, GAT and GraphSAGE, two layers each by default, and whatever else a user brings.
+
+A backbone maps what a graph offers (:class:`Inputs`) to one row a node. GCN and GraphSAGE multiply with a CSR matrix
+that is normalised once for a graph; their outputs equal those of PyG's layers.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from .errors import ConfigError, unknown
+from .graphs import simple_edges
+from .sparse import Operator
+
+INITIALISATIONS = ("glorot", "uniform", "normal", "constant", "kaiming")
+SPARSE_BELOW = 0.1  # features with a smaller share of non-zeros are multiplied as a sparse matrix
+
+
+class Inputs:
+    """What a network reads of a graph: features, simple edges, and the matrices made of them on first use."""
+
+    def __init__(self, data: Data, *, directed: bool = False, device: str | torch.device = "cpu") -> None:
+        self.x: Tensor = data.x.to(device)
+        self.num_nodes = int(self.x.shape[0])
+        weight = getattr(data, "edge_weight", None)
+        edges = simple_edges(data.edge_index, self.num_nodes, weight, directed=directed)
+        self.directed = directed
+        self.notes: list[str] = edges.notes
+        self.edge_index: Tensor = edges.edge_index.to(device)
+        self.edge_weight: Tensor | None = None if edges.edge_weight is None else edges.edge_weight.to(device)
+
+    @cached_property
+    def features(self) -> Tensor | Operator:
+        """x, as a sparse matrix where most of it is zero (bags of words)."""
+        dense = self.x.count_nonzero().item() >= SPARSE_BELOW * self.x.numel()
+        return self.x if dense else Operator.from_dense(self.x)
+
+    @property
+    def _weights(self) -> Tensor:
+        if self.edge_weight is not None:
+            return self.edge_weight
+        return torch.ones(self.edge_index.shape[1], dtype=self.x.dtype, device=self.x.device)
+
+    @cached_property
+    def gcn(self) -> Operator:
+        """D^{-½}(A + I)D^{-½}, with D the (weighted) in-degrees of A + I."""
+        source, target = self.edge_index
+        loops = torch.arange(self.num_nodes, device=source.device)
+        row, col = torch.cat([target, loops]), torch.cat([source, loops])
+        weight = torch.cat([self._weights, torch.ones(self.num_nodes, dtype=self.x.dtype, device=source.device)])
+        scale = torch.zeros_like(weight[: self.num_nodes]).index_add_(0, row, weight).rsqrt()
+        return self._operator(row, col, scale[row] * weight * scale[col], symmetric=not self.directed)
+
+    @cached_property
+    def mean(self) -> Operator:
+        """D^{-1}A: the (weighted) mean over the neighbours; zero for a node that has none."""
+        col, row = self.edge_index
+        degree = torch.zeros(self.num_nodes, dtype=self.x.dtype, device=row.device).index_add_(0, row, self._weights)
+        weight = self._weights / degree[row].clamp(min=torch.finfo(self.x.dtype).tiny)
+        return self._operator(row, col, weight, symmetric=False)
+
+    def _operator(self, row: Tensor, col: Tensor, values: Tensor, *, symmetric: bool) -> Operator:
+        return Operator.from_coo(row, col, values, (self.num_nodes, self.num_nodes), symmetric=symmetric)
+
+
+class GCN(nn.Module):
+    """Kipf & Welling (ICLR 2017): H ← ReLU(D^{-½}(A + I)D^{-½} H W + b), no ReLU after the last layer.
+
+    Dropout between the layers, none on the input.
+    """
+
+    uses_weights = True
+
+    def __init__(self, inputs: int, outputs: int, *, hidden: int = 16, layers: int = 2, dropout: float = 0.5) -> None:
+        super().__init__()
+        self.dropout = dropout
+        sizes = [inputs, *[hidden] * (layers - 1), outputs]
+        self.weights = nn.ParameterList(nn.Parameter(torch.empty(a, b)) for a, b in zip(sizes, sizes[1:], strict=False))
+        self.biases = nn.ParameterList(nn.Parameter(torch.zeros(b)) for b in sizes[1:])
+
+    def forward(self, graph: Inputs) -> Tensor:
+        h: Tensor | Operator = graph.features
+        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            if i:
+                h = F.dropout(F.relu(h), self.dropout, self.training)  # type: ignore[arg-type]
+            h = graph.gcn @ (h @ weight) + bias
+        return h  # type: ignore[return-value]
+
+
+class GraphSAGE(nn.Module):
+    """Hamilton et al. (NeurIPS 2017), mean aggregator: H ← ReLU(mean_{N(i)}(H) W_n + H W_s + b).
+
+    Edge weights, where there are any, weigh the mean. Dropout between the layers.
+    """
+
+    uses_weights = True
+
+    def __init__(self, inputs: int, outputs: int, *, hidden: int = 64, layers: int = 2, dropout: float = 0.5) -> None:
+        super().__init__()
+        self.dropout = dropout
+        sizes = [inputs, *[hidden] * (layers - 1), outputs]
+        shapes = list(zip(sizes, sizes[1:], strict=False))
+        self.neighbours = nn.ParameterList(nn.Parameter(torch.empty(a, b)) for a, b in shapes)
+        self.own = nn.ParameterList(nn.Parameter(torch.empty(a, b)) for a, b in shapes)
+        self.biases = nn.ParameterList(nn.Parameter(torch.zeros(b)) for b in sizes[1:])
+
+    def forward(self, graph: Inputs) -> Tensor:
+        h: Tensor | Operator = graph.features
+        for i, (neighbours, own, bias) in enumerate(zip(self.neighbours, self.own, self.biases, strict=True)):
+            if i:
+                h = F.dropout(F.relu(h), self.dropout, self.training)  # type: ignore[arg-type]
+            # mean(H) W = mean(H W): the product with the narrower matrix comes first.
+            h = graph.mean @ (h @ neighbours) + h @ own + bias
+        return h  # type: ignore[return-value]
+
+
+class GAT(nn.Module):
+    """Veličković et al. (ICLR 2018): 8 heads of 8 units, then one head; ELU; dropout on inputs and attention.
+
+    Attention knows no edge weights: they are left out.
+    """
+
+    uses_weights = False
+
+    def __init__(
+        self, inputs: int, outputs: int, *, hidden: int = 8, layers: int = 2, dropout: float = 0.6, heads: int = 8
+    ) -> None:
+        super().__init__()
+        from torch_geometric.nn import GATConv
+
+        self.dropout = dropout
+        widths = [inputs, *[hidden * heads] * (layers - 1)]
+        self.layers = nn.ModuleList(
+            [GATConv(width, hidden, heads, dropout=dropout) for width in widths[:-1]]
+            + [GATConv(widths[-1], outputs, 1, concat=False, dropout=dropout)]
+        )
+
+    def forward(self, graph: Inputs) -> Tensor:
+        h = graph.x
+        for i, layer in enumerate(self.layers):
+            if i:
+                h = F.elu(h)
+            h = layer(F.dropout(h, self.dropout, self.training), graph.edge_index)
+        return h
+
+
+class Foreign(nn.Module):
+    """Somebody else's module, called the way PyG's models are: ``module(x, edge_index[, edge_weight])``."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+        self.uses_weights = "edge_weight" in inspect.signature(module.forward).parameters
+
+    def forward(self, graph: Inputs) -> Tensor:
+        if self.uses_weights and graph.edge_weight is not None:
+            return self.module(graph.x, graph.edge_index, edge_weight=graph.edge_weight)
+        return self.module(graph.x, graph.edge_index)
+
+
+class Builder(Protocol):
+    def __call__(self, inputs: int, outputs: int, /) -> nn.Module: ...
+
+
+@dataclass(frozen=True)
+class _Kind:
+    module: Callable[..., nn.Module]
+    lr: float
+    note: str
+
+
+BACKBONES = {
+    "gcn": _Kind(GCN, 0.01, "graph convolution, hidden 16"),
+    "gat": _Kind(GAT, 0.005, "graph attention, 8 heads of 8"),
+    "sage": _Kind(GraphSAGE, 0.01, "GraphSAGE, mean aggregator, hidden 64"),
+}
+ALIASES = {"graphsage": "sage"}
+
+
+def _kind(name: str) -> _Kind:
+    key = ALIASES.get(name.lower(), name.lower())
+    if key not in BACKBONES:
+        raise unknown("backbone", name, BACKBONES)
+    return BACKBONES[key]
+
+
+def default_lr(backbone: str | Builder) -> float:
+    """The learning rate the paper gives to a backbone; 0.01 for one that it does not know."""
+    return _kind(backbone).lr if isinstance(backbone, str) else 0.01
+
+
+def build(
+    backbone: str | Builder, inputs: int, outputs: int, *, init: str = "glorot", **options: Any
+) -> nn.Module:
+    """A network of the named kind, or of somebody's own ``backbone(inputs, outputs)``, freshly initialised.
+
+    Options that are ``None`` keep the kind's default. A module of somebody's own initialises itself.
+    """
+    options = {key: value for key, value in options.items() if value is not None}
+    if not isinstance(backbone, str):
+        return Foreign(backbone(inputs, outputs))
+    network = _kind(backbone).module(inputs, outputs, **options)
+    initialise(network, init)
+    return network
+
+
+@torch.no_grad()
+def initialise(network: nn.Module, init: str = "glorot") -> None:
+    """Set every weight matrix by the named rule and every bias to zero.
+
+    glorot U(±√(6/(a + b))) · uniform U(±1/√a) · normal N(0, 0.1²) · constant 0.1 ·
+    kaiming N(0, 2/a), for a matrix that maps a inputs to b outputs. After ``constant`` all hidden units are alike
+    until dropout tells them apart: without dropout it cannot learn.
+    """
+    if init not in INITIALISATIONS:
+        raise unknown("initialisation", init, INITIALISATIONS)
+    for name, p in network.named_parameters():
+        if "bias" in name:
+            p.zero_()
+            continue
+        a, b = _fans(name, p)
+        if init == "glorot":
+            bound = math.sqrt(6 / (a + b))
+            p.uniform_(-bound, bound)
+        elif init == "uniform":
+            p.uniform_(-1 / math.sqrt(a), 1 / math.sqrt(a))
+        elif init == "normal":
+            p.normal_(0, 0.1)
+        elif init == "kaiming":
+            p.normal_(0, math.sqrt(2 / a))
+        else:
+            p.fill_(0.1)
+
+
+def _fans(name: str, p: Tensor) -> tuple[int, int]:
+    """(inputs, outputs) of a weight: ours are [inputs, outputs]; PyG's are [outputs, inputs], attention [1, heads, d]."""
+    if p.dim() == 3:
+        return p.shape[1], p.shape[2]
+    return (p.shape[1], p.shape[0]) if ".lin." in name else (p.shape[0], p.shape[1])
+
+
+def check_options(hidden: int | None, layers: int, dropout: float | None) -> None:
+    if hidden is not None and hidden < 1:
+        raise ConfigError(f"hidden must be at least 1, not {hidden}")
+    if layers < 1:
+        raise ConfigError(f"layers must be at least 1, not {layers}")
+    if dropout is not None and not 0 <= dropout < 1:
+        raise ConfigError(f"dropout must be in [0, 1), not {dropout}")

@@ -1,0 +1,195 @@
+"""What every method is: settings in the constructor, ``fit``, and answers that do not depend on how it learnt."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+from torch import Tensor
+from torch_geometric.data import Data
+
+from .. import graphs
+from .._version import __version__
+from ..errors import ConfigError, DataError, ModelFileError, NotFittedError, unknown
+from ..training import files
+from ..training.metrics import score as metric_score
+from .registry import method_class
+
+FORMAT = 1
+SPLITS = ("train", "val", "test", "all")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Method(BaseEstimator, ABC):
+    """A way to learn node classes from labels that may be wrong; a scikit-learn estimator over a graph.
+
+    Settings are dataclass fields: a subclass adds its own and inherits the rest. Learned state is in attributes
+    that end in ``_``.
+    """
+
+    name: ClassVar[str]
+
+    seed: int = 0
+
+    @abstractmethod
+    def fit(self, data: Data, *, split_index: int | None = None) -> Self:
+        """Learn from the given labels ``data.y`` of the nodes in ``data.train_mask``."""
+
+    @abstractmethod
+    def _outputs(self, data: Data) -> Tensor:
+        """One row of logits for every node of a checked graph."""
+
+    @abstractmethod
+    def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Learned state: tensors, and what else JSON can hold."""
+
+    @abstractmethod
+    def _set_state(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
+        """Take back what :meth:`_state` gave; the settings are there already."""
+
+    # What was learnt about any graph, set by fit.
+    num_features_: int = field(init=False)
+    class_names_: list[str] = field(init=False)
+
+    def _answer(self, data: Data) -> Tensor:
+        if not hasattr(self, "class_names_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(data) first")
+        data = graphs.check(data, labels=False)
+        if data.x.shape[1] != self.num_features_:
+            raise DataError(
+                f"the model was fitted on {self.num_features_} features, this graph has {data.x.shape[1]}; "
+                "give it a graph with the same features"
+            )
+        with torch.no_grad():
+            return self._outputs(data).cpu()
+
+    def embed(self, data: Data) -> np.ndarray:
+        """The classifier's raw output h in evaluation mode, [N, classes]."""
+        return self._answer(data).numpy()
+
+    def predict_proba(self, data: Data) -> np.ndarray:
+        """Class probabilities [N, classes]."""
+        return self._answer(data).softmax(dim=1).numpy()
+
+    def predict(self, data: Data) -> np.ndarray:
+        """The most probable class of every node, as an integer."""
+        return self._answer(data).argmax(dim=1).numpy()
+
+    def score(
+        self, data: Data, *, split: str = "test", metric: str = "accuracy", split_index: int | None = None
+    ) -> float:
+        """How right the predictions are: against ``y_true`` where there is one, else against the given labels.
+
+        Agreement with given labels is not accuracy: some of them are wrong.
+        """
+        nodes, labels = truth(data, split, split_index)
+        proba = self.predict_proba(data)[nodes]
+        return metric_score(labels, proba.argmax(1), proba, metric=metric, num_classes=len(self.class_names_))
+
+    def save(self, path: str | Path) -> None:
+        """Write the model as a folder of safetensors and JSON, whole or not at all."""
+        if not hasattr(self, "class_names_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; there is nothing to save")
+        tensors, about = self._state()
+        model = {
+            "format": FORMAT,
+            "pignn": __version__,
+            "method": self.name,
+            "settings": self._plain_settings(),
+            "num_features": self.num_features_,
+            "class_names": self.class_names_,
+            **about,
+        }
+        with files.new_folder(Path(path)) as folder:
+            files.write_tensors(folder / "model.safetensors", tensors, {"kind": "model"})
+            files.write_json(folder / "model.json", model)
+
+    def _plain_settings(self) -> dict[str, Any]:
+        """Settings as JSON can hold them; somebody's own backbone by its name only."""
+        return {key: _plain(value) for key, value in self.get_params(deep=False).items()}
+
+    @property
+    def num_classes_(self) -> int:
+        return len(self.class_names_)
+
+
+def _plain(value: Any) -> Any:
+    if callable(value):
+        return {"callable": f"{value.__module__}:{value.__qualname__}"}
+    if isinstance(value, np.ndarray | Tensor):
+        return value.tolist()
+    return value
+
+
+def truth(data: Data, split: str, split_index: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """(nodes of a split, what they are scored against: ``y_true`` where there is one, else ``y``)."""
+    if split not in SPLITS:
+        raise unknown("split", split, SPLITS)
+    labels = data.get("y_true")
+    labels = data.get("y") if labels is None else labels
+    if labels is None:
+        raise DataError("there is nothing to score against: the graph has neither y_true nor y")
+    labels = labels.reshape(-1).cpu().numpy()
+    nodes = np.arange(len(labels))
+    if split != "all":
+        mask = data.get(f"{split}_mask")
+        if mask is None:
+            raise DataError(f"the graph has no {split}_mask to score on; use split='all' or add it")
+        if mask.dim() == 2:
+            if split_index is None:
+                raise DataError(f"{split}_mask has {mask.shape[1]} splits; say which with split_index=")
+            mask = mask[:, split_index]
+        nodes = nodes[mask.bool().cpu().numpy()]
+    return nodes, labels[nodes]
+
+
+def load_model(path: str | Path, **callables: Any) -> Method:
+    """The model that :meth:`Method.save` wrote.
+
+    A backbone that was a callable is not in the folder: pass it again, as in ``load_model(path, backbone=build)``.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise ModelFileError(f"no model folder at {folder}")
+    model = _read_json(folder / "model.json")
+    if model.get("format") != FORMAT:
+        raise ModelFileError(f"{folder} has model format {model.get('format')}, this pignn reads {FORMAT}")
+    try:
+        settings = dict(model["settings"])
+        kind = method_class(model["method"])
+        names, width = list(model["class_names"]), int(model["num_features"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{folder / 'model.json'} is damaged: {error}") from None
+    tensors, _ = files.read_tensors(folder / "model.safetensors")
+    for key, value in settings.items():
+        if isinstance(value, dict) and "callable" in value:
+            if key not in callables:
+                raise ModelFileError(f"{folder} was made with {key}={value['callable']}; load_model(path, {key}=...)")
+            settings[key] = callables[key]
+    try:
+        method = kind(**settings)
+        method.class_names_, method.num_features_ = names, width
+        method._set_state(tensors, model)
+    except (KeyError, TypeError, RuntimeError, ConfigError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ModelFileError(f"{folder} does not fit this version of '{model['method']}': {reason}") from None
+    return method
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    import json
+
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ModelFileError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError:
+        raise ModelFileError(f"{path} is damaged: not JSON") from None
+    if not isinstance(content, dict):
+        raise ModelFileError(f"{path} is damaged: not a model description")
+    return content

@@ -1,0 +1,374 @@
+"""Methods that train networks: a pointwise objective, optionally the pair regulariser, one common loop."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch_geometric.data import Data
+
+from .. import backbones, graphs, pairs
+from ..errors import ConfigError, DataError, ModelFileError, PignnWarning, unknown
+from ..training import RULES, Phase, Run, Selection
+from ..training.loop import seeded
+from .base import Method
+from .fingerprint import fingerprint
+from .regulariser import PairRegulariser, fixed_labels
+
+SCHEDULES = ("joint", "pretrain")
+
+
+@dataclass
+class Task:
+    """What a method learns from. The truth is not in it."""
+
+    inputs: backbones.Inputs
+    y: Tensor
+    nodes: Tensor
+    weight: Tensor
+    num_classes: int
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NetworkMethod(Method):
+    """Settings that all methods with networks share.
+
+    Args:
+        backbone: ``"gcn"``, ``"gat"``, ``"sage"``, or a callable ``(inputs, outputs)`` that builds a module which is
+            called as PyG's are, ``module(x, edge_index)``.
+        hidden, layers, dropout: of the backbone; ``None`` is the backbone's own default.
+        init: ``"glorot"``, ``"uniform"``, ``"normal"``, ``"constant"`` or ``"kaiming"``.
+        epochs, lr, weight_decay: of Adam; ``lr=None`` is 0.01 (GAT 0.005).
+        selection: which epoch is kept: ``"noisy-val"`` (best on the given validation labels; the last one where
+            there are none), ``"clean-val"`` (best on the true ones: an oracle) or ``"last"``.
+        class_weight: ``None``, ``"balanced"``, or one number a class.
+        directed: propagate along the edges' direction only (pairs are undirected always).
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ...
+        seed: of the weights, dropout and random pair labels.
+        pairs: ``"exact"`` adds the pair regulariser, ``None`` does not.
+        pair_labels: where they come from: ``"estimated"``, ``"connectivity"`` ("w/o pc"), ``"random"``,
+            ``"given"`` or ``"true"`` (comparison of labels; the latter an oracle), ``"self"`` (the classifier's own)
+            or ``"low-rank"``.
+        target: ``"masked"`` or ``"soft"``, see :func:`pignn.pairs.regularizer`.
+        beta: weight of the pair loss; ``"auto"`` is c = N²/(2(N² − Q)).
+        warmup: the last epoch before pair labels are used.
+        estimator: the estimator's backbone; ``None`` for the classifier's.
+        schedule: ``"joint"``, or ``"pretrain"``: the estimator first, for as many epochs, then frozen.
+        rank: of the ``"low-rank"`` pair labels.
+    """
+
+    backbone: str | Callable[[int, int], nn.Module] = "gcn"
+    hidden: int | None = None
+    layers: int = 2
+    dropout: float | None = None
+    init: str = "glorot"
+    epochs: int = 400
+    lr: float | None = None
+    weight_decay: float = 5e-4
+    selection: str = "noisy-val"
+    class_weight: str | Sequence[float] | None = None
+    directed: bool = False
+    device: str = "cpu"
+    pairs: str | None = None
+    pair_labels: str = "estimated"
+    target: str = "masked"
+    beta: float | str = "auto"
+    warmup: int = 50
+    estimator: str | Callable[[int, int], nn.Module] | None = None
+    schedule: str = "joint"
+    rank: int = 400
+
+    # ---- what a method may change ----
+
+    def pointwise(self, h: Tensor, y: Tensor) -> Tensor:
+        """The loss of each labelled node, from its logits and its given label: here −log softmax(h)_y."""
+        return F.cross_entropy(h, y, reduction="none")
+
+    # ---- fitting ----
+
+    def fit(
+        self,
+        data: Data,
+        *,
+        split_index: int | None = None,
+        checkpoint: str | Path | None = None,
+        checkpoint_every: int = 50,
+        resume: bool = False,
+        progress: bool | None = None,
+    ) -> Self:
+        """Learn from the given labels of the training nodes.
+
+        Args:
+            data: a PyG graph; ``y`` holds given labels, −1 where there is none.
+            split_index: which column, where the masks have several.
+            checkpoint: a folder in which the state of the training is kept, every ``checkpoint_every`` epochs.
+            resume: continue from that state if there is one; the result is the same as without the interruption.
+            progress: a bar with the time left; ``None`` shows it on a terminal only.
+
+        Ctrl-C ends the training after the epoch under way with the best classifier so far in place, and is raised
+        again as ``KeyboardInterrupt``.
+        """
+        self._check_settings()
+        data = graphs.check(data, split_index=split_index)
+        device = _device(self.device)
+        with seeded(self.seed, device):
+            learner = self._learner(data, device)
+            selection, scored = self._selection(data, device)
+            pretrains = learner.estimates and self.schedule == "pretrain"
+            run = Run(
+                phases=[Phase("estimator", self.epochs, selects=False)] * pretrains + [Phase("training", self.epochs)],
+                selection=selection,
+                scored=scored,
+                identity=self._identity(data) if checkpoint else {},
+                folder=Path(checkpoint) if checkpoint else None,
+                every=checkpoint_every,
+                resume=resume,
+                progress=progress,
+                title=self.name,
+            )
+            self.history_ = run(learner)
+        self.networks_ = nn.ModuleDict(learner.networks).eval()
+        self.num_features_ = int(data.x.shape[1])
+        self.class_names_ = _class_names(data)
+        self.best_epoch_ = selection.epoch
+        self.selection_ = selection.rule
+        self.stopped_by_ = run.stopped_by
+        if run.stopped_by:
+            raise KeyboardInterrupt
+        return self
+
+    def _learner(self, data: Data, device: torch.device) -> _NetworkLearner:
+        inputs = backbones.Inputs(data, directed=self.directed, device=device)
+        for note in inputs.notes:
+            warnings.warn(f"edges: {note}", PignnWarning, stacklevel=4)
+        classes = graphs.num_classes(data)
+        nodes = data.train_mask.nonzero().view(-1).to(device)
+        y = torch.where(data.train_mask, data.y, -1).to(device)
+        task = Task(inputs, y, nodes, _node_weights(data, nodes, self.class_weight, classes), classes)
+
+        kinds: dict[str, str | Callable[[int, int], nn.Module]] = {"classifier": self.backbone}
+        regulariser = None
+        if self.pairs is not None:
+            regulariser = self._regulariser(data, task)
+            if self.pair_labels == "estimated":
+                kinds["estimator"] = self.estimator or self.backbone
+        networks = {
+            name: self._build(kind, inputs.x.shape[1], classes).to(device) for name, kind in kinds.items()
+        }
+        for name, network in networks.items():
+            if inputs.edge_weight is not None and not getattr(network, "uses_weights", True):
+                warnings.warn(f"the {name} makes no use of edge_weight", PignnWarning, stacklevel=4)
+        optimizers = {
+            name: torch.optim.Adam(
+                network.parameters(),
+                lr=backbones.default_lr(kinds[name]) if self.lr is None else self.lr,
+                weight_decay=self.weight_decay,
+            )
+            for name, network in networks.items()
+        }
+        return _NetworkLearner(self, task, networks, optimizers, regulariser)
+
+    def _build(self, kind: str | Callable[[int, int], nn.Module], inputs: int, outputs: int) -> nn.Module:
+        return backbones.build(
+            kind, inputs, outputs, init=self.init, hidden=self.hidden, layers=self.layers, dropout=self.dropout
+        )
+
+    def _regulariser(self, data: Data, task: Task) -> PairRegulariser:
+        graph = pairs.PairGraph(task.inputs.edge_index, task.inputs.num_nodes)
+        y_true = data.get("y_true") if self.pair_labels == "true" else None
+        if self.pair_labels == "true" and y_true is None:
+            raise DataError("pair_labels='true' needs data.y_true, and the graph has none")
+        if self.pair_labels == "self" and self.target == "soft":
+            warnings.warn(
+                "pair_labels='self' with target='soft' has no gradient: the pair loss does nothing after the warm-up",
+                PignnWarning,
+                stacklevel=5,
+            )
+        device = task.y.device
+        fixed = fixed_labels(
+            self.pair_labels,
+            graph,
+            seed=self.seed,
+            rank=self.rank,
+            y=task.y,
+            y_true=None if y_true is None else y_true.reshape(-1).to(device),
+        )
+        # A frozen estimator has learnt already: there is nothing to warm up.
+        frozen = self.schedule == "pretrain" and self.pair_labels == "estimated"
+        return PairRegulariser(
+            graph,
+            source=self.pair_labels,
+            target=self.target,
+            beta=self.beta,
+            warmup=-1 if frozen else self.warmup,
+            fixed=fixed,
+        )
+
+    def _selection(
+        self, data: Data, device: torch.device
+    ) -> tuple[Selection, dict[str, tuple[Tensor, Tensor]]]:
+        """Who decides which epoch is kept, and what else the history shows. The only reader of true labels here."""
+        y_true = data.get("y_true")
+        if self.selection == "clean-val" and y_true is None:
+            raise DataError("selection='clean-val' needs data.y_true, and the graph has none")
+        labels = y_true.reshape(-1) if self.selection == "clean-val" else data.y
+        nodes = (data.val_mask & (labels >= 0)).nonzero().view(-1)
+        rule = self.selection
+        if rule != "last" and not nodes.numel():
+            warnings.warn(f"no validation label: the last epoch is kept, not '{rule}'", PignnWarning, stacklevel=4)
+            rule = "last"
+        train = data.train_mask.nonzero().view(-1)
+        scored = {"train_agreement": (train.to(device), data.y[train].to(device))}
+        if y_true is not None:
+            test = (data.test_mask & (y_true.reshape(-1) >= 0)).nonzero().view(-1)
+            scored["test_accuracy"] = (test.to(device), y_true.reshape(-1)[test].to(device))
+        return Selection(rule, nodes.to(device), labels[nodes].to(device)), scored
+
+    def _identity(self, data: Data) -> dict[str, Any]:
+        settings = {k: v for k, v in self._plain_settings().items() if k not in ("epochs", "device")}
+        return {"method": self.name, **settings, "data": fingerprint(data)}
+
+    def _check_settings(self) -> None:
+        backbones.check_options(self.hidden, self.layers, self.dropout)
+        for value, name, known in (
+            (self.init, "initialisation", backbones.INITIALISATIONS),
+            (self.selection, "selection", RULES),
+            (self.pair_labels, "pair_labels", pairs.SOURCES),
+            (self.target, "target", pairs.TARGETS),
+            (self.schedule, "schedule", SCHEDULES),
+        ):
+            if value not in known:
+                raise unknown(name, value, known)
+        if self.pairs not in (None, "exact"):
+            raise unknown("pairs", self.pairs, ("exact",))
+        for value, name, least in ((self.epochs, "epochs", 1), (self.rank, "rank", 1), (self.warmup, "warmup", -1)):
+            if not isinstance(value, int) or value < least:
+                raise ConfigError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        if isinstance(self.beta, str) and self.beta != "auto":
+            raise ConfigError(f"beta must be 'auto' or a number, not {self.beta!r}")
+        for number, name in ((self.lr, "lr"), (self.weight_decay, "weight_decay"), (self.beta, "beta")):
+            if isinstance(number, int | float) and not 0 <= number < float("inf"):
+                raise ConfigError(f"{name} must be a finite number of at least 0, not {number!r}")
+
+    # ---- answers ----
+
+    def _outputs(self, data: Data) -> Tensor:
+        device = _device(self.device)
+        inputs = backbones.Inputs(data, directed=self.directed, device=device)
+        self.networks_.to(device)
+        return self.networks_["classifier"](inputs)
+
+    def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        about = {
+            "best_epoch": self.best_epoch_,
+            "selection": self.selection_,
+            "networks": list(self.networks_),
+            "history": self.history_,
+        }
+        return dict(self.networks_.state_dict()), about
+
+    def _set_state(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
+        kinds = {"classifier": self.backbone, "estimator": self.estimator or self.backbone}
+        self.networks_ = nn.ModuleDict(
+            {name: self._build(kinds[name], self.num_features_, self.num_classes_) for name in about["networks"]}
+        )
+        missing = set(self.networks_.state_dict()) ^ set(tensors)
+        if missing:
+            raise ModelFileError(f"the weights are not those of this method ({sorted(missing)[0]} differs)")
+        self.networks_.load_state_dict(tensors)
+        self.networks_.eval()
+        self.best_epoch_ = about["best_epoch"]
+        self.selection_ = about["selection"]
+        self.history_ = about["history"]
+
+
+class _NetworkLearner:
+    """A network method at work on one graph, as the loop sees it."""
+
+    def __init__(
+        self,
+        method: NetworkMethod,
+        task: Task,
+        networks: dict[str, nn.Module],
+        optimizers: dict[str, torch.optim.Optimizer],
+        regulariser: PairRegulariser | None,
+    ) -> None:
+        self.method = method
+        self.task = task
+        self.networks = networks
+        self.optimizers = optimizers
+        self.regulariser = regulariser
+        self.estimates = "estimator" in networks
+
+    def begin(self, phase: Phase) -> None:
+        if self.estimates and self.method.schedule == "pretrain" and phase.selects:
+            assert self.regulariser is not None
+            with torch.no_grad():
+                h = self.networks["estimator"].eval()(self.task.inputs)
+            self.regulariser.fixed = pairs.Estimated(h)
+
+    def losses(self, phase: Phase, epoch: int, *, value: bool) -> dict[str, Tensor]:
+        inputs, terms = self.task.inputs, {}
+        h_estimator = None
+        if self.estimates and (not phase.selects or self.method.schedule == "joint"):
+            assert self.regulariser is not None
+            h_estimator = self.networks["estimator"](inputs)
+            terms["estimator"] = self.regulariser.estimator_loss(h_estimator, value=value)
+        if phase.selects:
+            h = self.networks["classifier"](inputs)
+            terms["class"] = self._class_loss(h)
+            if self.regulariser is not None:
+                pair = self.regulariser.loss(h, epoch, h_estimator, value=value)
+                if pair is not None:
+                    terms["pair"] = pair
+        return terms
+
+    def _class_loss(self, h: Tensor) -> Tensor:
+        task = self.task
+        each = self.method.pointwise(h[task.nodes], task.y[task.nodes])
+        return (task.weight * each).sum()
+
+    def outputs(self) -> Tensor:
+        return self.networks["classifier"](self.task.inputs)
+
+
+def _node_weights(data: Data, nodes: Tensor, class_weight: str | Sequence[float] | None, classes: int) -> Tensor:
+    """How much each training node's loss counts: label_weight × class_weight, made to sum to 1."""
+    y = data.y.to(nodes.device)[nodes]
+    weight = torch.ones(nodes.numel(), device=nodes.device)
+    if data.get("label_weight") is not None:
+        weight = data.label_weight.to(nodes.device)[nodes].clone()
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ConfigError(f"class_weight must be 'balanced' or one number a class, not '{class_weight}'")
+        weight *= (1 / torch.bincount(y, minlength=classes).clamp(min=1))[y]
+    elif class_weight is not None:
+        each = torch.as_tensor(class_weight, dtype=torch.float32, device=nodes.device)
+        if each.shape != (classes,) or not bool((torch.isfinite(each) & (each >= 0)).all()):
+            raise ConfigError(f"class_weight must be {classes} numbers of at least 0, one a class")
+        weight *= each[y]
+    total = weight.sum()
+    if not total > 0:
+        raise DataError("the weights of all training labels are 0; nothing would be learnt")
+    return weight / total
+
+
+def _class_names(data: Data) -> list[str]:
+    names = data.get("class_names")
+    return [str(i) for i in range(graphs.num_classes(data))] if names is None else [str(name) for name in names]
+
+
+def _device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ConfigError(f"unknown device '{name}'; use 'cpu', 'cuda' or 'cuda:0'") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ConfigError(f"device '{name}' is not there: this torch sees no CUDA; use 'cpu'")
+    return device

@@ -1,0 +1,15 @@
+"""The backbone alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .network import NetworkMethod
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Vanilla(NetworkMethod):
+    """A graph network trained by cross-entropy on the given labels, as if they were right."""
+
+    name: ClassVar[str] = "vanilla"

@@ -1,0 +1,19 @@
+"""Pair labels and pair losses. Usable alone, in anybody's training loop."""
+
+from .graph import PairGraph
+from .labels import SOURCES, Compared, Estimated, LowRank, PairLabels, Random
+from .loss import TARGETS, all_pairs_softplus, regularizer, structure_loss
+
+__all__ = [
+    "SOURCES",
+    "TARGETS",
+    "Compared",
+    "Estimated",
+    "LowRank",
+    "PairGraph",
+    "PairLabels",
+    "Random",
+    "all_pairs_softplus",
+    "regularizer",
+    "structure_loss",
+]

@@ -1,0 +1,133 @@
+"""Where pair labels come from.
+
+A source gives p_ij ∈ [0, 1], symmetric, for a block of pairs (``block``) and for the connected pairs
+(``connected``); which pairs are connected is always the graph's own business. None stores N² values.
+Plain connectivity needs no source: it is the structure loss itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .graph import PairGraph
+
+SOURCES = ("estimated", "connectivity", "random", "given", "true", "self", "low-rank")
+
+
+class PairLabels(ABC):
+    """Pair labels p, or their complement 1 − p."""
+
+    @abstractmethod
+    def block(self, rows: slice, cols: slice, *, complement: bool) -> Tensor:
+        """p (or 1 − p) of all pairs of ``rows`` × ``cols``; what it says of connected ones is not read."""
+
+    @abstractmethod
+    def connected(self, graph: PairGraph) -> Tensor:
+        """p of the connected pairs, in the order of ``graph``."""
+
+
+class Estimated(PairLabels):
+    """p_ij = σ(h_i·h_j) from embeddings: the estimator's, or the classifier's own."""
+
+    def __init__(self, h: Tensor) -> None:
+        self.h = h.detach()
+        self.ht = self.h.t().contiguous()
+
+    def block(self, rows: slice, cols: slice, *, complement: bool) -> Tensor:
+        # 1 − σ(z) = σ(−z), which keeps its digits where σ(z) rounds to 1.
+        left = -self.h[rows] if complement else self.h[rows]
+        return torch.mm(left, self.ht[:, cols]).sigmoid_()
+
+    def connected(self, graph: PairGraph) -> Tensor:
+        return graph.products(self.h).sigmoid_()
+
+
+class Compared(PairLabels):
+    """p_ij = 1 where two labels agree, 0 where they differ, connectivity where one of them is missing (−1)."""
+
+    def __init__(self, y: Tensor, dtype: torch.dtype = torch.float32) -> None:
+        self.dtype = dtype
+        self.y = y
+        # A missing label must not equal another missing one.
+        self.other = torch.where(y < 0, y.new_tensor(-2), y)
+
+    def block(self, rows: slice, cols: slice, *, complement: bool) -> Tensor:
+        left, right = self.y[rows, None], self.other[None, cols]
+        return ((left != right) if complement else (left == right)).to(self.dtype)
+
+    def connected(self, graph: PairGraph) -> Tensor:
+        a, b = self.y[graph.row], self.y[graph.col]
+        return ((a == b) | (a < 0) | (b < 0)).to(self.dtype)
+
+
+class Random(PairLabels):
+    """p_ij uniform in [0, 1), one value for each unordered pair and seed, by hashing."""
+
+    def __init__(self, num_nodes: int, seed: int, dtype: torch.dtype = torch.float32, device: str = "cpu") -> None:
+        self.ids = torch.arange(num_nodes, dtype=torch.int64, device=device)
+        self.seed = seed
+        self.dtype = dtype
+
+    def _hash(self, a: Tensor, b: Tensor) -> Tensor:
+        low, high = torch.minimum(a, b), torch.maximum(a, b)
+        return _mix(_mix(low + self.seed * 0x9E3779B1) ^ high).bitwise_and_(0xFFFFFF).to(self.dtype).div_(2**24)
+
+    def block(self, rows: slice, cols: slice, *, complement: bool) -> Tensor:
+        p = self._hash(self.ids[rows, None], self.ids[None, cols])
+        return 1 - p if complement else p
+
+    def connected(self, graph: PairGraph) -> Tensor:
+        return self._hash(graph.row, graph.col)
+
+
+def _mix(x: Tensor) -> Tensor:
+    """Scramble the low 32 bits of each integer (two multiply-and-shift rounds; every value fits in 64 bits)."""
+    x = x & 0xFFFFFFFF
+    x = ((x >> 16) ^ x) * 0x45D9F3B & 0xFFFFFFFF
+    x = ((x >> 16) ^ x) * 0x45D9F3B & 0xFFFFFFFF
+    return (x >> 16) ^ x
+
+
+class LowRank(PairLabels):
+    """p_ij = the rank-r approximation of the adjacency matrix, clipped to [0, 1].
+
+    The matrix is symmetric, so its singular vectors are eigenvectors: A_r = Σ λ_k u_k u_kᵀ over the r largest |λ_k|.
+    """
+
+    def __init__(self, graph: PairGraph, rank: int, dtype: torch.dtype = torch.float32) -> None:
+        vectors, values = _leading_eigenpairs(graph, min(rank, graph.num_nodes))
+        device = graph.row.device
+        u = torch.as_tensor(vectors, dtype=dtype, device=device)
+        self.left = u * torch.as_tensor(values, dtype=dtype, device=device)
+        self.right = u.t().contiguous()
+
+    def block(self, rows: slice, cols: slice, *, complement: bool) -> Tensor:
+        p = torch.mm(self.left[rows], self.right[:, cols]).clamp_(0, 1)
+        return 1 - p if complement else p
+
+    def connected(self, graph: PairGraph) -> Tensor:
+        # In chunks, because rank × pairs would not fit.
+        right = self.right.t()
+        pairs = zip(graph.row.split(4096), graph.col.split(4096), strict=True)
+        return torch.cat([(self.left[i] * right[j]).sum(1) for i, j in pairs]).clamp_(0, 1)
+
+
+def _leading_eigenpairs(graph: PairGraph, rank: int) -> tuple[np.ndarray, np.ndarray]:
+    import scipy.sparse as sp
+    from scipy.sparse.linalg import eigsh
+
+    n = graph.num_nodes
+    row, col = graph.row.cpu().numpy(), graph.col.cpu().numpy()
+    edge = row != col
+    adjacency = sp.csr_matrix((np.ones(int(edge.sum())), (row[edge], col[edge])), shape=(n, n))
+    if rank >= n - 1:  # Lanczos cannot give all of them
+        values, vectors = np.linalg.eigh(adjacency.toarray())
+        order = np.argsort(-np.abs(values), kind="stable")[:rank]
+        return vectors[:, order], values[order]
+    start = np.random.default_rng(0).standard_normal(n)
+    values, vectors = eigsh(adjacency, k=rank, which="LM", v0=start)
+    return vectors, values

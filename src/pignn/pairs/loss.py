@@ -1,0 +1,184 @@
+"""Pair losses: exact sums over all |V|² ordered pairs, in memory that grows with |V|.
+
+Write z_ij = h_i·h_j. The disconnected pairs are taken tile by tile, gradient and all, over half of the tiles (the
+other half mirrors them), with the few connected pairs blanked out; those are taken on a sparse pattern.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from ..errors import ConfigError, unknown
+from .graph import PairGraph, pair_graph
+from .labels import Estimated, PairLabels
+
+TARGETS = ("masked", "soft")
+TILE_CPU = 512  # a tile of float32 fills half of a usual L2 cache
+TILE_CUDA = 4096
+BLANK = -1e4  # softplus and σ of it are exactly 0, and unlike −∞ it can be multiplied by 0
+
+
+def structure_loss(h: Tensor, edges: Tensor | PairGraph, *, beta: float | str = "auto", value: bool = True) -> Tensor:
+    """How badly dot products predict connections:
+
+    S(H) = β/N² · [ Σ_{B⁺} w·softplus(−z_ij) + Σ_{B⁻} softplus(z_ij) ],  β = c by default.
+
+    Args:
+        h: node embeddings [N, d].
+        edges: ``edge_index`` or, to save preparing it at every call, a :class:`PairGraph` of it.
+        beta: ``"auto"`` for c = N²/(2(N² − Q)), or a number in its place.
+        value: ``False`` saves about half of the time: the result is then NaN, but its gradient is right.
+    """
+    graph = pair_graph(edges, h.shape[0])
+    return _PairLoss.apply(h, graph, None, "masked", _scale(beta, graph), value)
+
+
+def regularizer(
+    h: Tensor,
+    labels: Tensor | PairLabels,
+    edges: Tensor | PairGraph,
+    *,
+    target: str = "masked",
+    beta: float | str = "auto",
+    value: bool = True,
+) -> Tensor:
+    """The pair loss of the classifier under pair labels p_ij.
+
+    ``masked``: β/N² · [ Σ_{B⁺} w·p_ij·softplus(−z_ij) + Σ_{B⁻} (1 − p_ij)·softplus(z_ij) ]
+
+    ``soft``:   β/N² · [ Σ_{B⁺} w·bce(z_ij, p_ij) + Σ_{B⁻} bce(z_ij, p_ij) ],  bce(z, p) = softplus(z) − p·z
+
+    Args:
+        h: the classifier's embeddings [N, d].
+        labels: a source of pair labels, or the estimator's embeddings, which give p_ij = σ(h^e_i·h^e_j).
+            No gradient flows into them.
+        edges, beta, value: as in :func:`structure_loss`.
+        target: ``"masked"`` (the authors' program) or ``"soft"`` (the paper's equations).
+    """
+    if target not in TARGETS:
+        raise unknown("target", target, TARGETS)
+    graph = pair_graph(edges, h.shape[0])
+    if isinstance(labels, Tensor):
+        labels = Estimated(labels)
+    return _PairLoss.apply(h, graph, labels, target, _scale(beta, graph), value)
+
+
+def all_pairs_softplus(h: Tensor) -> Tensor:
+    """Σ_{i,j} softplus(h_i·h_j) over all ordered pairs, self-pairs included, without |V|² memory."""
+    return _PairLoss.apply(h, None, None, "masked", 1.0, True)
+
+
+def _scale(beta: float | str, graph: PairGraph) -> float:
+    if isinstance(beta, str):
+        if beta != "auto":
+            raise ConfigError(f"beta must be 'auto' or a number, not '{beta}'")
+        beta = graph.c
+    return beta / graph.num_nodes**2
+
+
+class _PairLoss(torch.autograd.Function):
+    """scale · Σ of one target over all pairs; the gradient is taken in the forward pass, while the tiles are there."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        h: Tensor,
+        graph: PairGraph | None,
+        labels: PairLabels | None,
+        target: str,
+        scale: float,
+        value: bool,
+    ) -> Tensor:
+        wants_grad = ctx.needs_input_grad[0]
+        h = h.detach().contiguous()
+        total, half_grad = _disconnected(h, graph, labels, target, wants_grad, value)
+        if graph is not None:
+            extra, slope = _connected(graph.products(h), graph, labels, target, wants_grad, value)
+            total = total + extra
+            if slope is not None:
+                half_grad += graph.spread(slope, h)
+        if wants_grad:
+            ctx.save_for_backward(half_grad.mul_(2 * scale))  # z_ij and z_ji are one number
+        return (total * scale).to(h.dtype) if value else h.new_tensor(float("nan"))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        (saved,) = ctx.saved_tensors
+        return saved * grad, None, None, None, None, None
+
+
+def _disconnected(
+    h: Tensor, graph: PairGraph | None, labels: PairLabels | None, target: str, wants_grad: bool, value: bool
+) -> tuple[Tensor, Tensor]:
+    """Σ over the ordered pairs of B⁻ (all pairs without a graph), and half of its gradient."""
+    n = h.shape[0]
+    size = TILE_CUDA if h.is_cuda else TILE_CPU
+    ht = h.t().contiguous()
+    grad = torch.zeros_like(h)
+    total = torch.zeros((), dtype=torch.float64, device=h.device)
+    scratch = h.new_empty(min(size, n) ** 2)
+    holes = {} if graph is None else graph.in_tiles(size)
+    for a in range(0, n, size):
+        rows = slice(a, min(a + size, n))
+        for b in range(a, n, size):
+            cols = slice(b, min(b + size, n))
+            z = scratch[: (rows.stop - a) * (cols.stop - b)].view(rows.stop - a, cols.stop - b)
+            torch.mm(h[rows], ht[:, cols], out=z)
+            p = None if labels is None else labels.block(rows, cols, complement=target == "masked")
+            hole = holes.get((a // size, b // size))
+            if hole is not None:
+                z.view(-1)[hole] = BLANK
+                if p is not None:
+                    p.view(-1)[hole] = 0
+            if value:
+                total += (1 if a == b else 2) * _tile_value(z, p, target)
+            if wants_grad:
+                slope = _tile_slope(z, p, target)
+                grad[rows].addmm_(slope, h[cols])
+                if a != b:
+                    grad[cols].addmm_(slope.t(), h[rows])
+    return total, grad
+
+
+def _tile_value(z: Tensor, p: Tensor | None, target: str) -> Tensor:
+    if p is None:
+        terms = F.softplus(z)
+    else:
+        terms = F.softplus(z).mul_(p) if target == "masked" else _bce(z, p)
+    return terms.sum(dtype=torch.float64) if z.dtype == torch.float64 else terms.sum().double()
+
+
+def _bce(z: Tensor, p: Tensor) -> Tensor:
+    """softplus(z) − p·z as a sum of terms that are never negative, so that nothing cancels."""
+    return F.softplus(-z.abs()) + (1 - p) * F.relu(z) + p * F.relu(-z)
+
+
+def _tile_slope(z: Tensor, p: Tensor | None, target: str) -> Tensor:
+    """d(term)/dz, in place of ``z``: σ(z), (1 − p)·σ(z) with ``p`` holding 1 − p, or σ(z) − p."""
+    slope = z.sigmoid_()
+    if p is None:
+        return slope
+    return slope.mul_(p) if target == "masked" else slope.sub_(p)
+
+
+def _connected(
+    z: Tensor, graph: PairGraph, labels: PairLabels | None, target: str, wants_grad: bool, value: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Σ over the ordered pairs of B⁺, and d(term)/dz of each."""
+    p = torch.ones_like(z) if labels is None else labels.connected(graph)
+    total, slope = z.new_zeros(()), None
+    if value:
+        terms = p * F.softplus(-z) if target == "masked" else _bce(z, p)
+        total = graph.w * terms.sum(dtype=torch.float64)
+    if wants_grad:
+        slope = -p * torch.sigmoid(-z)  # σ(z) − p = (1 − p)·σ(z) − p·σ(−z), where nothing cancels
+        if target == "soft":
+            slope += (1 - p) * torch.sigmoid(z)
+        slope *= graph.w
+    return total, slope

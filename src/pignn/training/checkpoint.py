@@ -1,0 +1,77 @@
+"""The state of a training in one file: networks, optimizers, random states, selection, history.
+
+The file is replaced as a whole, so that there is always one that can be continued from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from ..errors import ModelFileError
+from .files import read_tensors, write_tensors
+
+FORMAT = 1
+NAME = "checkpoint.safetensors"
+
+
+def write(
+    path: Path,
+    networks: Mapping[str, nn.Module],
+    optimizers: Mapping[str, Optimizer],
+    best: Mapping[str, Tensor],
+    about: Mapping[str, Any],
+) -> None:
+    tensors = {f"best.{name}": value for name, value in best.items()}
+    groups = {}
+    for name, network in networks.items():
+        tensors |= {f"network.{name}.{key}": value for key, value in network.state_dict().items()}
+    for name, optimizer in optimizers.items():
+        state = optimizer.state_dict()
+        groups[name] = state["param_groups"]
+        for index, entries in state["state"].items():
+            tensors |= {f"optimizer.{name}.{index}.{key}": torch.as_tensor(value) for key, value in entries.items()}
+    tensors["random.cpu"] = torch.get_rng_state()
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        tensors |= {f"random.cuda.{i}": state for i, state in enumerate(torch.cuda.get_rng_state_all())}
+    write_tensors(path, tensors, {"format": FORMAT, "kind": "checkpoint", "groups": groups, **about})
+
+
+def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    tensors, about = read_tensors(path)
+    if about.get("kind") != "checkpoint":
+        raise ModelFileError(f"{path} is not a checkpoint")
+    if about.get("format") != FORMAT:
+        raise ModelFileError(f"{path} has format {about.get('format')}, this pignn reads {FORMAT}; train again")
+    return tensors, about
+
+
+def restore(
+    tensors: Mapping[str, Tensor],
+    about: Mapping[str, Any],
+    networks: Mapping[str, nn.Module],
+    optimizers: Mapping[str, Optimizer],
+) -> dict[str, Tensor]:
+    """Put a read checkpoint back; returns the best weights so far."""
+    for name, network in networks.items():
+        network.load_state_dict(_below(tensors, f"network.{name}."))
+    for name, optimizer in optimizers.items():
+        state: dict[int, dict[str, Tensor]] = {}
+        for key, value in _below(tensors, f"optimizer.{name}.").items():
+            index, entry = key.split(".", 1)
+            state.setdefault(int(index), {})[entry] = value
+        optimizer.load_state_dict({"state": state, "param_groups": about["groups"][name]})
+    torch.set_rng_state(tensors["random.cpu"])
+    cuda = _below(tensors, "random.cuda.")
+    if cuda:
+        torch.cuda.set_rng_state_all([cuda[str(i)] for i in range(len(cuda))])
+    return _below(tensors, "best.")
+
+
+def _below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {key[len(prefix) :]: value for key, value in tensors.items() if key.startswith(prefix)}

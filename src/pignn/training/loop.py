@@ -1,0 +1,174 @@
+"""The one training loop. It asks a learner for losses and takes care of all the rest."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from ..errors import ModelFileError, PignnError
+from . import checkpoint
+from .interrupt import Interrupt
+from .progress import Progress
+from .selection import Selection
+
+VALUE_EVERY = 10  # epochs between two looks at losses that cost something to look at
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of epochs with one kind of loss; only one that ``selects`` trains the classifier."""
+
+    name: str
+    epochs: int
+    selects: bool = True
+
+
+class Learner(Protocol):
+    """What the loop asks of a method. Networks that get no gradient in an epoch stay as they are."""
+
+    networks: Mapping[str, nn.Module]
+    optimizers: Mapping[str, Optimizer]
+
+    def begin(self, phase: Phase) -> None:
+        """Called before the first epoch of a phase, and again when a run is resumed inside it."""
+
+    def losses(self, phase: Phase, epoch: int, *, value: bool) -> dict[str, Tensor]:
+        """The terms whose sum is minimised; without ``value`` a term may be NaN if its gradient is right."""
+
+    def outputs(self) -> Tensor:
+        """The classifier's logits of all nodes; called in evaluation mode, without gradient."""
+
+
+@dataclass
+class Run:
+    """Everything one training needs besides the learner.
+
+    Args:
+        phases: what is trained, in order.
+        selection: which epoch is kept.
+        scored: for the history only: name → (nodes, labels).
+        identity: what a checkpoint must agree with before it is continued.
+        folder: where the checkpoint goes; none is written without it.
+        every: epochs between two checkpoints.
+    """
+
+    phases: list[Phase]
+    selection: Selection
+    scored: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
+    identity: dict[str, Any] = field(default_factory=dict)
+    folder: Path | None = None
+    every: int = 50
+    resume: bool = False
+    progress: bool | None = None
+    title: str = "training"
+    history: list[dict[str, Any]] = field(default_factory=list)
+    stopped_by: int | None = None
+
+    def __call__(self, learner: Learner) -> list[dict[str, Any]]:
+        """Train; leave the selected classifier in the learner; return the history, one row an epoch.
+
+        After Ctrl-C or SIGTERM the epoch under way is finished, a checkpoint is written, the best classifier so far
+        is put in place and ``stopped_by`` holds the signal.
+        """
+        done = self._restore(learner) if self.resume else 0
+        total = sum(phase.epochs for phase in self.phases)
+        with Interrupt() as interrupt, Progress(self.title, total, self.progress) as progress:
+            position = 0
+            for phase in self.phases:
+                first, position = max(done - position, 0), position + phase.epochs
+                if first >= phase.epochs:
+                    continue
+                learner.begin(phase)
+                for epoch in range(first, phase.epochs):
+                    row = self._epoch(learner, phase, epoch)
+                    self.history.append(row)
+                    progress.update(len(self.history), row)
+                    self.stopped_by = interrupt.signal
+                    if self.stopped_by or len(self.history) % self.every == 0 or len(self.history) == total:
+                        self._save(learner)
+                    if self.stopped_by:
+                        break
+                if self.stopped_by:
+                    break
+        self.selection.restore(learner.networks["classifier"])
+        return self.history
+
+    def _epoch(self, learner: Learner, phase: Phase, epoch: int) -> dict[str, Any]:
+        start = time.perf_counter()
+        value = epoch % VALUE_EVERY == 0 or epoch == phase.epochs - 1
+        for network in learner.networks.values():
+            network.train()
+        for optimizer in learner.optimizers.values():
+            optimizer.zero_grad(set_to_none=True)
+        losses = learner.losses(phase, epoch, value=value)
+        sum(losses.values(), start=torch.zeros(())).backward()  # type: ignore[no-untyped-call]
+        for optimizer in learner.optimizers.values():
+            optimizer.step()
+
+        row: dict[str, Any] = {"phase": phase.name, "epoch": epoch}
+        for name, loss in losses.items():
+            number = float(loss.detach())
+            row[f"{name}_loss"] = None if math.isnan(number) and not value else number
+            if value and not math.isfinite(number):
+                raise PignnError(f"the {name} loss is {number} at epoch {epoch}; try a smaller learning rate")
+        if phase.selects:
+            row |= self._score(learner, epoch)
+        row["seconds"] = time.perf_counter() - start
+        return row
+
+    @torch.no_grad()
+    def _score(self, learner: Learner, epoch: int) -> dict[str, float | None]:
+        for network in learner.networks.values():
+            network.eval()
+        predicted = learner.outputs().argmax(dim=1)
+        row: dict[str, float | None] = {
+            name: float((predicted[nodes] == labels).float().mean()) if nodes.numel() else None
+            for name, (nodes, labels) in self.scored.items()
+        }
+        row["val_accuracy"] = self.selection.update(epoch, predicted, learner.networks["classifier"])
+        return row
+
+    def _save(self, learner: Learner) -> None:
+        if self.folder is None:
+            return
+        best, selected = self.selection.state()
+        about = {"identity": self.identity, "selection": selected, "history": self.history}
+        checkpoint.write(self.folder / checkpoint.NAME, learner.networks, learner.optimizers, best, about)
+
+    def _restore(self, learner: Learner) -> int:
+        """Continue from the checkpoint, if there is one; returns the number of epochs that are done."""
+        if self.folder is None or not (self.folder / checkpoint.NAME).exists():
+            return 0
+        path = self.folder / checkpoint.NAME
+        tensors, about = checkpoint.read(path)
+        for key, mine in self.identity.items():
+            theirs = about["identity"].get(key)
+            if theirs != mine:
+                raise ModelFileError(f"cannot resume from {path}: {key} was {theirs!r} and is now {mine!r}")
+        best = checkpoint.restore(tensors, about, learner.networks, learner.optimizers)
+        self.selection.set_state(best, about["selection"])
+        self.history = about["history"]
+        return len(self.history)
+
+
+@contextlib.contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Torch's random numbers from ``seed``, and the caller's own as they were afterwards."""
+    devices = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        yield
+
+
+def signal_name(number: int) -> str:
+    return signal.Signals(number).name

@@ -1,0 +1,205 @@
+"""The tiled losses against a dense float64 reference that is written down straight from the formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pignn import pairs
+from pignn.errors import ConfigError
+from pignn.pairs import loss as loss_module
+
+KINDS = ("structure", *(f"{target}/{source}" for target in pairs.TARGETS for source in pairs.SOURCES))
+
+
+def graph_of(kind: str, n: int, seed: int) -> torch.Tensor:
+    rng = np.random.default_rng(seed)
+    if kind == "none" or n == 1:
+        return torch.empty(2, 0, dtype=torch.int64)
+    if kind == "one":
+        return torch.tensor([[0], [n - 1]])
+    if kind == "complete":
+        a, b = np.triu_indices(n, 1)
+    else:  # about two edges a node, one way, with isolated nodes, self-loops and duplicates left in
+        a, b = rng.integers(0, max(1, 3 * n // 4), (2, 2 * n))
+    return torch.as_tensor(np.stack([a, b]))
+
+
+def dense_loss(h, edge_index, p, target, beta="auto"):
+    """p: [N, N], or None for plain connectivity."""
+    n = h.shape[0]
+    a = torch.zeros(n, n, dtype=torch.bool)
+    a[edge_index[0], edge_index[1]] = True
+    a = (a | a.t()) & ~torch.eye(n, dtype=torch.bool)
+    q = int(a.sum())
+    w, c = ((n * n - q) / q, n * n / (2 * (n * n - q))) if q else (0.0, 0.5)
+    connected = (a | torch.eye(n, dtype=torch.bool)).to(h.dtype)
+    z = h @ h.t()
+    if p is None:
+        terms = connected * w * F.softplus(-z) + (1 - connected) * F.softplus(z)
+    elif target == "masked":
+        terms = connected * w * p * F.softplus(-z) + (1 - connected) * (1 - p) * F.softplus(z)
+    else:
+        terms = (connected * w + 1 - connected) * F.binary_cross_entropy_with_logits(z, p, reduction="none")
+    return (c if beta == "auto" else beta) / n**2 * terms.sum()
+
+
+def dense_labels(source, h, h_e, y, edge_index, graph, dtype):
+    n = h.shape[0]
+    whole = slice(0, n)
+    a = torch.zeros(n, n, dtype=torch.bool)
+    a[edge_index[0], edge_index[1]] = True
+    a = a | a.t() | torch.eye(n, dtype=torch.bool)
+    if source == "estimated":
+        return pairs.Estimated(h_e), torch.sigmoid(h_e @ h_e.t())
+    if source == "self":
+        return pairs.Estimated(h), torch.sigmoid(h.detach() @ h.detach().t())
+    if source == "connectivity":
+        return None, None
+    if source == "random":
+        labels = pairs.Random(n, seed=3, dtype=dtype)
+        return labels, labels.block(whole, whole, complement=False)
+    if source in ("given", "true"):
+        y = y if source == "given" else y.clamp(min=0)
+        missing = (y[:, None] < 0) | (y[None, :] < 0)
+        return pairs.Compared(y, dtype=dtype), torch.where(missing, a, y[:, None] == y[None, :]).to(dtype)
+    adjacency = (a & ~torch.eye(n, dtype=torch.bool)).double()
+    values, vectors = torch.linalg.eigh(adjacency)
+    keep = torch.argsort(values.abs(), descending=True)[:n]
+    full = (vectors[:, keep] * values[keep]) @ vectors[:, keep].t()
+    return pairs.LowRank(graph, rank=n, dtype=dtype), full.clamp(0, 1).to(dtype)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=25, deadline=None)
+@given(
+    n=st.sampled_from([1, 2, 3, 7, 8, 9, 16, 29]),
+    d=st.integers(1, 5),
+    edges=st.sampled_from(["none", "one", "complete", "random"]),
+    seed=st.integers(0, 10_000),
+    scale=st.sampled_from([0.1, 1.0, 4.0]),
+    beta=st.sampled_from(["auto", 0.3]),
+)
+def test_loss_and_gradient_equal_the_dense_reference(kind, n, d, edges, seed, scale, beta):
+    generator = torch.Generator().manual_seed(seed)
+    h64 = scale * torch.randn(n, d, generator=generator, dtype=torch.float64)
+    e64 = torch.randn(n, d, generator=generator, dtype=torch.float64)
+    y = torch.randint(-1, 3, (n,), generator=generator)
+    edge_index = graph_of(edges, n, seed)
+    before, loss_module.TILE_CPU = loss_module.TILE_CPU, 8  # so that N is and is not a multiple of the tile
+    try:
+        for dtype, tolerance in ((torch.float64, 1e-6), (torch.float32, 1e-4)):
+            graph = pairs.PairGraph(edge_index, n)
+            # Both sides start from the same rounded numbers, so that only the computation differs.
+            h_e = e64.to(dtype)
+            ours = h64.clone().to(dtype).requires_grad_()
+            exact = ours.detach().double().requires_grad_()
+            if kind == "structure":
+                loss = pairs.structure_loss(ours, graph, beta=beta)
+                expected = dense_loss(exact, edge_index, None, "masked", beta)
+            else:
+                target, source = kind.split("/")
+                labels, _ = dense_labels(source, ours, h_e, y, edge_index, graph, dtype)
+                _, p = dense_labels(source, exact, h_e.double(), y, edge_index, graph, torch.float64)
+                if labels is None:
+                    loss = pairs.structure_loss(ours, graph, beta=beta)
+                else:
+                    loss = pairs.regularizer(ours, labels, graph, target=target, beta=beta)
+                expected = dense_loss(exact, edge_index, p, target, beta)
+            loss.backward()
+            expected.backward()
+            assert loss.dtype == dtype
+            assert abs(loss.item() - expected.item()) <= tolerance * abs(expected.item()) + 1e-12
+            # Where all pairs are saturated, or terms cancel, the gradient is below the rounding of its own terms,
+            # which lie in [−1, 1] before they are weighed.
+            weight = 8 * (graph.c if beta == "auto" else beta) * max(1.0, graph.w) / n
+            rounding = torch.finfo(dtype).eps * weight * h64.abs().max().item()
+            size = exact.grad.abs().max().item()
+            assert (ours.grad.double() - exact.grad).abs().max().item() <= tolerance * size + rounding
+    finally:
+        loss_module.TILE_CPU = before
+
+
+def test_all_pairs_softplus():
+    h = torch.randn(700, 6, dtype=torch.float64, requires_grad=True)
+    twin = h.detach().clone().requires_grad_()
+    pairs.all_pairs_softplus(h).backward()
+    F.softplus(twin @ twin.t()).sum().backward()
+    torch.testing.assert_close(h.grad, twin.grad)
+    torch.testing.assert_close(pairs.all_pairs_softplus(h.detach()), F.softplus(twin @ twin.t()).sum().detach())
+
+
+def test_gradient_without_the_value():
+    h = torch.randn(50, 4, requires_grad=True)
+    edges = graph_of("random", 50, 0)
+    with_value = torch.autograd.grad(pairs.structure_loss(h, edges), h)[0]
+    loss = pairs.structure_loss(h, edges, value=False)
+    assert torch.isnan(loss)
+    torch.testing.assert_close(torch.autograd.grad(3 * loss, h)[0], 3 * with_value)
+
+
+def test_structure_loss_is_half_of_the_two_means():
+    """S(H) = ½[(Q+N)/Q · E_{B⁺} + (N²−Q−N)/(N²−Q) · E_{B⁻}]: the paper's λ is 1 up to the self-pairs."""
+    h, edges = torch.randn(30, 4, dtype=torch.float64), graph_of("random", 30, 1)
+    graph = pairs.PairGraph(edges, 30)
+    n, q = 30, graph.num_edges
+    connected = torch.zeros(n, n, dtype=torch.bool)
+    connected[graph.row, graph.col] = True
+    z = h @ h.t()
+    plus, minus = F.softplus(-z[connected]).mean(), F.softplus(z[~connected]).mean()
+    expected = ((q + n) / q * plus + (n * n - q - n) / (n * n - q) * minus) / 2
+    torch.testing.assert_close(pairs.structure_loss(h, graph), expected)
+
+
+def test_soft_connectivity_is_the_structure_loss():
+    """With p = 1 on connected pairs and 0 elsewhere the three losses are one; all labels missing gives just that p."""
+    h, edges = torch.randn(30, 4), graph_of("random", 30, 2)
+    nothing = pairs.Compared(torch.full((30,), -1))
+    plain = pairs.structure_loss(h, edges)
+    for target in pairs.TARGETS:
+        torch.testing.assert_close(pairs.regularizer(h, nothing, edges, target=target), plain)
+
+
+def test_estimator_embeddings_may_be_given_as_a_tensor_and_get_no_gradient():
+    h, h_e = torch.randn(20, 3, requires_grad=True), torch.randn(20, 5, requires_grad=True)
+    loss = pairs.regularizer(h, h_e, graph_of("random", 20, 3), target="soft")
+    loss.backward()
+    assert h.grad is not None
+    assert h_e.grad is None
+
+
+def test_random_labels_are_symmetric_uniform_and_depend_on_the_seed():
+    labels, whole = pairs.Random(400, seed=1), slice(0, 400)
+    p = labels.block(whole, whole, complement=False)
+    assert torch.equal(p, p.t())
+    assert torch.equal(p[:128, 256:], labels.block(slice(0, 128), slice(256, 400), complement=False))
+    assert 0 <= p.min() < 0.01
+    assert 0.99 < p.max() < 1
+    assert abs(p.mean() - 0.5) < 0.01
+    assert abs(p.var() - 1 / 12) < 0.005
+    assert abs(np.corrcoef(p[0].numpy(), p[1].numpy())[0, 1]) < 0.2
+    assert not torch.equal(p, pairs.Random(400, seed=2).block(whole, whole, complement=False))
+
+
+def test_low_rank_by_lanczos_equals_the_full_decomposition():
+    graph = pairs.PairGraph(graph_of("random", 40, 4), 40)
+    adjacency = torch.zeros(40, 40, dtype=torch.float64)
+    adjacency[graph.row, graph.col] = 1
+    adjacency.fill_diagonal_(0)
+    u, s, v = torch.linalg.svd(adjacency)
+    expected = ((u[:, :5] * s[:5]) @ v[:5]).clamp(0, 1)
+    labels = pairs.LowRank(graph, rank=5, dtype=torch.float64)
+    torch.testing.assert_close(labels.block(slice(0, 40), slice(0, 40), complement=False), expected)
+    torch.testing.assert_close(labels.connected(graph), expected[graph.row, graph.col])
+
+
+def test_wrong_settings_are_one_line():
+    h, edges = torch.randn(5, 2), graph_of("one", 5, 0)
+    with pytest.raises(ConfigError, match="unknown target 'sof'; did you mean 'soft'"):
+        pairs.regularizer(h, h, edges, target="sof")
+    with pytest.raises(ConfigError, match="beta must be 'auto' or a number"):
+        pairs.structure_loss(h, edges, beta="automatic")
