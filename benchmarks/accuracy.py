@@ -46,7 +46,16 @@ def one(dataset: str, noise: str, rate: float, method: str, seed: int) -> tuple[
     start = time.perf_counter()
     model.fit(data, progress=False)
     seconds = time.perf_counter() - start
-    return dataset, noise, rate, method, seed, round(model.score(data), 4), model.best_epoch_, round(seconds, 2)
+    return (
+        dataset,
+        noise,
+        rate,
+        method,
+        seed,
+        round(model.score(data), 4),
+        model.best_epoch_,
+        round(seconds, 2),
+    )
 
 
 def read(path: Path) -> dict[tuple[str, str, float, str, int], float]:
@@ -54,7 +63,9 @@ def read(path: Path) -> dict[tuple[str, str, float, str, int], float]:
         return {}
     with path.open() as file:
         rows = list(csv.DictReader(file))
-    return {(r["dataset"], r["noise"], float(r["rate"]), r["method"], int(r["seed"])): float(r["accuracy"]) for r in rows}
+    return {
+        (r["dataset"], r["noise"], float(r["rate"]), r["method"], int(r["seed"])): float(r["accuracy"]) for r in rows
+    }
 
 
 def table(done: dict[tuple[str, str, float, str, int], float]) -> None:
@@ -85,9 +96,7 @@ def main() -> None:
     options.out.parent.mkdir(parents=True, exist_ok=True)
     done = read(options.out)
     # Seeds outside, cells inside: a table that was cut short is even.
-    plan = [
-        (*cell, method, seed) for seed in range(options.seeds) for cell in PAPER for method in METHODS
-    ]
+    plan = [(*cell, method, seed) for seed in range(options.seeds) for cell in PAPER for method in METHODS]
     open_runs = [run for run in plan if run not in done]
     new = not options.out.exists()
     with options.out.open("a", newline="") as file, ProcessPoolExecutor(options.workers) as pool:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Protocol
 
 import torch
@@ -85,7 +86,7 @@ class GCN(nn.Module):
         super().__init__()
         self.dropout = dropout
         sizes = [inputs, *[hidden] * (layers - 1), outputs]
-        self.weights = nn.ParameterList(nn.Parameter(torch.empty(a, b)) for a, b in zip(sizes, sizes[1:], strict=False))
+        self.weights = nn.ParameterList(nn.Parameter(torch.empty(a, b)) for a, b in pairwise(sizes))
         self.biases = nn.ParameterList(nn.Parameter(torch.zeros(b)) for b in sizes[1:])
 
     def forward(self, graph: Inputs) -> Tensor:
@@ -109,7 +110,7 @@ class GraphSAGE(nn.Module):
         super().__init__()
         self.dropout = dropout
         sizes = [inputs, *[hidden] * (layers - 1), outputs]
-        shapes = list(zip(sizes, sizes[1:], strict=False))
+        shapes = list(pairwise(sizes))
         self.neighbours = nn.ParameterList(nn.Parameter(torch.empty(a, b)) for a, b in shapes)
         self.own = nn.ParameterList(nn.Parameter(torch.empty(a, b)) for a, b in shapes)
         self.biases = nn.ParameterList(nn.Parameter(torch.zeros(b)) for b in sizes[1:])
@@ -133,7 +134,14 @@ class GAT(nn.Module):
     uses_weights = False
 
     def __init__(
-        self, inputs: int, outputs: int, *, hidden: int = 8, layers: int = 2, dropout: float = 0.6, heads: int = 8
+        self,
+        inputs: int,
+        outputs: int,
+        *,
+        hidden: int = 8,
+        layers: int = 2,
+        dropout: float = 0.6,
+        heads: int = 8,
     ) -> None:
         super().__init__()
         from torch_geometric.nn import GATConv
@@ -199,9 +207,7 @@ def default_lr(backbone: str | Builder) -> float:
     return _kind(backbone).lr if isinstance(backbone, str) else 0.01
 
 
-def build(
-    backbone: str | Builder, inputs: int, outputs: int, *, init: str = "glorot", **options: Any
-) -> nn.Module:
+def build(backbone: str | Builder, inputs: int, outputs: int, *, init: str = "glorot", **options: Any) -> nn.Module:
     """A network of the named kind, or of somebody's own ``backbone(inputs, outputs)``, freshly initialised.
 
     Options that are ``None`` keep the kind's default. A module of somebody's own initialises itself.

@@ -68,5 +68,5 @@ class _Product(torch.autograd.Function):
         return operator.matrix @ x
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         return ctx.operator.transpose @ grad.contiguous(), None

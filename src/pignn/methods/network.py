@@ -158,13 +158,11 @@ class NetworkMethod(Method):
             regulariser = self._regulariser(data, task)
             if self.pair_labels == "estimated":
                 kinds["estimator"] = self.estimator or self.backbone
-        networks = {
-            name: self._build(kind, inputs.x.shape[1], classes).to(device) for name, kind in kinds.items()
-        }
+        networks = {name: self._build(kind, inputs.x.shape[1], classes).to(device) for name, kind in kinds.items()}
         for name, network in networks.items():
             if inputs.edge_weight is not None and not getattr(network, "uses_weights", True):
                 warnings.warn(f"the {name} makes no use of edge_weight", PignnWarning, stacklevel=4)
-        optimizers = {
+        optimizers: dict[str, torch.optim.Optimizer] = {
             name: torch.optim.Adam(
                 network.parameters(),
                 lr=backbones.default_lr(kinds[name]) if self.lr is None else self.lr,
@@ -176,7 +174,13 @@ class NetworkMethod(Method):
 
     def _build(self, kind: str | Callable[[int, int], nn.Module], inputs: int, outputs: int) -> nn.Module:
         return backbones.build(
-            kind, inputs, outputs, init=self.init, hidden=self.hidden, layers=self.layers, dropout=self.dropout
+            kind,
+            inputs,
+            outputs,
+            init=self.init,
+            hidden=self.hidden,
+            layers=self.layers,
+            dropout=self.dropout,
         )
 
     def _regulariser(self, data: Data, task: Task) -> PairRegulariser:
@@ -210,9 +214,7 @@ class NetworkMethod(Method):
             fixed=fixed,
         )
 
-    def _selection(
-        self, data: Data, device: torch.device
-    ) -> tuple[Selection, dict[str, tuple[Tensor, Tensor]]]:
+    def _selection(self, data: Data, device: torch.device) -> tuple[Selection, dict[str, tuple[Tensor, Tensor]]]:
         """Who decides which epoch is kept, and what else the history shows. The only reader of true labels here."""
         y_true = data.get("y_true")
         if self.selection == "clean-val" and y_true is None:
@@ -247,9 +249,13 @@ class NetworkMethod(Method):
                 raise unknown(name, value, known)
         if self.pairs not in (None, "exact"):
             raise unknown("pairs", self.pairs, ("exact",))
-        for value, name, least in ((self.epochs, "epochs", 1), (self.rank, "rank", 1), (self.warmup, "warmup", -1)):
-            if not isinstance(value, int) or value < least:
-                raise ConfigError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        for whole, name, least in (
+            (self.epochs, "epochs", 1),
+            (self.rank, "rank", 1),
+            (self.warmup, "warmup", -1),
+        ):
+            if not isinstance(whole, int) or whole < least:
+                raise ConfigError(f"{name} must be a whole number of at least {least}, not {whole!r}")
         if isinstance(self.beta, str) and self.beta != "auto":
             raise ConfigError(f"beta must be 'auto' or a number, not {self.beta!r}")
         for number, name in ((self.lr, "lr"), (self.weight_decay, "weight_decay"), (self.beta, "beta")):

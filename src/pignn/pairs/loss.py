@@ -108,7 +108,7 @@ class _PairLoss(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         (saved,) = ctx.saved_tensors
         return saved * grad, None, None, None, None, None
 

@@ -6,7 +6,7 @@ import contextlib
 import math
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -36,8 +36,8 @@ class Phase:
 class Learner(Protocol):
     """What the loop asks of a method. Networks that get no gradient in an epoch stay as they are."""
 
-    networks: Mapping[str, nn.Module]
-    optimizers: Mapping[str, Optimizer]
+    networks: dict[str, nn.Module]
+    optimizers: dict[str, Optimizer]
 
     def begin(self, phase: Phase) -> None:
         """Called before the first epoch of a phase, and again when a run is resumed inside it."""
@@ -111,7 +111,7 @@ class Run:
         for optimizer in learner.optimizers.values():
             optimizer.zero_grad(set_to_none=True)
         losses = learner.losses(phase, epoch, value=value)
-        sum(losses.values(), start=torch.zeros(())).backward()  # type: ignore[no-untyped-call]
+        sum(losses.values(), start=torch.zeros(())).backward()
         for optimizer in learner.optimizers.values():
             optimizer.step()
 

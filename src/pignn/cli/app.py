@@ -1,0 +1,43 @@
+"""The list of commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from .datasets import datasets
+from .demo import demo
+from .methods import methods
+from .predict import predict
+from .train import train
+
+app = typer.Typer(
+    name="pignn",
+    help="Node classification when the labels of a graph cannot be trusted.",
+    epilog="Start with: pignn demo · pignn train --dataset digits --noise symmetric --rate 0.4 --out runs/first",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pignn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """Node classification when the labels of a graph cannot be trusted."""
+
+
+for command in (demo, train, predict, datasets, methods):
+    app.command()(command)

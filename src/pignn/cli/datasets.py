@@ -1,0 +1,40 @@
+"""pignn datasets"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from . import options as o
+from .output import show_json, show_table
+
+
+def datasets(root: o.Root = None, json: o.Json = False) -> int:
+    """List the named datasets, and which of them are here already.
+
+    Examples:
+
+      pignn datasets
+
+      pignn datasets --root data --json
+    """
+    from ..graphs.catalogue import available, list_datasets
+
+    found = list_datasets()
+    if json:
+        show_json([asdict(info) | {"here": available(info.name, root)} for info in found])
+        return 0
+    show_table(
+        [
+            {
+                "dataset": info.name,
+                "here": available(info.name, root),
+                "nodes": info.nodes,
+                "edges": info.edges,
+                "features": info.features,
+                "classes": info.classes,
+                "kind": info.kind,
+            }
+            for info in found
+        ]
+    )
+    return 0

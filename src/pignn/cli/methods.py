@@ -1,0 +1,25 @@
+"""pignn methods"""
+
+from __future__ import annotations
+
+from . import options as o
+from .output import show_json, show_table
+
+
+def methods(json: o.Json = False) -> int:
+    """List the methods, built in or installed beside pignn.
+
+    Examples:
+
+      pignn methods
+
+      pignn methods --json
+    """
+    from ..methods.registry import list_methods
+
+    rows = [{"method": info.name, "what it is": info.summary} for info in list_methods()]
+    if json:
+        show_json([info._asdict() for info in list_methods()])
+    else:
+        show_table(rows)
+    return 0

@@ -1,0 +1,255 @@
+"""Is this graph one that can be learned from? Every complaint is one line: what, where, what to do."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data, HeteroData
+
+from ..errors import DataError, PignnWarning
+from .wording import counted
+
+MASKS = ("train_mask", "val_mask", "test_mask")
+
+
+def num_classes(data: Data) -> int:
+    """The declared number of classes: that of `class_names`, else one more than the largest label."""
+    names = data.get("class_names")
+    if names is not None:
+        return len(names)
+    tops = [int(labels.max()) for key in ("y", "y_true") if (labels := data.get(key)) is not None and len(labels)]
+    return max(tops, default=-1) + 1
+
+
+def check(data: Any, *, split_index: int | None = None, labels: bool = True) -> Data:
+    """A shallow copy of `data` with canonical types, or a `DataError`.
+
+    `x` is float32 and dense, `edge_index` and `y` int64, masks boolean and one-dimensional (column
+    `split_index` of several), `edge_weight` and `label_weight` float32. Training nodes without a label leave
+    the training mask. With `labels=False` only what a prediction needs is looked at: `x`, `edge_index` and
+    `edge_weight`.
+    """
+    if isinstance(data, HeteroData):
+        raise DataError("heterogeneous graphs (HeteroData) are not supported; use data.to_homogeneous()")
+    if not isinstance(data, Data):
+        raise DataError(
+            f"expected a torch_geometric.data.Data, not {type(data).__name__}; of a PyG dataset, pass dataset[0]"
+        )
+    data = copy.copy(data)
+    data.x = _features(data.get("x"))
+    nodes = data.x.size(0)
+    data.edge_index = _edges(data.get("edge_index"), nodes)
+    if data.get("edge_weight") is not None:
+        data.edge_weight = _weights(data.edge_weight, "edge_weight", data.edge_index.size(1), "edges")
+    if labels:
+        _check_labels(data, nodes)
+        _check_masks(data, nodes, split_index)
+        _check_training(data)
+    return data
+
+
+def _tensor(value: Any, name: str) -> Tensor:
+    if isinstance(value, Tensor):
+        return value
+    try:
+        return torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise DataError(f"{name} must be a tensor, not {type(value).__name__}") from None
+
+
+def _features(x: Any) -> Tensor:
+    if x is None:
+        raise DataError("x is missing; the graph needs node features of shape [nodes, features]")
+    x = _tensor(x, "x")
+    if x.layout != torch.strided:
+        x = x.to_dense()
+    if x.dim() != 2 or x.is_complex():
+        raise DataError(f"x must be real and of shape [nodes, features], not {_shape(x)}")
+    if x.size(0) == 0:
+        raise DataError("the graph has no nodes (x has no rows)")
+    if x.size(1) == 0:
+        raise DataError("x has no columns; give every node at least one feature")
+    x = x.to(torch.float32).contiguous()
+    finite = torch.isfinite(x)
+    if not bool(finite.all()):
+        bad = (~finite).nonzero()
+        node, column = bad[0].tolist()
+        raise DataError(
+            f"x has {counted(len(bad), 'NaN or infinite value')}, first at node {node}, column {column}; "
+            "replace or drop them"
+        )
+    return x
+
+
+def _edges(edge_index: Any, nodes: int) -> Tensor:
+    if edge_index is None:
+        raise DataError("edge_index is missing; give the edges as integers of shape [2, edges]")
+    edge_index = _tensor(edge_index, "edge_index")
+    if edge_index.layout != torch.strided or edge_index.dim() != 2 or edge_index.size(0) != 2:
+        hint = "; transpose it" if edge_index.dim() == 2 and edge_index.size(1) == 2 else ""
+        raise DataError(f"edge_index must have shape [2, edges], not {_shape(edge_index)}{hint}")
+    if edge_index.numel() and not _is_integer(edge_index):
+        raise DataError(f"edge_index must hold integers, not {_kind(edge_index)}")
+    edge_index = edge_index.to(torch.int64).contiguous()
+    if edge_index.numel():
+        low, high = edge_index.aminmax()
+        if int(low) < 0 or int(high) >= nodes:
+            bad = ((edge_index < 0) | (edge_index >= nodes)).any(dim=0).nonzero().view(-1)
+            first = int(bad[0])
+            a, b = edge_index[:, first].tolist()
+            raise DataError(
+                f"edge_index is out of range at {counted(len(bad), 'edge')}, first at position {first} "
+                f"({a} -> {b}); nodes are numbered 0 to {nodes - 1}"
+            )
+    return edge_index
+
+
+def _weights(value: Any, name: str, length: int, what: str) -> Tensor:
+    value = _flat(_tensor(value, name), name, length, what).to(torch.float32)
+    bad = ~(torch.isfinite(value) & (value >= 0))
+    if bool(bad.any()):
+        first = int(bad.nonzero()[0])
+        raise DataError(
+            f"{name} must be finite and not negative, but is {float(value[first]):g} at position {first} "
+            f"({counted(int(bad.sum()), 'such value')})"
+        )
+    return value
+
+
+def _check_labels(data: Data, nodes: int) -> None:
+    if data.get("y") is None:
+        raise DataError("y is missing; give every node a label, or -1 where there is none")
+    data.y = _labels(data.y, "y", nodes)
+    if data.get("y_true") is not None:
+        data.y_true = _labels(data.y_true, "y_true", nodes)
+    classes = num_classes(data)
+    if data.get("class_names") is None and classes > max(nodes, 1000):
+        raise DataError(
+            f"the largest label is {classes - 1} on {counted(nodes, 'node')}; "
+            "number the classes 0, 1, 2, ... or declare class_names"
+        )
+    for name in ("y", "y_true"):
+        values = data.get(name)
+        if values is None:
+            continue
+        bad = ((values < -1) | (values >= classes)).nonzero().view(-1)
+        if len(bad):
+            first = int(bad[0])
+            raise DataError(
+                f"{name} has {counted(len(bad), 'label')} out of range, first {int(values[first])} at node "
+                f"{first}; labels are 0 to {classes - 1}, or -1 for none"
+            )
+    if data.get("label_weight") is not None:
+        data.label_weight = _weights(data.label_weight, "label_weight", nodes, "nodes")
+    if data.get("trusted_mask") is not None:
+        data.trusted_mask = _mask(data.trusted_mask, "trusted_mask", nodes, None)
+
+
+def _labels(value: Any, name: str, nodes: int) -> Tensor:
+    value = _tensor(value, name)
+    if value.dim() == 2 and value.size(1) > 1:
+        raise DataError(
+            f"multi-label data is not supported: {name} has shape {_shape(value)}; give one class number a node"
+        )
+    value = _flat(value, name, nodes, "nodes")
+    if value.is_complex() or (value.is_floating_point() and not bool((value == value.round()).all())):
+        raise DataError(f"{name}: labels not integers; number the classes 0, 1, 2, ... and use -1 for none")
+    return value.to(torch.int64)
+
+
+def _check_masks(data: Data, nodes: int, split_index: int | None) -> None:
+    if data.get("train_mask") is None:
+        raise DataError("train_mask is missing; say which nodes to learn from, as booleans of shape [nodes]")
+    several = any((mask := data.get(name)) is not None and _tensor(mask, name).dim() == 2 for name in MASKS)
+    if not several and split_index not in (None, 0):
+        raise DataError(f"split_index {split_index} is out of range: the masks hold 1 split")
+    for name in MASKS:
+        mask = data.get(name)
+        if mask is None:
+            data[name] = torch.zeros(nodes, dtype=torch.bool, device=data.x.device)
+        else:
+            data[name] = _mask(mask, name, nodes, split_index)
+
+
+def _mask(mask: Any, name: str, nodes: int, split_index: int | None) -> Tensor:
+    mask = _tensor(mask, name)
+    if mask.dim() == 2 and mask.size(0) == nodes and (mask.size(1) > 1 or split_index is not None):
+        splits = mask.size(1)
+        if split_index is None:
+            raise DataError(f"{name} holds {splits} splits; choose one with split_index=0 to {splits - 1}")
+        if not 0 <= split_index < splits:
+            raise DataError(f"split_index {split_index} is out of range: {name} holds {splits} splits")
+        mask = mask[:, split_index]
+    if mask.dtype != torch.bool and not (_is_integer(mask) and bool(((mask == 0) | (mask == 1)).all())):
+        raise DataError(
+            f"{name} must be boolean, not {_kind(mask)}; "
+            "from node numbers make one with torch_geometric.utils.index_to_mask"
+        )
+    return _flat(mask, name, nodes, "nodes").to(torch.bool)
+
+
+def _check_training(data: Data) -> None:
+    train, given = data.train_mask, data.y >= 0
+    if not bool(train.any()):
+        raise DataError("train_mask is empty; mark the nodes to learn from")
+    unlabelled = int((train & ~given).sum())
+    if unlabelled == int(train.sum()):
+        raise DataError("no training node has a label (y is -1 on all of train_mask); give some labels")
+    if unlabelled:
+        _warn(f"{counted(unlabelled, 'training node')} without a label (y is -1) left out of training")
+        data.train_mask = train = train & given
+    classes = num_classes(data)
+    counts = torch.bincount(data.y[train], minlength=classes)
+    if int((counts > 0).sum()) == 1:
+        raise DataError(
+            f"all training nodes carry one class ({_class(data, int(counts.argmax()))}); "
+            "labels of at least two classes are needed"
+        )
+    missing = [_class(data, c) for c in (counts == 0).nonzero().view(-1).tolist()]
+    if missing:
+        _warn(f"no training node carries {'class' if len(missing) == 1 else 'classes'} {_list(missing)}")
+    weight = data.get("label_weight")
+    if weight is not None and not bool((weight[train] > 0).any()):
+        raise DataError("label_weight is 0 on every training node; give some a positive weight")
+    both = int((data.train_mask & data.test_mask).sum())
+    if both:
+        _warn(f"{counted(both, 'node')} in both train_mask and test_mask: test scores will be too high")
+
+
+def _flat(value: Tensor, name: str, length: int, what: str) -> Tensor:
+    """[n] as it is, [n, 1] flattened; anything else does not fit."""
+    if value.dim() == 2 and value.size(1) == 1:
+        value = value.view(-1)
+    if value.dim() != 1 or value.numel() != length:
+        raise DataError(f"{name} has shape {_shape(value)}, but the graph has {counted(length, what[:-1])}")
+    return value
+
+
+def _class(data: Data, index: int) -> str:
+    names = data.get("class_names")
+    return str(index) if names is None or str(names[index]) == str(index) else f"{index} ({names[index]})"
+
+
+def _list(names: list[str], most: int = 10) -> str:
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
+
+
+def _is_integer(value: Tensor) -> bool:
+    return not (value.is_floating_point() or value.is_complex() or value.dtype == torch.bool)
+
+
+def _kind(value: Tensor) -> str:
+    return str(value.dtype).removeprefix("torch.")
+
+
+def _shape(value: Tensor) -> str:
+    return str(list(value.shape))
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, PignnWarning, stacklevel=4)

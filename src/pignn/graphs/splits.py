@@ -1,0 +1,74 @@
+"""Which nodes train, validate and test."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..errors import DataError
+from .wording import counted
+
+TRAIN, VAL = 20, 30
+
+
+class Masks(NamedTuple):
+    """Boolean masks over the nodes, [N] or, for several splits, [N, k]."""
+
+    train_mask: Tensor
+    val_mask: Tensor
+    test_mask: Tensor
+
+
+def per_class(y: Tensor, train: int = TRAIN, val: int = VAL, *, seed: int = 0) -> Masks:
+    """`train` and `val` nodes of every class, drawn at random; all other nodes test.
+
+    A class with no more than `train + val` nodes is divided in the same proportions with at least one node in
+    each part. Nodes without a label (-1) are in no part.
+    """
+    order = torch.randperm(y.numel(), generator=torch.Generator().manual_seed(seed))
+    return _by_rank(y, _rank(y, order), train, val)
+
+
+def first_per_class(y: Tensor, train: int = TRAIN, val: int = TRAIN) -> Masks:
+    """The first `train` nodes of every class train, the next `val` validate, all other nodes test."""
+    return _by_rank(y, _rank(y, torch.arange(y.numel())), train, val)
+
+
+def from_indices(num_nodes: int, train: Tensor, val: Tensor, test: Tensor) -> Masks:
+    """Masks from lists of node numbers."""
+    masks = Masks(*(torch.zeros(num_nodes, dtype=torch.bool) for _ in range(3)))
+    for mask, index in zip(masks, (train, val, test), strict=True):
+        mask[index] = True
+    return masks
+
+
+def _rank(y: Tensor, order: Tensor) -> Tensor:
+    """Position of every node among the nodes of its class, in the given order."""
+    by_class = order[torch.argsort(y[order], stable=True)]
+    sizes = torch.bincount(y + 1)  # nodes without a label come first
+    start = torch.cumsum(sizes, 0) - sizes
+    rank = torch.empty_like(order)
+    rank[by_class] = torch.arange(y.numel()) - start.repeat_interleave(sizes)
+    return rank
+
+
+def _by_rank(y: Tensor, rank: Tensor, train: int, val: int) -> Masks:
+    sizes = torch.bincount(y[y >= 0])
+    small = ((sizes > 0) & (sizes < 3)).nonzero().view(-1)
+    if small.numel():
+        name, size = int(small[0]), int(sizes[small[0]])
+        raise DataError(
+            f"cannot split: class {name} has {counted(size, 'node')}, and train, val and test need one each; "
+            "leave that class out or give masks of your own"
+        )
+    short = sizes <= train + val
+    whole = train + val + 1
+    train_size = torch.where(short, (sizes * train // whole).clamp(min=1), train)
+    val_size = torch.where(short, (sizes * val // whole).clamp(min=1), val)
+    labelled = y >= 0
+    mine = y.clamp(min=0)
+    in_train = labelled & (rank < train_size[mine])
+    in_val = labelled & ~in_train & (rank < (train_size + val_size)[mine])
+    return Masks(in_train, in_val, labelled & ~in_train & ~in_val)

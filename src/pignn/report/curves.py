@@ -1,0 +1,48 @@
+"""Learning curves as a picture."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+# Told apart by lightness as well as by hue.
+COLOURS = ("#b5541c", "#1f5fa8", "#3d8b37", "#7b3fa0", "#555555")
+PANELS = {
+    "test_accuracy": "right on test nodes",
+    "val_accuracy": "right on the labels that choose the epoch",
+    "train_agreement": "agrees with given training labels",
+}
+
+
+def learning_curve(histories: Mapping[str, Sequence[Mapping[str, Any]]]) -> bytes:
+    """A PNG with one panel for each kind of accuracy and one line for each method."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    shown = [key for key in PANELS if any(row.get(key) is not None for rows in histories.values() for row in rows)]
+    shown = shown or ["class_loss"]
+    figure = Figure(figsize=(4.2 * len(shown), 3.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    for axis, key in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
+        for colour, (name, rows) in zip(COLOURS, histories.items(), strict=False):
+            points = [(row["epoch"], row[key]) for row in rows if row.get(key) is not None]
+            if points:
+                x, y = zip(*points, strict=True)
+                axis.plot(x, y, color=colour, linewidth=1.4, label=name)
+                axis.annotate(
+                    f"{y[-1]:.2f}",
+                    (x[-1], y[-1]),
+                    xytext=(3, 0),
+                    textcoords="offset points",
+                    color=colour,
+                    fontsize=8,
+                )
+        axis.set_title(PANELS.get(key, key), fontsize=10)
+        axis.set_xlabel("epoch")
+        axis.grid(alpha=0.25)
+        axis.spines[["top", "right"]].set_visible(False)
+    figure.axes[0].legend(frameon=False, fontsize=9)
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=130)
+    return content.getvalue()

@@ -1,0 +1,155 @@
+"""What the README, the documentation and the examples show must run.
+
+Python blocks of a page are executed in order in one namespace; `pignn` commands are run, in the same folder;
+targets of `make` must exist. Comments right before a block change that: `<!-- no-test: reason -->` skips it,
+`<!-- needs-data -->` runs it only where PIGNN_DATA is set, `<!-- slow -->` only checks that the options of
+its commands exist.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
+HAVE_DATA = bool(os.environ.get("PIGNN_DATA"))
+
+
+@dataclass
+class Block:
+    language: str
+    line: int  # of its first line, from 1
+    text: str
+    marks: dict[str, str]  # mark and reason
+
+    @property
+    def skipped(self) -> bool:
+        assert self.marks.get("no-test", "reason"), f"line {self.line}: no-test without a reason"
+        return "no-test" in self.marks or ("needs-data" in self.marks and not HAVE_DATA)
+
+
+def blocks(text: str) -> Iterator[Block]:
+    marks: dict[str, str] = {}
+    block: Block | None = None
+    for number, line in enumerate(text.splitlines(keepends=True), start=1):
+        fence = re.match(r"\s*```(\w*)", line)
+        if block and fence:
+            block.text = textwrap.dedent(block.text)
+            yield block
+            block = None
+        elif block:
+            block.text += line
+        elif fence:
+            block, marks = Block(fence[1], number + 1, "", marks), {}
+        elif mark := re.fullmatch(r"\s*<!-- (no-test|needs-data|slow)(?:: (.*))? -->\s*", line):
+            marks[mark[1]] = mark[2] or ""
+        elif line.strip():
+            marks = {}
+
+
+def commands(block: Block) -> Iterator[list[str]]:
+    """The commands of a block as words, without the variables that are set before them."""
+    lines = block.text.replace("\\\n", " ").splitlines()
+    if block.language == "console":
+        lines = [line[2:] for line in lines if line.startswith("$ ")]
+    for line in lines:
+        words: list[str] = []
+        for word in [*shlex.split(line, comments=True), "&&"]:
+            if word in ("&&", ";", "|", ">"):
+                if words:
+                    yield words
+                words = []
+            elif words or not re.match(r"\w+=", word):
+                words.append(word)
+
+
+def run(arguments: list[str], folder: Path) -> str:
+    env = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=900
+    )
+    assert done.returncode == 0, f"{shlex.join(arguments)} gave {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def check_command(words: list[str], folder: Path, slow: bool) -> None:
+    program, arguments = Path(words[0]).name, words[1:]
+    if program == "make":
+        assert {word for word in arguments if "=" not in word} <= TARGETS, shlex.join(words)
+    elif program == "pignn" and slow:
+        options = [word.split("=")[0] for word in arguments if word.startswith("--")]
+        first = next((i for i, word in enumerate(arguments) if word.startswith("-")), len(arguments))
+        shown = run(["-m", "pignn", *arguments[:first], "--help"], folder)
+        known = set(re.findall(r"--[\w-]+", shown))
+        assert set(options) <= known, f"{shlex.join(words)}: no such option among {sorted(known)}"
+    elif program == "pignn":
+        run(["-m", "pignn", *arguments], folder)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    for block in blocks(page.read_text(encoding="utf-8")):
+        if block.skipped:
+            continue
+        if block.language == "python":
+            # Empty lines in front make a traceback show the line of the page.
+            exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), namespace)
+        elif block.language in ("bash", "console"):
+            for words in commands(block):
+                check_command(words, tmp_path, slow="slow" in block.marks)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_example(example: Path, tmp_path: Path) -> None:
+    if "# needs-data" in example.read_text(encoding="utf-8") and not HAVE_DATA:
+        pytest.skip("PIGNN_DATA is not set")
+    run([str(example)], tmp_path)
+
+
+def test_blocks_are_read_as_meant() -> None:
+    page = """
+        <!-- no-test: because -->
+
+        ```python
+        skipped
+        ```
+        ```python
+        if True:
+            kept
+        ```
+        <!-- slow -->
+        text in between
+        ```console
+        $ A=1 pignn train --x \\
+            --y && make test ARGS="-k a"  # comment
+        output
+        ```
+    """
+    skipped, kept, shell = blocks(page)
+    assert skipped.skipped
+    assert not kept.skipped
+    assert kept.text == "if True:\n    kept\n"
+    assert kept.line == 8
+    assert shell.marks == {}
+    assert list(commands(shell)) == [["pignn", "train", "--x", "--y"], ["make", "test", "ARGS=-k a"]]
+
+
+def test_a_target_that_does_not_exist_is_noticed(tmp_path: Path) -> None:
+    check_command(["make", "test", "ARGS=-x"], tmp_path, slow=False)
+    with pytest.raises(AssertionError):
+        check_command(["make", "tset"], tmp_path, slow=False)
