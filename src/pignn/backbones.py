@@ -202,6 +202,14 @@ def _kind(name: str) -> _Kind:
     return BACKBONES[key]
 
 
+def check_kind(backbone: str | Builder) -> None:
+    """Is this the name of a backbone, or something that builds one?"""
+    if isinstance(backbone, str):
+        _kind(backbone)
+    elif not callable(backbone):
+        raise ConfigError(f"a backbone is a name or a callable (inputs, outputs) -> module, not {backbone!r}")
+
+
 def default_lr(backbone: str | Builder) -> float:
     """The learning rate the paper gives to a backbone; 0.01 for one that it does not know."""
     return _kind(backbone).lr if isinstance(backbone, str) else 0.01
@@ -249,16 +257,7 @@ def initialise(network: nn.Module, init: str = "glorot") -> None:
 
 
 def _fans(name: str, p: Tensor) -> tuple[int, int]:
-    """(inputs, outputs) of a weight: ours are [inputs, outputs]; PyG's are [outputs, inputs], attention [1, heads, d]."""
+    """(inputs, outputs) of a weight: ours are [inputs, outputs], PyG's the reverse, attention [1, heads, d]."""
     if p.dim() == 3:
         return p.shape[1], p.shape[2]
     return (p.shape[1], p.shape[0]) if ".lin." in name else (p.shape[0], p.shape[1])
-
-
-def check_options(hidden: int | None, layers: int, dropout: float | None) -> None:
-    if hidden is not None and hidden < 1:
-        raise ConfigError(f"hidden must be at least 1, not {hidden}")
-    if layers < 1:
-        raise ConfigError(f"layers must be at least 1, not {layers}")
-    if dropout is not None and not 0 <= dropout < 1:
-        raise ConfigError(f"dropout must be in [0, 1), not {dropout}")

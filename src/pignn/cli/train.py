@@ -68,7 +68,8 @@ def train(
 
       pignn train --dataset cora --noise symmetric --rate 0.4 --out runs/first --resume
     """
-    from .. import methods, noise as noises
+    from .. import methods
+    from .. import noise as noises
 
     given = {
         "backbone": backbone,

@@ -17,6 +17,7 @@ from .. import backbones, graphs, pairs
 from ..errors import ConfigError, DataError, ModelFileError, PignnWarning, unknown
 from ..training import RULES, Phase, Run, Selection
 from ..training.loop import seeded
+from . import settings
 from .base import Method
 from .fingerprint import fingerprint
 from .regulariser import PairRegulariser, fixed_labels
@@ -233,34 +234,40 @@ class NetworkMethod(Method):
         return Selection(rule, nodes.to(device), labels[nodes].to(device)), scored
 
     def _identity(self, data: Data) -> dict[str, Any]:
-        settings = {k: v for k, v in self._plain_settings().items() if k not in ("epochs", "device")}
-        return {"method": self.name, **settings, "data": fingerprint(data)}
+        kept = {k: v for k, v in self._plain_settings().items() if k not in ("epochs", "device")}
+        return {"method": self.name, **kept, "data": fingerprint(data)}
 
     def _check_settings(self) -> None:
-        backbones.check_options(self.hidden, self.layers, self.dropout)
         for value, name, known in (
             (self.init, "initialisation", backbones.INITIALISATIONS),
             (self.selection, "selection", RULES),
             (self.pair_labels, "pair_labels", pairs.SOURCES),
             (self.target, "target", pairs.TARGETS),
             (self.schedule, "schedule", SCHEDULES),
+            (self.pairs, "pairs", (None, "exact")),
         ):
             if value not in known:
-                raise unknown(name, value, known)
-        if self.pairs not in (None, "exact"):
-            raise unknown("pairs", self.pairs, ("exact",))
-        for whole, name, least in (
-            (self.epochs, "epochs", 1),
-            (self.rank, "rank", 1),
-            (self.warmup, "warmup", -1),
-        ):
-            if not isinstance(whole, int) or whole < least:
-                raise ConfigError(f"{name} must be a whole number of at least {least}, not {whole!r}")
-        if isinstance(self.beta, str) and self.beta != "auto":
-            raise ConfigError(f"beta must be 'auto' or a number, not {self.beta!r}")
-        for number, name in ((self.lr, "lr"), (self.weight_decay, "weight_decay"), (self.beta, "beta")):
-            if isinstance(number, int | float) and not 0 <= number < float("inf"):
-                raise ConfigError(f"{name} must be a finite number of at least 0, not {number!r}")
+                raise unknown(name, value, [text for text in known if text])
+        for kind in (self.backbone, self.estimator):
+            if kind is not None:
+                backbones.check_kind(kind)
+        settings.whole("seed", self.seed, 0)
+        settings.whole("epochs", self.epochs, 1)
+        settings.whole("layers", self.layers, 1)
+        settings.whole("rank", self.rank, 1)
+        settings.whole("warmup", self.warmup, -1)
+        settings.number("weight_decay", self.weight_decay)
+        settings.flag("directed", self.directed)
+        if self.hidden is not None:
+            settings.whole("hidden", self.hidden, 1)
+        if self.lr is not None:
+            settings.number("lr", self.lr)
+        if self.dropout is not None:
+            settings.number("dropout", self.dropout, below=1)
+        if self.beta != "auto":
+            if isinstance(self.beta, str):
+                raise ConfigError(f"beta must be 'auto' or a number, not {self.beta!r}")
+            settings.number("beta", self.beta)
 
     # ---- answers ----
 
@@ -355,7 +362,10 @@ def _node_weights(data: Data, nodes: Tensor, class_weight: str | Sequence[float]
             raise ConfigError(f"class_weight must be 'balanced' or one number a class, not '{class_weight}'")
         weight *= (1 / torch.bincount(y, minlength=classes).clamp(min=1))[y]
     elif class_weight is not None:
-        each = torch.as_tensor(class_weight, dtype=torch.float32, device=nodes.device)
+        try:
+            each = torch.as_tensor(class_weight, dtype=torch.float32, device=nodes.device)
+        except (TypeError, ValueError, RuntimeError):
+            each = torch.empty(0)
         if each.shape != (classes,) or not bool((torch.isfinite(each) & (each >= 0)).all()):
             raise ConfigError(f"class_weight must be {classes} numbers of at least 0, one a class")
         weight *= each[y]
@@ -373,7 +383,7 @@ def _class_names(data: Data) -> list[str]:
 def _device(name: str) -> torch.device:
     try:
         device = torch.device(name)
-    except RuntimeError:
+    except (RuntimeError, TypeError):
         raise ConfigError(f"unknown device '{name}'; use 'cpu', 'cuda' or 'cuda:0'") from None
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ConfigError(f"device '{name}' is not there: this torch sees no CUDA; use 'cpu'")

@@ -1,0 +1,16 @@
+"""Small graphs that many tests share."""
+
+from __future__ import annotations
+
+import pytest
+from torch_geometric.data import Data
+
+import pignn
+from pignn import graphs
+
+
+@pytest.fixture
+def noisy() -> Data:
+    """A small easy graph with 30 % wrong labels."""
+    clean = graphs.csbm(nodes=240, classes=3, signal=2.0, seed=0)
+    return pignn.corrupt(clean, "symmetric", 0.3, seed=0)

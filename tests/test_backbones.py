@@ -1,0 +1,148 @@
+"""The CSR networks against PyG's own layers, with and without edge weights."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch_geometric.data import Data
+from torch_geometric.nn import GCNConv, SAGEConv
+
+from pignn import backbones
+from pignn.errors import ConfigError
+from pignn.sparse import Operator
+
+
+def graph(n=60, width=20, weighted=False, density=1.0, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(n, width, generator=generator)
+    x *= torch.rand(n, width, generator=generator) < density
+    pairs = torch.randint(0, n - 5, (2, 3 * n), generator=generator)  # the last five nodes are isolated
+    pairs = pairs[:, pairs[0] < pairs[1]].unique(dim=1)
+    weight = torch.rand(pairs.shape[1], generator=generator) + 0.1 if weighted else None
+    return Data(
+        x=x,
+        edge_index=torch.cat([pairs, pairs.flip(0)], dim=1),
+        edge_weight=None if weight is None else torch.cat([weight, weight]),
+    )
+
+
+@pytest.mark.parametrize("density", [1.0, 0.05], ids=["dense features", "sparse features"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gcn_equals_pyg(weighted, density):
+    data = graph(weighted=weighted, density=density)
+    torch.manual_seed(0)
+    ours = backbones.build("gcn", 20, 4).eval()
+    layers = [GCNConv(20, 16), GCNConv(16, 4)]
+    with torch.no_grad():
+        for layer, weight, bias in zip(layers, ours.weights, ours.biases, strict=True):
+            layer.lin.weight.copy_(weight.t())
+            bias.uniform_(-1, 1)
+            layer.bias.copy_(bias)
+    inputs = backbones.Inputs(data)
+    assert isinstance(inputs.features, Operator) == (density < 0.1)
+    result = ours(inputs)
+    h = F.relu(layers[0](data.x, data.edge_index, data.edge_weight))
+    expected = layers[1](h, data.edge_index, data.edge_weight)
+    torch.testing.assert_close(result, expected, rtol=1e-5, atol=1e-5)
+
+    ours_grad = torch.autograd.grad(result.square().sum(), list(ours.weights))
+    their_grad = torch.autograd.grad(expected.square().sum(), [layer.lin.weight for layer in layers])
+    for mine, theirs in zip(ours_grad, their_grad, strict=True):
+        torch.testing.assert_close(mine, theirs.t(), rtol=1e-4, atol=1e-4)
+
+
+def test_sage_equals_pyg():
+    data = graph()
+    torch.manual_seed(0)
+    ours = backbones.build("sage", 20, 4).eval()
+    layers = [SAGEConv(20, 64), SAGEConv(64, 4)]
+    with torch.no_grad():
+        for layer, own, neighbours in zip(layers, ours.own, ours.neighbours, strict=True):
+            layer.lin_l.weight.copy_(neighbours.t())
+            layer.lin_l.bias.zero_()
+            layer.lin_r.weight.copy_(own.t())
+    h = layers[1](F.relu(layers[0](data.x, data.edge_index)), data.edge_index)
+    torch.testing.assert_close(ours(backbones.Inputs(data)), h, rtol=1e-5, atol=1e-5)
+
+
+def test_sage_weighs_its_mean():
+    data = Data(
+        x=torch.tensor([[0.0], [1.0], [4.0]]),
+        edge_index=torch.tensor([[0, 0], [1, 2]]),
+        edge_weight=torch.tensor([1.0, 3.0]),
+    )
+    mean = backbones.Inputs(data).mean @ data.x
+    torch.testing.assert_close(mean, torch.tensor([[(1 * 1 + 3 * 4) / 4], [0.0], [0.0]]))
+
+
+def test_directed_propagation_follows_the_edges_and_its_gradient_the_transpose():
+    data = Data(x=torch.eye(3), edge_index=torch.tensor([[0], [1]]))
+    mean = backbones.Inputs(data, directed=True).mean
+    x = torch.eye(3, requires_grad=True)
+    result = mean @ x
+    assert result[1, 0] == 1  # node 1 hears node 0
+    assert result[0].sum() == 0  # and not the other way round
+    (result * torch.tensor([[1.0], [2.0], [3.0]])).sum().backward()
+    torch.testing.assert_close(x.grad[0], torch.full((3,), 2.0))
+    undirected = backbones.Inputs(data).mean @ torch.eye(3)
+    assert undirected[0, 1] == undirected[1, 0] == 1
+
+
+def test_gat_has_the_published_shape():
+    network = backbones.build("gat", 20, 4)
+    first, second = network.layers
+    assert (first.heads, first.out_channels, first.concat) == (8, 8, True)
+    assert (second.heads, second.out_channels, second.concat) == (1, 4, False)
+    assert first.dropout == second.dropout == network.dropout == 0.6
+    assert network.eval()(backbones.Inputs(graph())).shape == (60, 4)
+
+
+@pytest.mark.parametrize("name", backbones.BACKBONES)
+@pytest.mark.parametrize("init", backbones.INITIALISATIONS)
+def test_initialisations(name, init):
+    torch.manual_seed(0)
+    network = backbones.build(name, 300, 7, init=init, hidden=50)
+    shapes = {key: p for key, p in network.named_parameters() if p.dim() == 2 and 300 in p.shape}
+    assert shapes
+    for p in shapes.values():
+        a, b = 300, p.numel() // 300
+        expected = {
+            "glorot": (2 / (a + b)) ** 0.5,
+            "uniform": (1 / (3 * a)) ** 0.5,
+            "normal": 0.1,
+            "kaiming": (2 / a) ** 0.5,
+            "constant": 0.0,
+        }[init]
+        assert abs(p.std().item() - expected) < 0.05 * expected + 1e-6
+        assert abs(p.mean().item() - (0.1 if init == "constant" else 0)) < 0.01
+    assert all((p == 0).all() for key, p in network.named_parameters() if "bias" in key)
+
+
+def test_layers_and_hidden():
+    network = backbones.build("gcn", 20, 4, layers=3, hidden=32, dropout=0.1)
+    assert [tuple(w.shape) for w in network.weights] == [(20, 32), (32, 32), (32, 4)]
+    assert network.dropout == 0.1
+
+
+def test_somebody_elses_module_gets_weights_only_if_it_takes_them():
+    class Mine(torch.nn.Module):
+        def __init__(self, inputs, outputs):
+            super().__init__()
+            self.linear = torch.nn.Linear(inputs, outputs)
+
+        def forward(self, x, edge_index):
+            return self.linear(x)
+
+    network = backbones.build(Mine, 20, 4)
+    assert network(backbones.Inputs(graph(weighted=True))).shape == (60, 4)
+    assert not network.uses_weights
+    assert backbones.build(lambda a, b: GCNConv(a, b), 20, 4).uses_weights
+
+
+def test_unknown_names_are_told_with_the_nearest():
+    with pytest.raises(ConfigError, match="unknown backbone 'gnc'; did you mean 'gcn'"):
+        backbones.build("gnc", 3, 2)
+    with pytest.raises(ConfigError, match="unknown initialisation 'glorott'; did you mean 'glorot'"):
+        backbones.build("gcn", 3, 2, init="glorott")
+    assert isinstance(backbones.build("GraphSAGE", 3, 2), backbones.GraphSAGE)
