@@ -2,49 +2,77 @@
 
 from __future__ import annotations
 
+import io
 import os
+import signal
 import sys
 import warnings
+from types import FrameType
 
 from ..errors import PignnError, PignnWarning
 
 
+class Stopped(KeyboardInterrupt):
+    """A signal ended the command; ``code`` is what a shell calls that."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.code = 128 + number
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run a command. A user's mistake is one line on stderr and exit code 2; Ctrl-C is exit code 130."""
+    signal.signal(signal.SIGTERM, _terminate)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a letter is no reason to fail
+            stream.reconfigure(errors="replace")
     sys.exit(run(arguments))
 
 
 def run(arguments: list[str] | None = None) -> int:
-    import typer
-
-    from .app import app
-
-    warnings.simplefilter("ignore")
-    warnings.simplefilter("always", PignnWarning)
-    warnings.showwarning = _note
+    """The exit code of a command; what can go wrong has been said on stderr."""
     try:
-        code = typer.main.get_command(app).main(arguments, prog_name="pignn", standalone_mode=False)
-        sys.stdout.flush()
-        return code if isinstance(code, int) else 0
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", PignnWarning)
+            warnings.showwarning = _note
+            return _command(sys.argv[1:] if arguments is None else arguments)
     except PignnError as error:
         return _fail(str(error))
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt as error:
         print("pignn: interrupted", file=sys.stderr)
-        return 130
+        return error.code if isinstance(error, Stopped) else 128 + signal.SIGINT
     except BrokenPipeError:  # the reader of our output has gone: nothing to complain about
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except MemoryError:
         return _fail("out of memory; a smaller graph, or fewer programs beside this one, would help")
     except OSError as error:
-        where = f" {error.filename}" if error.filename else ""
-        return _fail(f"{error.strerror or error}{where}")
+        where = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{where}{error.strerror or error}")
     except Exception as error:
         if hasattr(error, "format_message"):  # how click, vendored or not, says that a flag is wrong
-            return _fail(f"{error.format_message()} (see pignn --help)")
+            command = getattr(getattr(error, "ctx", None), "command_path", "pignn")
+            return _fail(f"{error.format_message().rstrip('.')} (see {command} --help)")
         if isinstance(error, RuntimeError) and "allocate memory" in str(error):  # torch's way of saying so
             return _fail("out of memory; a smaller graph, or fewer programs beside this one, would help")
         raise
+
+
+def _command(arguments: list[str]) -> int:
+    import typer
+
+    from .app import app
+
+    # Not command.main(): it keeps Ctrl-C and a closed pipe to itself.
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("pignn", arguments or ["--help"]) as context:
+            code = command.invoke(context)
+    except typer.Exit as leave:  # --help, --version
+        code = leave.exit_code
+    sys.stdout.flush()
+    return code if isinstance(code, int) else 0
 
 
 def _fail(message: str) -> int:
@@ -55,3 +83,7 @@ def _fail(message: str) -> int:
 def _note(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     if issubclass(category, PignnWarning):
         print(f"note: {message}", file=sys.stderr)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise Stopped(number)

@@ -17,7 +17,6 @@ app = typer.Typer(
     name="pignn",
     help="Node classification when the labels of a graph cannot be trusted.",
     epilog="Start with: pignn demo · pignn train --dataset digits --noise symmetric --rate 0.4 --out runs/first",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

@@ -13,8 +13,8 @@ def datasets(root: o.Root = None, json: o.Json = False) -> int:
 
     Examples:
 
+    \b
       pignn datasets
-
       pignn datasets --root data --json
     """
     from ..graphs.catalogue import available, list_datasets

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from ..errors import OutputError
+from . import Stopped, folder
 from . import options as o
 from .output import say, show_json, show_table
 
@@ -16,7 +19,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the model, predictions, history and picture.")] = Path(
         "runs/demo"
     ),
-    epochs: Annotated[int, typer.Option(help="Of both methods.")] = 400,
+    epochs: Annotated[int, typer.Option(min=1, help="Of both methods.")] = 400,
     seed: Annotated[int, typer.Option(help="Of the noise and of the training.")] = 0,
     json: o.Json = False,
 ) -> int:
@@ -26,47 +29,53 @@ def demo(
 
     Examples:
 
+    \b
       pignn demo
-
       pignn demo --seed 1 --out runs/another
     """
     from .. import graphs, methods, noise
     from ..report import learning_curve, write_predictions
     from ..training import files
 
-    files.writable_folder(out)
-    graph = noise.corrupt(graphs.load("digits"), "symmetric", 0.4, seed=seed)
-    report = noise.report(graph)
-    if not json:
-        say(f"digits: {graph.num_nodes:,} nodes; {report}")
-    rows: list[dict[str, Any]] = []
-    histories: dict[str, list[dict[str, Any]]] = {}
-    given = graph.y.numpy()
-    for title, name in (("GCN", "vanilla"), ("PI-GNN", "pi-gnn")):
-        model = methods.make(name, epochs=epochs, seed=seed)
-        start = time.perf_counter()
-        model.fit(graph)
-        predicted = model.predict(graph)
-        histories[title] = model.history_
-        rows.append(
-            {
-                "method": title,
-                "test accuracy": model.score(graph),
-                "after the last epoch": histories[title][-1]["test_accuracy"],
-                "disagrees with": f"{int((predicted != given)[given >= 0].sum())} of {report.labelled} given labels",
-                "seconds": round(time.perf_counter() - start, 1),
-            }
-        )
-    model.save(out / "model")
-    write_predictions(out / "predictions.csv", model, graph)
-    rows_of_history = [{"method": title} | row for title, history in histories.items() for row in history]
-    files.write_rows(out / "history.csv", rows_of_history)
-    files.write_bytes(out / "learning-curve.png", learning_curve(histories))
+    if folder.holds_run(out):
+        raise OutputError(f"{out} holds a run of pignn train; choose another --out")
+    with folder.made(out):
+        graph = noise.corrupt(graphs.load("digits"), "symmetric", 0.4, seed=seed)
+        report = noise.report(graph)
+        if not json:
+            say(f"digits: {graph.num_nodes:,} nodes; {report}")
+        rows: list[dict[str, Any]] = []
+        histories: dict[str, list[dict[str, Any]]] = {}
+        chosen: dict[str, int] = {}
+        given = graph.y.numpy()
+        for title, name in (("GCN", "vanilla"), ("PI-GNN", "pi-gnn")):
+            model: Any = methods.make(name, epochs=epochs, seed=seed)
+            start = time.perf_counter()
+            try:
+                model.fit(graph)
+            except KeyboardInterrupt:
+                raise Stopped(getattr(model, "stopped_by_", None) or signal.SIGINT) from None
+            differ = (model.predict(graph) != given)[given >= 0]
+            histories[title], chosen[title] = model.history_, model.best_epoch_
+            rows.append(
+                {
+                    "method": title,
+                    "test accuracy": model.score(graph),
+                    "after the last epoch": model.history_[-1]["test_accuracy"],
+                    "disagrees with": f"{int(differ.sum())} of {report.labelled} given labels",
+                    "seconds": round(time.perf_counter() - start, 1),
+                }
+            )
+        model.save(out / "model")
+        write_predictions(out / "predictions.csv", model, graph)
+        rows_of_history = [{"method": title} | row for title, history in histories.items() for row in history]
+        files.write_rows(out / "history.csv", rows_of_history)
+        files.write_bytes(out / "learning-curve.png", learning_curve(histories, chosen))
     if json:
         show_json({"dataset": "digits", "realised_noise": report.rate, "methods": rows, "out": str(out)})
         return 0
     show_table(rows)
-    wrong = f"{report.wrong} of the {report.labelled} given labels are wrong ({report.rate:.1%})"
-    print(f"\n{wrong}; the epoch was chosen on labels just as noisy, true labels only score.")
+    noisy = f"{report.wrong} of the {report.labelled} given labels are wrong ({report.rate:.1%})"
+    print(f"\n{noisy}; the epoch was chosen on labels just as noisy, true labels only score.")
     say(f"model, predictions.csv, history.csv and learning-curve.png are in {out}")
     return 0

@@ -11,8 +11,8 @@ def methods(json: o.Json = False) -> int:
 
     Examples:
 
+    \b
       pignn methods
-
       pignn methods --json
     """
     from ..methods.registry import list_methods

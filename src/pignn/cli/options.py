@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,38 +34,47 @@ Rate = Annotated[float | None, typer.Option(help="Share of labels to make wrong,
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
-def settings(pairs: list[str] | None) -> dict[str, Any]:
-    """KEY=VALUE texts as a dictionary; values are JSON where they can be, else text."""
+def settings(pairs: list[str] | None, flag: str, *, texts: Container[str] = ()) -> dict[str, Any]:
+    """KEY=VALUE texts as a dictionary; values are JSON where they can be, else text, as those of ``texts`` always."""
     found = {}
     for pair in pairs or []:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise ConfigError(f"'{pair}' is not KEY=VALUE")
-        try:
-            found[key.replace("-", "_")] = json.loads(value)
-        except ValueError:
-            found[key.replace("-", "_")] = value
+            raise ConfigError(f"{flag} takes KEY=VALUE, not '{pair}'")
+        key = key.replace("-", "_")
+        found[key] = value if key in texts else _value(value)
     return found
 
 
-def load_graph(
-    dataset: str,
-    root: Path | None,
-    split: str,
-    split_seed: int,
-    split_index: int | None,
-    features: str | None,
-    data: list[str] | None,
-) -> Data:
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def graph_options(
+    split: str, split_seed: int, split_index: int | None, features: str | None, data: list[str] | None
+) -> dict[str, Any]:
+    """What the flags say about a named graph, as `graphs.load` takes it."""
+    flags = {
+        "split": split,
+        "split_seed": split_seed,
+        "split_index": 0 if split_index is None and split == "own" else split_index,
+        "features": None if features is None else _value(features),
+    }
+    options = settings(data, "--data")
+    for name in ("name", "root", *flags):
+        if name in options and name != "features":
+            flag = "dataset" if name == "name" else name.replace("_", "-")
+            raise ConfigError(f"--data {name}=... is not an option of a dataset; use --{flag}")
+    if features is not None and "features" in options:
+        raise ConfigError("features are given twice: by --features and by --data")
+    return flags | options
+
+
+def load_graph(dataset: str, root: Path | None, options: dict[str, Any]) -> Data:
     """The named graph with one split."""
     from .. import graphs
 
-    return graphs.load(
-        dataset,
-        root=root,
-        split=split,
-        split_seed=split_seed,
-        split_index=0 if split_index is None and split == "own" else split_index,
-        features=features,
-        **settings(data),
-    )
+    return graphs.load(dataset, root=root, **options)

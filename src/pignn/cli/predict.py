@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,20 +29,21 @@ def predict(
 
     Examples:
 
+    \b
       pignn predict runs/first --dataset digits --out predictions.csv
-
       pignn predict runs/first/model --dataset digits --data neighbours=15 --json
     """
     from ..methods import load_model
     from ..report import write_predictions
 
+    of_graph = o.graph_options(split, split_seed, split_index, features, data)
     if out.exists() and not force:
         raise OutputError(f"{out} is there already; --force replaces it")
     folder = model / "model" if (model / "model").is_dir() else model
     fitted = load_model(folder)
-    graph = o.load_graph(dataset, root, split, split_seed, split_index, features, data)
+    graph = o.load_graph(dataset, root, of_graph)
     write_predictions(out, fitted, graph)
-    facts = {
+    facts: dict[str, Any] = {
         "model": str(folder),
         "method": fitted.name,
         "dataset": graph.get("name"),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .. import __version__
 from ..errors import ConfigError, OutputError
+from . import folder
 from . import options as o
 from .output import say, show_facts, show_json
 
@@ -24,16 +25,16 @@ def train(
     method: Annotated[str, typer.Option(help="`pignn methods` lists them.")] = "pi-gnn",
     noise: o.Noise = "none",
     rate: o.Rate = None,
-    backbone: Annotated[str | None, typer.Option(help="gcn, gat or sage.")] = None,
+    backbone: Annotated[str | None, typer.Option(help="gcn, gat or sage; gcn if absent.")] = None,
     estimator: Annotated[str | None, typer.Option(help="The estimator's backbone; the classifier's if absent.")] = None,
     epochs: Annotated[int | None, typer.Option(help="400 if absent.")] = None,
     warmup: Annotated[int | None, typer.Option(help="Last epoch before pair labels are used; 50 if absent.")] = None,
     pair_labels: Annotated[
         str | None, typer.Option(help="estimated, connectivity, random, given, true, self or low-rank.")
     ] = None,
-    target: Annotated[str | None, typer.Option(help="masked or soft.")] = None,
+    target: Annotated[str | None, typer.Option(help="masked or soft; masked if absent.")] = None,
     selection: Annotated[
-        str | None, typer.Option(help="noisy-val, last, or clean-val (an oracle that sees true labels).")
+        str | None, typer.Option(help="noisy-val (if absent), last, or clean-val (an oracle that sees true labels).")
     ] = None,
     setting: Annotated[
         list[str] | None,
@@ -43,7 +44,7 @@ def train(
     device: Annotated[str | None, typer.Option(help="cpu or cuda; cpu if absent.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the model, predictions, history and picture.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the run in --out.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the run in --out when this one is done.")] = False,
     checkpoint_every: Annotated[int, typer.Option(help="Epochs between two checkpoints.")] = 50,
     root: o.Root = None,
     split: o.Split = "default",
@@ -60,13 +61,12 @@ def train(
 
     Examples:
 
+    \b
       pignn train --dataset digits --noise symmetric --rate 0.4 --out runs/first
-
+      pignn train --dataset digits --noise symmetric --rate 0.4 --out runs/first --resume
       pignn train --dataset cora --noise flip --rate 0.4 --method vanilla --backbone gat --json
-
       pignn train --dataset cora --noise llm_labels.npz --set hidden=64 --set class_weight=balanced
-
-      pignn train --dataset cora --noise symmetric --rate 0.4 --out runs/first --resume
+      pignn train --dataset csbm --data nodes=5000 --data homophily=0.6 --noise pair --rate 0.3
     """
     from .. import methods
     from .. import noise as noises
@@ -81,52 +81,50 @@ def train(
         "selection": selection,
         "device": device,
     }
-    settings = {key: value for key, value in given.items() if value is not None} | o.settings(setting)
+    settings = {key: value for key, value in given.items() if value is not None}
+    # Of pair_labels "true" is a name, not JSON's true.
+    for key, value in o.settings(setting, "--set", texts=("pair_labels",)).items():
+        if key == "seed":
+            raise ConfigError("--set seed=... would leave the noise with another seed; use --seed")
+        if key in settings:
+            raise ConfigError(f"{key} is given twice: by --{key.replace('_', '-')} and by --set")
+        settings[key] = value
     model = methods.make(method, seed=seed, **settings)
+    kind = noises.load_noise(noise)
+    of_graph = o.graph_options(split, split_seed, split_index, features, data)
     if checkpoint_every < 1:
         raise ConfigError(f"--checkpoint-every must be at least 1, not {checkpoint_every}")
     if resume and out is None:
         raise ConfigError("--resume needs --out: the folder of the run to continue")
-    if out is not None:
-        _prepare(out, resume, force)
-    clean = o.load_graph(dataset, root, split, split_seed, split_index, features, data)
-    graph = noises.corrupt(clean, noises.load_noise(noise), rate, seed=seed)
+    if resume and force:
+        raise ConfigError("--resume continues a run, --force replaces it; give one of them")
+    if out is not None and folder.holds_run(out) and not (resume or force):
+        raise OutputError(f"{out} holds a run already; --resume continues it, --force replaces it")
 
-    start = time.perf_counter()
     keep: dict[str, Any] = (
         {} if out is None else {"checkpoint": out, "checkpoint_every": checkpoint_every, "resume": resume}
     )
     stopped = None
-    try:
-        model.fit(graph, **keep)
-    except KeyboardInterrupt:
-        stopped = getattr(model, "stopped_by_", None)
-        if stopped is None:
-            raise
-    facts = summary(model, graph, time.perf_counter() - start)
-    if out is not None:
-        write_run(out, model, graph, facts)
+    with folder.made(out):
+        graph = noises.corrupt(o.load_graph(dataset, root, of_graph), kind, rate, seed=seed)
+        start = time.perf_counter()
+        try:
+            model.fit(graph, **keep)
+        except KeyboardInterrupt:
+            stopped = getattr(model, "stopped_by_", None)
+            if stopped is None:
+                raise
+        facts = summary(model, graph, time.perf_counter() - start)
+        if out is not None:
+            write_run(out, model, graph, facts | {"graph": of_graph, "pignn": __version__})
     show_json(facts) if json else show_facts({k: v for k, v in facts.items() if k != "settings"})
     if stopped is not None:
-        done = len(model.history_)
         where = f"; the best so far is in {out}, go on with --resume" if out else ""
-        say(f"pignn: interrupted after {done} epochs{where}")
-        return 130 if stopped == signal.SIGINT else 128 + stopped
+        say(f"pignn: interrupted after {facts['epochs_done']} epochs{where}")
+        return 128 + stopped
     if out is not None and not json:
         say(f"written to {out}")
     return 0
-
-
-def _prepare(out: Path, resume: bool, force: bool) -> None:
-    from ..training import checkpoint, files
-
-    finished, begun = (out / "run.json").exists(), (out / checkpoint.NAME).exists()
-    if (finished or begun) and not (resume or force):
-        state = "a finished" if finished else "an unfinished"
-        raise OutputError(f"{out} holds {state} run; --resume continues it, --force replaces it")
-    files.writable_folder(out)
-    if force and not resume:
-        (out / checkpoint.NAME).unlink(missing_ok=True)
 
 
 def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
@@ -142,10 +140,12 @@ def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
         "method": model.name,
         "seed": model.seed,
         "noise": graph.noise["kind"],
+        "rate": graph.noise["rate"],
         "realised_noise": report.rate,
         "pair_noise": report.pair_rate,
         "selection": getattr(model, "selection_", None),
         "best_epoch": getattr(model, "best_epoch_", None),
+        "epochs_done": len(getattr(model, "history_", [])),
     }
     if bool(graph.test_mask.any()):
         facts["test_accuracy"] = model.score(graph)
@@ -162,10 +162,12 @@ def write_run(out: Path, model: Method, graph: Data, facts: dict[str, Any]) -> N
     from ..report import learning_curve, write_predictions
     from ..training import files
 
+    (out / "run.json").unlink(missing_ok=True)
     model.save(out / "model")
     write_predictions(out / "predictions.csv", model, graph)
     history = getattr(model, "history_", [])
     if history:
         files.write_rows(out / "history.csv", history)
-        files.write_bytes(out / "learning-curve.png", learning_curve({model.name: history}))
+        picture = learning_curve({model.name: history}, {model.name: getattr(model, "best_epoch_", None)})
+        files.write_bytes(out / "learning-curve.png", picture)
     files.write_json(out / "run.json", facts)

@@ -22,8 +22,11 @@ class PairLabels(ABC):
     """Pair labels p, or their complement 1 − p."""
 
     @abstractmethod
-    def block(self, rows: slice, cols: slice, *, complement: bool) -> Tensor:
-        """p (or 1 − p) of all pairs of ``rows`` × ``cols``; what it says of connected ones is not read."""
+    def block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
+        """p (or 1 − p) of all pairs of ``rows`` × ``cols``; what it says of connected ones is not read.
+
+        ``out`` has the shape of the result and may be used for it.
+        """
 
     @abstractmethod
     def connected(self, graph: PairGraph) -> Tensor:
@@ -35,12 +38,13 @@ class Estimated(PairLabels):
 
     def __init__(self, h: Tensor) -> None:
         self.h = h.detach()
+        self.opposite = -self.h
         self.ht = self.h.t().contiguous()
 
-    def block(self, rows: slice, cols: slice, *, complement: bool) -> Tensor:
+    def block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
         # 1 − σ(z) = σ(−z), which keeps its digits where σ(z) rounds to 1.
-        left = -self.h[rows] if complement else self.h[rows]
-        return torch.mm(left, self.ht[:, cols]).sigmoid_()
+        left = self.opposite if complement else self.h
+        return torch.mm(left[rows], self.ht[:, cols], out=out).sigmoid_()
 
     def connected(self, graph: PairGraph) -> Tensor:
         return graph.products(self.h).sigmoid_()
@@ -55,7 +59,7 @@ class Compared(PairLabels):
         # A missing label must not equal another missing one.
         self.other = torch.where(y < 0, y.new_tensor(-2), y)
 
-    def block(self, rows: slice, cols: slice, *, complement: bool) -> Tensor:
+    def block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
         left, right = self.y[rows, None], self.other[None, cols]
         return ((left != right) if complement else (left == right)).to(self.dtype)
 
@@ -76,7 +80,7 @@ class Random(PairLabels):
         low, high = torch.minimum(a, b), torch.maximum(a, b)
         return _mix(_mix(low + self.seed * 0x9E3779B1) ^ high).bitwise_and_(0xFFFFFF).to(self.dtype).div_(2**24)
 
-    def block(self, rows: slice, cols: slice, *, complement: bool) -> Tensor:
+    def block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
         p = self._hash(self.ids[rows, None], self.ids[None, cols])
         return 1 - p if complement else p
 
@@ -105,7 +109,7 @@ class LowRank(PairLabels):
         self.left = u * torch.as_tensor(values, dtype=dtype, device=device)
         self.right = u.t().contiguous()
 
-    def block(self, rows: slice, cols: slice, *, complement: bool) -> Tensor:
+    def block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
         p = torch.mm(self.left[rows], self.right[:, cols]).clamp_(0, 1)
         return 1 - p if complement else p
 

@@ -15,31 +15,47 @@ PANELS = {
 }
 
 
-def learning_curve(histories: Mapping[str, Sequence[Mapping[str, Any]]]) -> bytes:
-    """A PNG with one panel for each kind of accuracy and one line for each method."""
+def learning_curve(
+    histories: Mapping[str, Sequence[Mapping[str, Any]]], chosen: Mapping[str, int | None] | None = None
+) -> bytes:
+    """A PNG with one panel for each kind of accuracy and one line for each method.
+
+    A dot with its value marks the ``chosen`` epoch of a method; without one, the value of the last epoch is written.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.patheffects import withStroke
 
     shown = [key for key in PANELS if any(row.get(key) is not None for rows in histories.values() for row in rows)]
     shown = shown or ["class_loss"]
     figure = Figure(figsize=(4.2 * len(shown), 3.4), layout="constrained")
     FigureCanvasAgg(figure)
     for axis, key in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
+        values = []
         for colour, (name, rows) in zip(COLOURS, histories.items(), strict=False):
-            points = [(row["epoch"], row[key]) for row in rows if row.get(key) is not None]
+            points = {row["epoch"]: row[key] for row in rows if row.get(key) is not None}
             if points:
-                x, y = zip(*points, strict=True)
-                axis.plot(x, y, color=colour, linewidth=1.4, label=name)
-                axis.annotate(
-                    f"{y[-1]:.2f}",
-                    (x[-1], y[-1]),
-                    xytext=(3, 0),
-                    textcoords="offset points",
-                    color=colour,
-                    fontsize=8,
-                )
+                axis.plot(list(points), list(points.values()), color=colour, linewidth=1.4, label=name)
+                epoch = (chosen or {}).get(name)
+                if epoch in points:
+                    axis.plot(epoch, points[epoch], "o", color=colour, markersize=5)
+                epoch = epoch if epoch in points else max(points)
+                values.append((points[epoch], epoch, colour))
+        for rank, (value, epoch, colour) in enumerate(sorted(values, reverse=True)):
+            axis.annotate(
+                f"{value:.2f}",
+                (epoch, value),
+                xytext=(0, -7 if rank else 7),  # the highest above its line, the others below
+                textcoords="offset points",
+                ha="center",
+                va="top" if rank else "bottom",
+                color=colour,
+                fontsize=8,
+                path_effects=[withStroke(linewidth=3, foreground="white")],
+            )
+        axis.margins(y=0.12)
         axis.set_title(PANELS.get(key, key), fontsize=10)
-        axis.set_xlabel("epoch")
+        axis.set_xlabel("epoch (dot: the one that is kept)" if chosen else "epoch")
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
     figure.axes[0].legend(frameon=False, fontsize=9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import hashlib
 import io
 import json
@@ -27,13 +28,17 @@ def _told(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
+        hint = "; make room and try again" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        raise OutputError(f"cannot write {path}: {error.strerror or error}{hint}") from None
 
 
 def writable_folder(path: Path) -> Path:
     """Make a folder and prove that it can be written, before hours are spent on what goes into it."""
     with _told(path):
-        path.mkdir(parents=True, exist_ok=True)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise OutputError(f"cannot write into {path}: it is a file, not a folder; choose another") from None
         with tempfile.TemporaryFile(dir=path):
             return path
 
@@ -64,21 +69,38 @@ def _umask() -> int:
 
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """Fill a folder beside ``path`` and put it in the place of ``path`` when it is whole."""
+    """Fill a folder beside ``path`` and put it in the place of ``path`` when it is whole.
+
+    A folder with files that the new one lacks is somebody's own and is not replaced.
+    """
     with _told(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    old = made.with_name(made.name + ".old")
     try:
         yield made
         with _told(path):
             os.chmod(made, 0o777 & ~_umask())
-            old = made.with_name(made.name + ".old")
             if path.exists():
+                _check_replaceable(path, made)
                 os.replace(path, old)
-            os.replace(made, path)
-            shutil.rmtree(old, ignore_errors=True)
+            try:
+                os.replace(made, path)
+            except BaseException:
+                if old.exists():
+                    os.replace(old, path)
+                raise
     finally:
         shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _check_replaceable(path: Path, made: Path) -> None:
+    if not path.is_dir():
+        raise OutputError(f"cannot write {path}: a file of that name is there; choose another folder")
+    others = sorted({entry.name for entry in path.iterdir()} - {entry.name for entry in made.iterdir()})
+    if others:
+        raise OutputError(f"cannot replace {path}: it holds other files ({others[0]}); choose another folder")
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -99,18 +121,19 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     write_csv(path, columns, ([row.get(key) for key in columns] for row in rows))
 
 
-def _digest(tensors: Mapping[str, Tensor]) -> str:
-    total = hashlib.sha256()
+def _digest(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> str:
+    total = hashlib.sha256(json.dumps(about).encode())
     for name in sorted(tensors):
-        total.update(name.encode())
+        total.update(f"{name}{tensors[name].dtype}{tuple(tensors[name].shape)}".encode())
         total.update(tensors[name].numpy().tobytes())
     return total.hexdigest()
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
-    """A safetensors file; ``about`` goes into its header as JSON, with a checksum of the tensors."""
+    """A safetensors file; ``about`` goes into its header as JSON, with a checksum of it and the tensors."""
     ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    header = json.dumps({**about, "sha256": _digest(ready)})
+    # One entry: safetensors writes several in no particular order, and equal content should be equal bytes.
+    header = json.dumps({"about": about, "sha256": _digest(ready, about)})
     write_bytes(path, save(ready, metadata={"pignn": header}))
 
 
@@ -120,10 +143,11 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise ModelFileError(f"{path} is not there")
     try:
         with safe_open(path, framework="pt") as file:
-            about = json.loads((file.metadata() or {})["pignn"])
+            header = json.loads((file.metadata() or {})["pignn"])
+            about, digest = header["about"], header["sha256"]
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, KeyError, ValueError):
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError):
         raise ModelFileError(f"{path} is damaged or not a pignn file; write it again") from None
-    if about.pop("sha256", None) != _digest(tensors):
+    if digest != _digest(tensors, about):
         raise ModelFileError(f"{path} is damaged (its checksum differs); write it again")
     return tensors, about

@@ -18,6 +18,8 @@ class Interrupt:
     def __enter__(self) -> Interrupt:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
+                if signal.getsignal(number) is signal.SIG_IGN:  # nohup, or a script's background job
+                    continue
                 self._before[number] = signal.signal(number, self._note)
         return self
 

@@ -1,0 +1,180 @@
+"""Pair losses, exact, against the dense way, in one run: ratios of time, and memory above the inputs.
+
+    python benchmarks/pairs.py [--json FILE] [--sizes 2708 19717]
+
+`dense` is the usual N × N program: logits, cross-entropy with a positive weight, autograd. `bound` is what the target
+cannot do without for half of the pairs: the matrix products and sigmoids, bare. `gradient` leaves out the value of the
+loss, which training reads in every tenth epoch only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from pignn import pairs
+from pignn.pairs.loss import TILE_CPU
+
+EDGES = {2708: 5278, 19717: 44324}  # undirected: Cora and PubMed
+TARGETS = ("structure", "masked", "soft")
+
+
+def inputs(n: int, d: int) -> tuple[Tensor, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    h = 0.5 * torch.randn(n, d, generator=generator)
+    h_e = 0.5 * torch.randn(n, d, generator=generator)
+    return h, h_e, torch.randint(0, n, (2, EDGES.get(n, 5 * n)), generator=generator)
+
+
+def ours(target: str, h: Tensor, h_e: Tensor, graph: pairs.PairGraph, value: bool = True) -> Tensor:
+    h = h.detach().requires_grad_()
+    if target == "structure":
+        loss = pairs.structure_loss(h, graph, value=value)
+    else:
+        loss = pairs.regularizer(h, h_e, graph, target=target, value=value)
+    loss.backward()
+    assert h.grad is not None
+    return h.grad
+
+
+def dense(target: str, h: Tensor, h_e: Tensor, graph: pairs.PairGraph, adjacency: Tensor) -> Tensor:
+    h = h.detach().requires_grad_()
+    z = h @ h.t()
+    weight = torch.tensor(graph.w)
+    if target == "soft":
+        p = torch.sigmoid(h_e @ h_e.t())
+        terms = F.binary_cross_entropy_with_logits(z, p, reduction="none") * (1 + (graph.w - 1) * adjacency)
+    else:
+        terms = F.binary_cross_entropy_with_logits(z, adjacency, pos_weight=weight, reduction="none")
+        if target == "masked":
+            p = torch.sigmoid(h_e @ h_e.t())
+            terms = terms * (adjacency * p + (1 - adjacency) * (1 - p))
+    (graph.c * terms.mean()).backward()
+    assert h.grad is not None
+    return h.grad
+
+
+def bound(target: str, h: Tensor, h_e: Tensor) -> None:
+    """Half of the tiles, nothing but the products and sigmoids that the gradient is made of."""
+    size = min(TILE_CPU, h.shape[0])
+    tiles = round((h.shape[0] / size) ** 2 / 2)
+    a, at, e, et = h[:size], h[:size].t().contiguous(), h_e[:size], h_e[:size].t().contiguous()
+    z, p = torch.empty(size, size), torch.empty(size, size)
+    for _ in range(tiles):
+        torch.mm(a, at, out=z)
+        z.sigmoid_()
+        if target != "structure":
+            torch.mm(e, et, out=p)
+            p.sigmoid_()
+        torch.mm(z, a)
+
+
+def seconds(run: Callable[[], object], repeats: int) -> float:
+    run()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def free_gigabytes() -> float:
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+
+
+def peak_megabytes(target: str, n: int, d: int) -> float:
+    """Peak memory above the inputs of one exact loss and gradient, measured in a process of its own."""
+    command = [sys.executable, __file__, "--peak", target, str(n), str(d)]
+    result = subprocess.run(command, check=True, capture_output=True, text=True)
+    return float(result.stdout)
+
+
+def _peak(target: str, n: int, d: int) -> None:
+    small_h, small_e, small_edges = inputs(600, d)
+    ours(target, small_h, small_e, pairs.PairGraph(small_edges, 600))  # libraries load on first use
+    h, h_e, edge_index = inputs(n, d)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    ours(target, h, h_e, pairs.PairGraph(edge_index, n))
+    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+
+
+def measure(target: str, n: int, d: int) -> dict[str, object]:
+    h, h_e, edge_index = inputs(n, d)
+    graph = pairs.PairGraph(edge_index, n)
+    repeats = 20 if n < 5000 else 3
+    row: dict[str, object] = {"N": n, "d": d, "target": target}
+    row["exact_ms"] = 1e3 * seconds(lambda: ours(target, h, h_e, graph), repeats)
+    gradient = seconds(lambda: ours(target, h, h_e, graph, value=False), repeats)
+    row["gradient_ms"] = 1e3 * gradient
+    row["gradient / bound"] = gradient / seconds(lambda: bound(target, h, h_e), repeats)
+    row["peak_MB"] = peak_megabytes(target, n, d)
+    needed = 12 * n * n * 4 / 2**30
+    if needed > free_gigabytes():
+        row["dense_ms"] = row["dense / exact"] = row["dense / gradient"] = None
+        print(
+            f"N = {n}: the dense way needs about {needed:.0f} GB, {free_gigabytes():.0f} are free: skipped",
+            file=sys.stderr,
+        )
+        return row
+    adjacency = torch.zeros(n, n)
+    adjacency[graph.row, graph.col] = 1
+    torch.testing.assert_close(
+        ours(target, h, h_e, graph), dense(target, h, h_e, graph, adjacency), rtol=1e-3, atol=1e-6
+    )
+    slow = seconds(lambda: dense(target, h, h_e, graph, adjacency), 5 if n < 5000 else 1)
+    row["dense_ms"] = 1e3 * slow
+    row["dense / exact"] = slow / seconds(lambda: ours(target, h, h_e, graph), repeats)
+    row["dense / gradient"] = slow / gradient
+    return row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[2708, 19717])
+    parser.add_argument("--dim", type=int, default=16)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--peak", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.peak:
+        _peak(options.peak[0], int(options.peak[1]), int(options.peak[2]))
+        return
+    print(f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} threads, torch {torch.__version__}")
+    names = [
+        "N",
+        "target",
+        "exact_ms",
+        "gradient_ms",
+        "dense_ms",
+        "dense / exact",
+        "dense / gradient",
+        "gradient / bound",
+    ]
+    names.append("peak_MB")
+    print("| " + " | ".join(names) + " |\n|" + "---|" * len(names))
+    rows = []
+    for n in options.sizes:
+        for target in TARGETS:
+            row = measure(target, n, options.dim)
+            rows.append(row)
+            cells = [row[name] for name in names]
+            texts = ["skipped" if c is None else f"{c:.1f}" if isinstance(c, float) else str(c) for c in cells]
+            print("| " + " | ".join(texts) + " |", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
