@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hypothesis
 import pytest
 from torch_geometric.data import Data
 
 import pignn
 from pignn import graphs
+
+# The same examples every time: a test that fails does so for everybody.
+hypothesis.settings.register_profile("steady", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("steady")
 
 
 @pytest.fixture

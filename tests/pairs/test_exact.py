@@ -113,7 +113,10 @@ def test_loss_and_gradient_equal_the_dense_reference(kind, n, d, edges, seed, sc
             loss.backward()
             expected.backward()
             assert loss.dtype == dtype
-            assert abs(loss.item() - expected.item()) <= tolerance * abs(expected.item()) + 1e-12
+            # A pair label is known to the last digit of its type only, and `soft` multiplies it by z.
+            digit = torch.finfo(dtype).eps * (exact @ exact.t()).abs().max().item() if kind.startswith("soft") else 0
+            known = digit * (graph.c if beta == "auto" else beta) * max(1.0, graph.w)
+            assert abs(loss.item() - expected.item()) <= tolerance * abs(expected.item()) + known + 1e-12
             # Where all pairs are saturated, or terms cancel, the gradient is below the rounding of its own terms,
             # which lie in [−1, 1] before they are weighed.
             weight = 8 * (graph.c if beta == "auto" else beta) * max(1.0, graph.w) / n

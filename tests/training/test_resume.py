@@ -1,0 +1,135 @@
+"""An interrupted training goes on to exactly what it would have been."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import pytest
+import torch
+
+import pignn
+from pignn.errors import ModelFileError, OutputError
+from pignn.training import checkpoint, files, loop
+
+
+class Stop(Exception):
+    pass
+
+
+def stop_after(monkeypatch, epochs):
+    """Let the loop die as if the process had been killed in the middle of a later epoch."""
+    real = loop.Run._epoch
+
+    def epoch(self, *arguments):
+        if len(self.history) == epochs:
+            raise Stop
+        return real(self, *arguments)
+
+    monkeypatch.setattr(loop.Run, "_epoch", epoch)
+    return lambda: monkeypatch.setattr(loop.Run, "_epoch", real)
+
+
+@pytest.mark.parametrize("died_after", [7, 13, 25])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"schedule": "pretrain"},
+        {"backbone": "gat", "estimator": "sage"},
+        {"pair_labels": "random", "target": "soft"},
+        {"selection": "last"},
+    ],
+    ids=str,
+)
+def test_resume_is_exact(noisy, tmp_path, monkeypatch, settings, died_after):
+    settings = {"epochs": 16, "warmup": 5, **settings}
+    whole = pignn.PIGNN(**settings).fit(noisy)
+    undo = stop_after(monkeypatch, died_after)
+    broken = pignn.PIGNN(**settings)
+    if died_after < len(whole.history_):
+        with pytest.raises(Stop):
+            broken.fit(noisy, checkpoint=tmp_path, checkpoint_every=3)
+    else:
+        broken.fit(noisy, checkpoint=tmp_path, checkpoint_every=3)
+    undo()
+    torch.rand(5)
+    again = pignn.PIGNN(**settings).fit(noisy, checkpoint=tmp_path, resume=True)
+    assert again.best_epoch_ == whole.best_epoch_
+    for key, value in whole.networks_.state_dict().items():
+        assert torch.equal(again.networks_.state_dict()[key], value), key
+    without_time = [{k: v for k, v in row.items() if k != "seconds"} for row in again.history_]
+    assert without_time == [{k: v for k, v in row.items() if k != "seconds"} for row in whole.history_]
+
+
+def test_more_epochs_may_be_asked_for(noisy, tmp_path):
+    pignn.PIGNN(epochs=6).fit(noisy, checkpoint=tmp_path)
+    longer = pignn.PIGNN(epochs=9).fit(noisy, checkpoint=tmp_path, resume=True)
+    whole = pignn.PIGNN(epochs=9).fit(noisy)
+    assert len(longer.history_) == 9
+    for key, value in whole.networks_.state_dict().items():
+        assert torch.equal(longer.networks_.state_dict()[key], value)
+
+
+def test_other_settings_or_data_are_refused(noisy, tmp_path):
+    pignn.PIGNN(epochs=2).fit(noisy, checkpoint=tmp_path)
+    with pytest.raises(ModelFileError, match=r"lr was None and is now 0\.5"):
+        pignn.PIGNN(epochs=2, lr=0.5).fit(noisy, checkpoint=tmp_path, resume=True)
+    noisy.x = noisy.x + 1
+    with pytest.raises(ModelFileError, match="data was"):
+        pignn.PIGNN(epochs=2).fit(noisy, checkpoint=tmp_path, resume=True)
+
+
+def test_resume_without_a_checkpoint_starts_anew(noisy, tmp_path):
+    assert len(pignn.PIGNN(epochs=2).fit(noisy, checkpoint=tmp_path, resume=True).history_) == 2
+
+
+def test_damaged_checkpoints_are_refused(noisy, tmp_path):
+    pignn.PIGNN(epochs=2).fit(noisy, checkpoint=tmp_path)
+    path = tmp_path / checkpoint.NAME
+    content = bytearray(path.read_bytes())
+    path.write_bytes(content[:-100])
+    with pytest.raises(ModelFileError, match="damaged"):
+        checkpoint.read(path)
+    content[-10] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match="checksum"):
+        checkpoint.read(path)
+
+
+def test_ctrl_c_keeps_the_best_so_far_and_is_raised_again(noisy, tmp_path, monkeypatch):
+    real = loop.Run._epoch
+
+    def epoch(self, *arguments):
+        if len(self.history) == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+        return real(self, *arguments)
+
+    monkeypatch.setattr(loop.Run, "_epoch", epoch)
+    before = signal.getsignal(signal.SIGINT)
+    model = pignn.PIGNN(epochs=50)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(noisy, checkpoint=tmp_path)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert len(model.history_) == 5
+    assert model.predict(noisy).shape == (240,)
+    monkeypatch.undo()
+    resumed = pignn.PIGNN(epochs=8).fit(noisy, checkpoint=tmp_path, resume=True)
+    whole = pignn.PIGNN(epochs=8).fit(noisy)
+    for key, value in whole.networks_.state_dict().items():
+        assert torch.equal(resumed.networks_.state_dict()[key], value)
+
+
+def test_a_file_is_old_or_new_never_half(tmp_path, monkeypatch):
+    path = tmp_path / "file.json"
+    files.write_json(path, {"a": 1})
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OutputError, match=r"cannot write .*file\.json: No space left on device"):
+        files.write_json(path, {"a": 2})
+    assert json.loads(path.read_text()) == {"a": 1}
+    assert list(tmp_path.iterdir()) == [path]
