@@ -21,7 +21,7 @@ from torch_geometric.data import Data
 
 from .errors import ConfigError, unknown
 from .graphs import simple_edges
-from .sparse import Operator
+from .sparse import Operator, Pattern
 
 INITIALISATIONS = ("glorot", "uniform", "normal", "constant", "kaiming")
 SPARSE_BELOW = 0.1  # features with a smaller share of non-zeros are multiplied as a sparse matrix
@@ -46,6 +46,11 @@ class Inputs:
         dense = self.x.count_nonzero().item() >= SPARSE_BELOW * self.x.numel()
         return self.x if dense else Operator.from_dense(self.x)
 
+    @cached_property
+    def edges(self) -> Pattern:
+        """The simple edges, row by row of their sources; where they are undirected, of their targets as well."""
+        return Pattern.from_sorted(self.edge_index[0], self.edge_index[1], (self.num_nodes, self.num_nodes))
+
     @property
     def _weights(self) -> Tensor:
         if self.edge_weight is not None:
@@ -53,25 +58,38 @@ class Inputs:
         return torch.ones(self.edge_index.shape[1], dtype=self.x.dtype, device=self.x.device)
 
     @cached_property
+    def _incoming(self) -> Tensor:
+        """The (weighted) in-degree of every node."""
+        zeros = torch.zeros(self.num_nodes, dtype=self.x.dtype, device=self.x.device)
+        return zeros.index_add_(0, self.edge_index[1], self._weights)
+
+    @cached_property
     def gcn(self) -> Operator:
         """D^{-½}(A + I)D^{-½}, with D the (weighted) in-degrees of A + I."""
+        scale = (1 + self._incoming).rsqrt()
         source, target = self.edge_index
-        loops = torch.arange(self.num_nodes, device=source.device)
-        row, col = torch.cat([target, loops]), torch.cat([source, loops])
-        weight = torch.cat([self._weights, torch.ones(self.num_nodes, dtype=self.x.dtype, device=source.device)])
-        scale = torch.zeros_like(weight[: self.num_nodes]).index_add_(0, row, weight).rsqrt()
-        return self._operator(row, col, scale[row] * weight * scale[col], symmetric=not self.directed)
+        values = scale[source].mul_(self._weights).mul_(scale[target])
+        return self._operator(values, values, diagonal=scale.square())
 
     @cached_property
     def mean(self) -> Operator:
         """D^{-1}A: the (weighted) mean over the neighbours; zero for a node that has none."""
-        col, row = self.edge_index
-        degree = torch.zeros(self.num_nodes, dtype=self.x.dtype, device=row.device).index_add_(0, row, self._weights)
-        weight = self._weights / degree[row].clamp(min=torch.finfo(self.x.dtype).tiny)
-        return self._operator(row, col, weight, symmetric=False)
+        share = 1 / self._incoming.clamp(min=torch.finfo(self.x.dtype).tiny)
+        source, target = self.edge_index
+        weights = self._weights
+        return self._operator(weights * share[target], weights * share[source])
 
-    def _operator(self, row: Tensor, col: Tensor, values: Tensor, *, symmetric: bool) -> Operator:
-        return Operator.from_coo(row, col, values, (self.num_nodes, self.num_nodes), symmetric=symmetric)
+    def _operator(self, values: Tensor, mirrored: Tensor, diagonal: Tensor | None = None) -> Operator:
+        """The matrix with ``values`` at (target, source).
+
+        ``mirrored`` are the values of the reverse edges, which are there too in an undirected graph: their row by
+        row order is the one that ``edges`` has already, so nothing is sorted.
+        """
+        shape = (self.num_nodes, self.num_nodes)
+        if self.directed:
+            operator = Operator.from_coo(self.edge_index[1], self.edge_index[0], values, shape)
+            return Operator(operator.matrix, operator.transpose, diagonal)
+        return Operator(self.edges.matrix(mirrored), self.edges.matrix(values), diagonal)
 
 
 class GCN(nn.Module):

@@ -1,8 +1,9 @@
-"""The sparse product that the backbones share: a CSR matrix whose transpose is kept for the backward pass."""
+"""Sparse matrices that do not change: the pattern of a graph, and products whose transpose is kept."""
 
 from __future__ import annotations
 
 import warnings
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -18,35 +19,62 @@ def csr(crow: Tensor, col: Tensor, values: Tensor, shape: tuple[int, int]) -> Te
         return torch.sparse_csr_tensor(crow, col, values, shape, check_invariants=False)
 
 
-def csr_from_coo(row: Tensor, col: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
-    """CSR from coordinates in any order (not merged: equal coordinates stay apart and add up in a product)."""
-    order = torch.argsort(row * shape[1] + col)
-    counts = torch.bincount(row, minlength=shape[0])
-    crow = torch.zeros(shape[0] + 1, dtype=torch.int64, device=row.device)
-    torch.cumsum(counts, 0, out=crow[1:])
-    # Half the index memory wherever it suffices.
-    index = torch.int32 if max(row.numel(), *shape) <= INT32_MAX else torch.int64
-    return csr(crow.to(index), col[order].to(index), values[order], shape)
+class Pattern:
+    """Where a sparse matrix has entries, row by row. Indices take half the memory wherever that suffices."""
+
+    def __init__(self, crow: Tensor, col: Tensor, shape: tuple[int, int]) -> None:
+        self.crow, self.col, self.shape = crow, col, shape
+
+    @classmethod
+    def from_sorted(cls, row: Tensor, col: Tensor, shape: tuple[int, int]) -> Pattern:
+        """From coordinates that are sorted by row."""
+        crow = torch.zeros(shape[0] + 1, dtype=torch.int64, device=row.device)
+        torch.cumsum(torch.bincount(row, minlength=shape[0]), 0, out=crow[1:])
+        index = torch.int32 if max(row.numel(), *shape) <= INT32_MAX else torch.int64
+        return cls(crow.to(index), col.to(index), shape)
+
+    @property
+    def size(self) -> int:
+        return self.col.numel()
+
+    @property
+    def counts(self) -> Tensor:
+        """Entries in each row."""
+        return self.crow.diff().long()
+
+    @cached_property
+    def row(self) -> Tensor:
+        return torch.repeat_interleave(torch.arange(self.shape[0], device=self.col.device), self.counts)
+
+    def matrix(self, values: Tensor) -> Tensor:
+        return csr(self.crow, self.col, values, self.shape)
+
+    def products(self, a: Tensor, b: Tensor) -> Tensor:
+        """a_i·b_j at every entry (i, j), without gathering rows."""
+        zeros = torch.zeros(self.size, dtype=a.dtype, device=a.device)
+        return torch.sparse.sampled_addmm(self.matrix(zeros), a, b.t(), beta=0.0).values()
 
 
 class Operator:
-    """A constant sparse matrix ``M`` with ``M @ x`` differentiable in ``x``.
+    """A constant sparse matrix M, perhaps with a diagonal apart, and ``M @ x`` differentiable in ``x``.
 
-    Autograd's own product transposes ``M`` at every backward pass; here the transpose is made once.
+    Autograd's own product transposes M at every backward pass; here the transpose is made once.
     """
 
-    def __init__(self, matrix: Tensor, transpose: Tensor) -> None:
+    def __init__(self, matrix: Tensor, transpose: Tensor, diagonal: Tensor | None = None) -> None:
         self.matrix = matrix
         self.transpose = transpose
+        self.diagonal = None if diagonal is None else diagonal[:, None]
 
     @classmethod
-    def from_coo(
-        cls, row: Tensor, col: Tensor, values: Tensor, shape: tuple[int, int], *, symmetric: bool = False
-    ) -> Operator:
-        matrix = csr_from_coo(row, col, values, shape)
-        if symmetric:
-            return cls(matrix, matrix)
-        return cls(matrix, csr_from_coo(col, row, values, (shape[1], shape[0])))
+    def from_coo(cls, row: Tensor, col: Tensor, values: Tensor, shape: tuple[int, int]) -> Operator:
+        """From coordinates in any order."""
+
+        def one_way(a: Tensor, b: Tensor, size: tuple[int, int]) -> Tensor:
+            order = torch.argsort(a, stable=True)
+            return Pattern.from_sorted(a[order], b[order], size).matrix(values[order])
+
+        return cls(one_way(row, col, shape), one_way(col, row, (shape[1], shape[0])))
 
     @classmethod
     def from_dense(cls, x: Tensor) -> Operator:
@@ -65,8 +93,14 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, operator: Operator) -> Tensor:
         ctx.operator = operator
-        return operator.matrix @ x
+        return _multiply(operator.matrix, operator.diagonal, x)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return ctx.operator.transpose @ grad.contiguous(), None
+        operator = ctx.operator
+        return _multiply(operator.transpose, operator.diagonal, grad.contiguous()), None
+
+
+def _multiply(matrix: Tensor, diagonal: Tensor | None, x: Tensor) -> Tensor:
+    result = matrix @ x
+    return result if diagonal is None else result.addcmul_(diagonal, x)

@@ -185,7 +185,11 @@ class NetworkMethod(Method):
         )
 
     def _regulariser(self, data: Data, task: Task) -> PairRegulariser:
-        graph = pairs.PairGraph(task.inputs.edge_index, task.inputs.num_nodes)
+        inputs = task.inputs
+        if inputs.directed:
+            graph = pairs.PairGraph(inputs.edge_index, inputs.num_nodes)
+        else:
+            graph = pairs.PairGraph.from_pattern(inputs.edges)
         y_true = data.get("y_true") if self.pair_labels == "true" else None
         if self.pair_labels == "true" and y_true is None:
             raise DataError("pair_labels='true' needs data.y_true, and the graph has none")

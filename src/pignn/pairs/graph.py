@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import torch
 from torch import Tensor
 
 from ..graphs import simple_edges
-from ..sparse import csr, csr_from_coo
+from ..sparse import Pattern
 
 
 class PairGraph:
@@ -17,24 +17,35 @@ class PairGraph:
     With N nodes and Q directed edges (self-loops apart), B⁺ has Q + N ordered pairs; the weights of the
     structure loss are w = (N² − Q)/Q and c = N²/(2(N² − Q)), or w = 0 and c = ½ where there is no edge.
     Build it once for a graph and hand it to the losses in place of ``edge_index``.
+
+    Values of connected pairs stand in one order everywhere: the Q edges row by row, then the N self-pairs.
     """
 
     def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
-        edges = simple_edges(edge_index, num_nodes).edge_index
-        self.num_nodes = num_nodes
-        self.num_edges = int(edges.shape[1])
-        total = num_nodes**2
+        row, col = simple_edges(edge_index, num_nodes).edge_index
+        self._set(Pattern.from_sorted(row, col, (num_nodes, num_nodes)))
+
+    @classmethod
+    def from_pattern(cls, edges: Pattern) -> PairGraph:
+        """From the pattern of a simple undirected graph, which is not looked at again."""
+        graph = cls.__new__(cls)
+        graph._set(edges)
+        return graph
+
+    def _set(self, edges: Pattern) -> None:
+        self.edges = edges
+        self.num_nodes, self.num_edges = edges.shape[0], edges.size
+        total = self.num_nodes**2
         self.w = (total - self.num_edges) / self.num_edges if self.num_edges else 0.0
         self.c = total / (2 * (total - self.num_edges)) if self.num_edges else 0.5
 
-        loops = torch.arange(num_nodes, device=edges.device)
-        self.row, self.col = torch.cat([edges[0], loops]), torch.cat([edges[1], loops])
-        ones = torch.ones(self.row.numel(), device=edges.device)
-        pattern = csr_from_coo(self.row, self.col, ones, (num_nodes, num_nodes))
-        self.crow, self.csr_col = pattern.crow_indices(), pattern.col_indices()
-        # Coordinates in the pattern's own order, so that values, rows and columns line up.
-        self.col = self.csr_col.long()
-        self.row = torch.repeat_interleave(loops, self.crow.diff().long())
+    @cached_property
+    def row(self) -> Tensor:
+        return torch.cat([self.edges.row, torch.arange(self.num_nodes, device=self.edges.col.device)])
+
+    @cached_property
+    def col(self) -> Tensor:
+        return torch.cat([self.edges.col.long(), torch.arange(self.num_nodes, device=self.edges.col.device)])
 
     @lru_cache(maxsize=2)  # noqa: B019  one tile size a device, for as long as the graph lives
     def in_tiles(self, size: int) -> dict[tuple[int, int], Tensor]:
@@ -49,17 +60,14 @@ class PairGraph:
         positions = (row % size * width + col % size)[order].split(sizes.tolist())
         return {(i // count, i % count): place for i, place in zip(ids.tolist(), positions, strict=True)}
 
-    def _matrix(self, values: Tensor) -> Tensor:
-        return csr(self.crow, self.csr_col, values, (self.num_nodes, self.num_nodes))
-
     def products(self, h: Tensor) -> Tensor:
-        """z_ij = h_i·h_j of every connected pair, without gathering rows."""
-        zeros = torch.zeros(self.col.numel(), dtype=h.dtype, device=h.device)
-        return torch.sparse.sampled_addmm(self._matrix(zeros), h, h.t(), beta=0.0).values()
+        """z_ij = h_i·h_j of every connected pair."""
+        return torch.cat([self.edges.products(h, h), h.square().sum(dim=1)])
 
     def spread(self, values: Tensor, h: Tensor) -> Tensor:
         """Σ_j values_ij · h_j for every node i."""
-        return self._matrix(values) @ h
+        edges, loops = values.split([self.num_edges, self.num_nodes])
+        return (self.edges.matrix(edges) @ h).addcmul_(loops[:, None], h)
 
 
 def pair_graph(edges: Tensor | PairGraph, num_nodes: int) -> PairGraph:
