@@ -6,11 +6,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch_geometric.data import Data
-from torch_geometric.nn import GCNConv, SAGEConv
+from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
 from pignn import backbones
 from pignn.errors import ConfigError
-from pignn.sparse import Operator
+from pignn.sparse import SparseFeatures
 
 
 def graph(n=60, width=20, weighted=False, density=1.0, seed=0):
@@ -40,7 +40,7 @@ def test_gcn_equals_pyg(weighted, density):
             bias.uniform_(-1, 1)
             layer.bias.copy_(bias)
     inputs = backbones.Inputs(data)
-    assert isinstance(inputs.features, Operator) == (density < 0.1)
+    assert isinstance(inputs.features, SparseFeatures) == (density < 0.1)
     result = ours(inputs)
     h = F.relu(layers[0](data.x, data.edge_index, data.edge_weight))
     expected = layers[1](h, data.edge_index, data.edge_weight)
@@ -89,13 +89,47 @@ def test_directed_propagation_follows_the_edges_and_its_gradient_the_transpose()
     assert undirected[0, 1] == undirected[1, 0] == 1
 
 
-def test_gat_has_the_published_shape():
-    network = backbones.build("gat", 20, 4)
-    first, second = network.layers
-    assert (first.heads, first.out_channels, first.concat) == (8, 8, True)
-    assert (second.heads, second.out_channels, second.concat) == (1, 4, False)
-    assert first.dropout == second.dropout == network.dropout == 0.6
-    assert network.eval()(backbones.Inputs(graph())).shape == (60, 4)
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("density", [1.0, 0.05], ids=["dense features", "sparse features"])
+def test_gat_equals_pyg(density, directed):
+    data = graph(density=density)
+    if directed:
+        data.edge_index = data.edge_index[:, data.edge_index[0] < data.edge_index[1]]
+    torch.manual_seed(0)
+    ours = backbones.build("gat", 20, 4).eval()
+    assert ours.shapes == [(8, 8), (1, 4)]
+    assert ours.dropout == 0.6
+    layers = [GATConv(20, 8, heads=8), GATConv(64, 4, heads=1, concat=False)]
+    with torch.no_grad():
+        for i, layer in enumerate(layers):
+            layer.lin.weight.copy_(ours.weights[i].t())
+            layer.att_src.copy_(ours.sources[i][None])
+            layer.att_dst.copy_(ours.targets[i][None])
+            ours.biases[i].uniform_(-1, 1)
+            layer.bias.copy_(ours.biases[i])
+    result = ours(backbones.Inputs(data, directed=directed))
+    expected = layers[1](F.elu(layers[0](data.x, data.edge_index)), data.edge_index)
+    torch.testing.assert_close(result, expected, rtol=1e-5, atol=1e-5)
+    ours_grad = torch.autograd.grad(result.square().sum(), [*ours.weights, *ours.sources, *ours.targets])
+    theirs = (
+        [layer.lin.weight for layer in layers],
+        [layer.att_src for layer in layers],
+        [layer.att_dst for layer in layers],
+    )
+    their_grad = torch.autograd.grad(expected.square().sum(), [*theirs[0], *theirs[1], *theirs[2]])
+    for mine, other in zip(ours_grad, their_grad, strict=True):
+        other = other[0] if other.dim() == 3 else other.t()
+        torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-4)
+
+
+def test_dropout_on_sparse_features_keeps_their_mean():
+    x = graph(n=400, density=0.05).x
+    torch.manual_seed(0)
+    dropped = SparseFeatures.from_dense(x).dropout(0.6, training=True) @ torch.eye(20)
+    zero = (dropped == 0)[x != 0].float().mean()
+    assert abs(zero - 0.6) < 0.08
+    kept = (x != 0) & (dropped != 0)
+    torch.testing.assert_close(dropped[kept], x[kept] / 0.4)
 
 
 @pytest.mark.parametrize("name", backbones.BACKBONES)

@@ -21,7 +21,7 @@ from torch_geometric.data import Data
 
 from .errors import ConfigError, unknown
 from .graphs import simple_edges
-from .sparse import Operator, Pattern
+from .sparse import Operator, Pattern, SparseFeatures, row_softmax, weighted
 
 INITIALISATIONS = ("glorot", "uniform", "normal", "constant", "kaiming")
 SPARSE_BELOW = 0.1  # features with a smaller share of non-zeros are multiplied as a sparse matrix
@@ -41,10 +41,10 @@ class Inputs:
         self.edge_weight: Tensor | None = None if edges.edge_weight is None else edges.edge_weight.to(device)
 
     @cached_property
-    def features(self) -> Tensor | Operator:
+    def features(self) -> Tensor | SparseFeatures:
         """x, as a sparse matrix where most of it is zero (bags of words)."""
         dense = self.x.count_nonzero().item() >= SPARSE_BELOW * self.x.numel()
-        return self.x if dense else Operator.from_dense(self.x)
+        return self.x if dense else SparseFeatures.from_dense(self.x)
 
     @cached_property
     def edges(self) -> Pattern:
@@ -79,16 +79,24 @@ class Inputs:
         weights = self._weights
         return self._operator(weights * share[target], weights * share[source])
 
+    @cached_property
+    def heard(self) -> Pattern:
+        """Whom each node hears, itself included: (target, source) row by row of the targets."""
+        source, target = self.edge_index
+        loops = torch.arange(self.num_nodes, device=source.device)
+        row, col = torch.cat([target, loops]), torch.cat([source, loops])
+        order = torch.argsort(row, stable=True)
+        return Pattern.from_sorted(row[order], col[order], (self.num_nodes, self.num_nodes))
+
     def _operator(self, values: Tensor, mirrored: Tensor, diagonal: Tensor | None = None) -> Operator:
         """The matrix with ``values`` at (target, source).
 
         ``mirrored`` are the values of the reverse edges, which are there too in an undirected graph: their row by
         row order is the one that ``edges`` has already, so nothing is sorted.
         """
-        shape = (self.num_nodes, self.num_nodes)
         if self.directed:
-            operator = Operator.from_coo(self.edge_index[1], self.edge_index[0], values, shape)
-            return Operator(operator.matrix, operator.transpose, diagonal)
+            transposed, order = self.edges.transposed
+            return Operator(transposed.matrix(values[order]), self.edges.matrix(values), diagonal)
         return Operator(self.edges.matrix(mirrored), self.edges.matrix(values), diagonal)
 
 
@@ -108,7 +116,7 @@ class GCN(nn.Module):
         self.biases = nn.ParameterList(nn.Parameter(torch.zeros(b)) for b in sizes[1:])
 
     def forward(self, graph: Inputs) -> Tensor:
-        h: Tensor | Operator = graph.features
+        h: Tensor | SparseFeatures = graph.features
         for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             if i:
                 h = F.dropout(F.relu(h), self.dropout, self.training)  # type: ignore[arg-type]
@@ -134,7 +142,7 @@ class GraphSAGE(nn.Module):
         self.biases = nn.ParameterList(nn.Parameter(torch.zeros(b)) for b in sizes[1:])
 
     def forward(self, graph: Inputs) -> Tensor:
-        h: Tensor | Operator = graph.features
+        h: Tensor | SparseFeatures = graph.features
         for i, (neighbours, own, bias) in enumerate(zip(self.neighbours, self.own, self.biases, strict=True)):
             if i:
                 h = F.dropout(F.relu(h), self.dropout, self.training)  # type: ignore[arg-type]
@@ -146,38 +154,45 @@ class GraphSAGE(nn.Module):
 class GAT(nn.Module):
     """Veličković et al. (ICLR 2018): 8 heads of 8 units, then one head; ELU; dropout on inputs and attention.
 
-    Attention knows no edge weights: they are left out.
+    For every head, H ← Σ_j α_ij (H W)_j + b over the neighbours and the node itself, with α_i the softmax over j of
+    LeakyReLU_0.2(a_s·(H W)_j + a_t·(H W)_i). Attention knows no edge weights: they are left out.
     """
 
     uses_weights = False
 
     def __init__(
-        self,
-        inputs: int,
-        outputs: int,
-        *,
-        hidden: int = 8,
-        layers: int = 2,
-        dropout: float = 0.6,
-        heads: int = 8,
+        self, inputs: int, outputs: int, *, hidden: int = 8, layers: int = 2, dropout: float = 0.6, heads: int = 8
     ) -> None:
         super().__init__()
-        from torch_geometric.nn import GATConv
-
         self.dropout = dropout
-        widths = [inputs, *[hidden * heads] * (layers - 1)]
-        self.layers = nn.ModuleList(
-            [GATConv(width, hidden, heads, dropout=dropout) for width in widths[:-1]]
-            + [GATConv(widths[-1], outputs, 1, concat=False, dropout=dropout)]
-        )
+        self.shapes = [*[(heads, hidden)] * (layers - 1), (1, outputs)]  # of each layer: heads, units of a head
+        widths = [inputs, *(a * b for a, b in self.shapes)]
+        self.weights = nn.ParameterList(nn.Parameter(torch.empty(a, b)) for a, b in pairwise(widths))
+        self.sources = nn.ParameterList(nn.Parameter(torch.empty(a, b)) for a, b in self.shapes)
+        self.targets = nn.ParameterList(nn.Parameter(torch.empty(a, b)) for a, b in self.shapes)
+        self.biases = nn.ParameterList(nn.Parameter(torch.zeros(b)) for b in widths[1:])
 
     def forward(self, graph: Inputs) -> Tensor:
-        h = graph.x
-        for i, layer in enumerate(self.layers):
-            if i:
-                h = F.elu(h)
-            h = layer(F.dropout(h, self.dropout, self.training), graph.edge_index)
-        return h
+        h: Tensor | SparseFeatures = graph.features
+        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            if isinstance(h, SparseFeatures):
+                mapped = h.dropout(self.dropout, self.training) @ weight
+            else:
+                mapped = F.dropout(h if i == 0 else F.elu(h), self.dropout, self.training) @ weight
+            heads = mapped.view(-1, *self.shapes[i])
+            h = self._attend(graph.heard, heads, self.sources[i], self.targets[i]) + bias
+        return h  # type: ignore[return-value]
+
+    def _attend(self, heard: Pattern, h: Tensor, source: Tensor, target: Tensor) -> Tensor:
+        by_source, by_target = (h * source).sum(dim=-1), (h * target).sum(dim=-1)
+        logits = by_source[heard.col] + heard.spread(by_target)
+        attention = row_softmax(heard, F.leaky_relu(logits, 0.2))
+        attention = F.dropout(attention, self.dropout, self.training)
+        heads = [
+            weighted(heard, a.contiguous(), x.contiguous())
+            for a, x in zip(attention.unbind(1), h.unbind(1), strict=True)
+        ]
+        return torch.cat(heads, dim=1)
 
 
 class Foreign(nn.Module):
@@ -260,7 +275,7 @@ def initialise(network: nn.Module, init: str = "glorot") -> None:
         if "bias" in name:
             p.zero_()
             continue
-        a, b = _fans(name, p)
+        a, b = p.shape
         if init == "glorot":
             bound = math.sqrt(6 / (a + b))
             p.uniform_(-bound, bound)
@@ -272,10 +287,3 @@ def initialise(network: nn.Module, init: str = "glorot") -> None:
             p.normal_(0, math.sqrt(2 / a))
         else:
             p.fill_(0.1)
-
-
-def _fans(name: str, p: Tensor) -> tuple[int, int]:
-    """(inputs, outputs) of a weight: ours are [inputs, outputs], PyG's the reverse, attention [1, heads, d]."""
-    if p.dim() == 3:
-        return p.shape[1], p.shape[2]
-    return (p.shape[1], p.shape[0]) if ".lin." in name else (p.shape[0], p.shape[1])

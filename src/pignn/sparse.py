@@ -49,6 +49,16 @@ class Pattern:
     def matrix(self, values: Tensor) -> Tensor:
         return csr(self.crow, self.col, values, self.shape)
 
+    @cached_property
+    def transposed(self) -> tuple[Pattern, Tensor]:
+        """The pattern of the transpose, and where each of its values stands here."""
+        order = torch.argsort(self.col, stable=True)
+        return Pattern.from_sorted(self.col[order].long(), self.row[order], self.shape[::-1]), order
+
+    def spread(self, rows: Tensor) -> Tensor:
+        """One value (or more) a row → one an entry."""
+        return torch.repeat_interleave(rows, self.counts, dim=0, output_size=self.size)
+
     def products(self, a: Tensor, b: Tensor) -> Tensor:
         """a_i·b_j at every entry (i, j), without gathering rows."""
         zeros = torch.zeros(self.size, dtype=a.dtype, device=a.device)
@@ -67,19 +77,10 @@ class Operator:
         self.diagonal = None if diagonal is None else diagonal[:, None]
 
     @classmethod
-    def from_coo(cls, row: Tensor, col: Tensor, values: Tensor, shape: tuple[int, int]) -> Operator:
-        """From coordinates in any order."""
-
-        def one_way(a: Tensor, b: Tensor, size: tuple[int, int]) -> Tensor:
-            order = torch.argsort(a, stable=True)
-            return Pattern.from_sorted(a[order], b[order], size).matrix(values[order])
-
-        return cls(one_way(row, col, shape), one_way(col, row, (shape[1], shape[0])))
-
-    @classmethod
-    def from_dense(cls, x: Tensor) -> Operator:
-        row, col = x.nonzero(as_tuple=True)
-        return cls.from_coo(row, col, x[row, col], (x.shape[0], x.shape[1]))
+    def from_values(cls, pattern: Pattern, values: Tensor, diagonal: Tensor | None = None) -> Operator:
+        """From the values at the entries of a pattern."""
+        transposed, order = pattern.transposed
+        return cls(pattern.matrix(values), transposed.matrix(values[order]), diagonal)
 
     @property
     def shape(self) -> torch.Size:
@@ -87,6 +88,28 @@ class Operator:
 
     def __matmul__(self, x: Tensor) -> Tensor:
         return _Product.apply(x, self)
+
+
+class SparseFeatures:
+    """Features that are mostly zeros, as a matrix to multiply weights with."""
+
+    def __init__(self, pattern: Pattern, values: Tensor) -> None:
+        self.pattern, self.values = pattern, values
+        self.operator = Operator.from_values(pattern, values)
+
+    @classmethod
+    def from_dense(cls, x: Tensor) -> SparseFeatures:
+        row, col = x.nonzero(as_tuple=True)
+        return cls(Pattern.from_sorted(row, col, (x.shape[0], x.shape[1])), x[row, col])
+
+    def dropout(self, p: float, training: bool) -> SparseFeatures:
+        """As on the dense features: zeros stay what they are."""
+        if not training or p == 0:
+            return self
+        return SparseFeatures(self.pattern, torch.nn.functional.dropout(self.values, p))
+
+    def __matmul__(self, weight: Tensor) -> Tensor:
+        return self.operator @ weight
 
 
 class _Product(torch.autograd.Function):
@@ -104,3 +127,47 @@ class _Product(torch.autograd.Function):
 def _multiply(matrix: Tensor, diagonal: Tensor | None, x: Tensor) -> Tensor:
     result = matrix @ x
     return result if diagonal is None else result.addcmul_(diagonal, x)
+
+
+def weighted(pattern: Pattern, values: Tensor, x: Tensor) -> Tensor:
+    """Σ_j values_ij · x_j, differentiable in both, without gathering rows of ``x``."""
+    return _Weighted.apply(values, x, pattern)
+
+
+class _Weighted(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, x: Tensor, pattern: Pattern) -> Tensor:
+        ctx.save_for_backward(values, x)
+        ctx.pattern = pattern
+        return pattern.matrix(values) @ x
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+        values, x = ctx.saved_tensors
+        transposed, order = ctx.pattern.transposed
+        grad = grad.contiguous()
+        return ctx.pattern.products(grad, x), transposed.matrix(values[order]) @ grad, None
+
+
+def row_softmax(pattern: Pattern, logits: Tensor) -> Tensor:
+    """Softmax over the entries of each row, for every column of ``logits`` [entries, columns]."""
+    return _RowSoftmax.apply(logits, pattern)
+
+
+class _RowSoftmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, pattern: Pattern) -> Tensor:
+        counts = pattern.counts
+        top = torch.segment_reduce(logits, "max", lengths=counts, axis=0)
+        result = (logits - pattern.spread(top)).exp_()
+        result /= pattern.spread(torch.segment_reduce(result, "sum", lengths=counts, axis=0))
+        ctx.save_for_backward(result)
+        ctx.pattern = pattern
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (result,) = ctx.saved_tensors
+        pull = result * grad
+        total = torch.segment_reduce(pull, "sum", lengths=ctx.pattern.counts, axis=0)
+        return pull - result * ctx.pattern.spread(total), None

@@ -268,10 +268,10 @@ def test_changes_to_the_edges_are_said(noisy):
 
 
 def test_several_splits(noisy):
+    two = noisy.clone()
+    for name in ("train_mask", "val_mask", "test_mask"):
+        two[name] = torch.stack([noisy[name], noisy[name].flip(0)], dim=1)
     with pytest.raises(DataError, match="split_index"):
-        two = noisy.clone()
-        for name in ("train_mask", "val_mask", "test_mask"):
-            two[name] = torch.stack([noisy[name], noisy[name].flip(0)], dim=1)
         pignn.PIGNN(**FAST).fit(two)
     model = pignn.PIGNN(**FAST).fit(two, split_index=0)
     assert same(weights(model), weights(pignn.PIGNN(**FAST).fit(noisy)))

@@ -20,9 +20,10 @@ from ..training.loop import seeded
 from . import settings
 from .base import Method
 from .fingerprint import fingerprint
-from .regulariser import PairRegulariser, fixed_labels
+from .regulariser import PairRegulariser, choose, fixed_labels
 
 SCHEDULES = ("joint", "pretrain")
+PAIRS = ("auto", "exact", "sampled")
 
 
 @dataclass
@@ -52,7 +53,10 @@ class NetworkMethod(Method):
         directed: propagate along the edges' direction only (pairs are undirected always).
         device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ...
         seed: of the weights, dropout and random pair labels.
-        pairs: ``"exact"`` adds the pair regulariser, ``None`` does not.
+        pairs: ``None`` for no pair regulariser; ``"exact"`` over all pairs; ``"sampled"`` over all connected pairs and
+            random ones, an unbiased estimate whose cost grows with nodes + edges; ``"auto"`` takes ``"exact"`` if that
+            takes about a minute at most (``pairs_`` and ``notes_`` say which it was, and why).
+        pair_samples: random pairs for each node and step, where they are sampled.
         pair_labels: where they come from: ``"estimated"``, ``"connectivity"`` ("w/o pc"), ``"random"``,
             ``"given"`` or ``"true"`` (comparison of labels; the latter an oracle), ``"self"`` (the classifier's own)
             or ``"low-rank"``.
@@ -77,6 +81,7 @@ class NetworkMethod(Method):
     directed: bool = False
     device: str = "cpu"
     pairs: str | None = None
+    pair_samples: int = 5
     pair_labels: str = "estimated"
     target: str = "masked"
     beta: float | str = "auto"
@@ -117,6 +122,11 @@ class NetworkMethod(Method):
         """
         self._check_settings()
         data = graphs.check(data, split_index=split_index)
+        self.notes_: list[str] = []
+        self.pairs_ = self.pairs
+        if self.pairs == "auto":
+            self.pairs_, reason = choose(data.num_nodes, self.epochs)
+            self.notes_.append(f"pairs: {self.pairs_}, because {reason}")
         device = _device(self.device)
         with seeded(self.seed, device):
             learner = self._learner(data, device)
@@ -217,6 +227,7 @@ class NetworkMethod(Method):
             beta=self.beta,
             warmup=-1 if frozen else self.warmup,
             fixed=fixed,
+            samples=self.pair_samples if self.pairs_ == "sampled" else None,
         )
 
     def _selection(self, data: Data, device: torch.device) -> tuple[Selection, dict[str, tuple[Tensor, Tensor]]]:
@@ -248,7 +259,7 @@ class NetworkMethod(Method):
             (self.pair_labels, "pair_labels", pairs.SOURCES),
             (self.target, "target", pairs.TARGETS),
             (self.schedule, "schedule", SCHEDULES),
-            (self.pairs, "pairs", (None, "exact")),
+            (self.pairs, "pairs", (None, *PAIRS)),
         ):
             if value not in known:
                 raise unknown(name, value, [text for text in known if text])
@@ -259,6 +270,7 @@ class NetworkMethod(Method):
         settings.whole("epochs", self.epochs, 1)
         settings.whole("layers", self.layers, 1)
         settings.whole("rank", self.rank, 1)
+        settings.whole("pair_samples", self.pair_samples, 1)
         settings.whole("warmup", self.warmup, -1)
         settings.number("weight_decay", self.weight_decay)
         settings.flag("directed", self.directed)
@@ -283,6 +295,7 @@ class NetworkMethod(Method):
 
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         about = {
+            "notes": self.notes_,
             "best_epoch": self.best_epoch_,
             "selection": self.selection_,
             "networks": list(self.networks_),
@@ -300,6 +313,7 @@ class NetworkMethod(Method):
             raise ModelFileError(f"the weights are not those of this method ({sorted(missing)[0]} differs)")
         self.networks_.load_state_dict(tensors)
         self.networks_.eval()
+        self.notes_ = about["notes"]
         self.best_epoch_ = about["best_epoch"]
         self.selection_ = about["selection"]
         self.history_ = about["history"]
@@ -333,6 +347,8 @@ class _NetworkLearner:
     def losses(self, phase: Phase, epoch: int, *, value: bool) -> dict[str, Tensor]:
         inputs, terms = self.task.inputs, {}
         h_estimator = None
+        if self.regulariser is not None:
+            self.regulariser.draw()
         if self.estimates and (not phase.selects or self.method.schedule == "joint"):
             assert self.regulariser is not None
             h_estimator = self.networks["estimator"](inputs)

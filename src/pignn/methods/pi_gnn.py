@@ -20,4 +20,4 @@ class PIGNN(NetworkMethod):
 
     name: ClassVar[str] = "pi-gnn"
 
-    pairs: str | None = "exact"
+    pairs: str | None = "auto"

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from .. import pairs
-from ..pairs import PairGraph, PairLabels
+from ..pairs import PairGraph, PairLabels, PairSample
+
+EXACT_SECONDS = 60.0  # up to here, all pairs are worth their time
+PAIRS_A_SECOND = 6e8  # visited with their gradient on two ordinary cores
+
+
+def choose(num_nodes: int, epochs: int) -> tuple[str, str]:
+    """``exact`` or ``sampled`` by the time that all pairs would take, and why."""
+    seconds = epochs * num_nodes**2 / PAIRS_A_SECOND
+    reason = f"all {num_nodes:,}² pairs would take about {_duration(seconds)} in {epochs} epochs"
+    return ("exact" if seconds <= EXACT_SECONDS else "sampled"), reason
+
+
+def _duration(seconds: float) -> str:
+    for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} seconds" if seconds >= 2 else f"{seconds:.1f} seconds"
 
 
 class PairRegulariser:
@@ -25,6 +44,7 @@ class PairRegulariser:
         beta: float | str = "auto",
         warmup: int = 50,
         fixed: PairLabels | None = None,
+        samples: int | None = None,
     ) -> None:
         self.graph = graph
         self.source = source
@@ -32,19 +52,27 @@ class PairRegulariser:
         self.beta = beta
         self.warmup = warmup
         self.fixed = fixed
+        self.samples = samples
+        self.sample: PairSample | None = None
+
+    def draw(self) -> None:
+        """Before every step: random pairs for both losses of the step, unless all pairs are used."""
+        if self.samples is not None:
+            self.sample = PairSample(self.graph.num_nodes, self.samples, self.graph.edges.col.device)
 
     def estimator_loss(self, h_estimator: Tensor, *, value: bool) -> Tensor:
-        return pairs.structure_loss(h_estimator, self.graph, value=value)
+        return pairs.structure_loss(h_estimator, self.graph, value=value, sample=self.sample)
 
     def loss(self, h: Tensor, epoch: int, h_estimator: Tensor | None, *, value: bool) -> Tensor | None:
         """β·L_reg of the classifier's embeddings in this epoch; ``None`` where there is none."""
         warming = epoch <= self.warmup
+        common: dict[str, Any] = {"beta": self.beta, "value": value, "sample": self.sample}
         if self.source == "connectivity" or (warming and self.target == "masked"):
-            return pairs.structure_loss(h, self.graph, beta=self.beta, value=value)
+            return pairs.structure_loss(h, self.graph, **common)
         if warming:
             return None
         labels = self.fixed if self.fixed is not None else pairs.Estimated(h if h_estimator is None else h_estimator)
-        return pairs.regularizer(h, labels, self.graph, target=self.target, beta=self.beta, value=value)
+        return pairs.regularizer(h, labels, self.graph, target=self.target, **common)
 
 
 def fixed_labels(

@@ -3,6 +3,7 @@
 from .graph import PairGraph
 from .labels import SOURCES, Compared, Estimated, LowRank, PairLabels, Random
 from .loss import TARGETS, all_pairs_softplus, regularizer, structure_loss
+from .sample import PairSample
 
 __all__ = [
     "SOURCES",
@@ -12,6 +13,7 @@ __all__ = [
     "LowRank",
     "PairGraph",
     "PairLabels",
+    "PairSample",
     "Random",
     "all_pairs_softplus",
     "regularizer",

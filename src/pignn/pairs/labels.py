@@ -1,7 +1,7 @@
 """Where pair labels come from.
 
-A source gives p_ij ∈ [0, 1], symmetric, for a block of pairs (``block``) and for the connected pairs
-(``connected``); which pairs are connected is always the graph's own business. None stores N² values.
+A source gives p_ij ∈ [0, 1], symmetric, for a block of pairs (``block``), for some (``at``) and for the connected
+ones (``connected``); which pairs are connected is always the graph's own business. None stores N² values.
 Plain connectivity needs no source: it is the structure loss itself.
 """
 
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from .graph import PairGraph
+from .sample import PairSample
 
 SOURCES = ("estimated", "connectivity", "random", "given", "true", "self", "low-rank")
 
@@ -29,8 +30,20 @@ class PairLabels(ABC):
         """
 
     @abstractmethod
+    def at(self, i: Tensor, j: Tensor) -> Tensor:
+        """p of the pairs (i, j), as ``block`` would give it."""
+
     def connected(self, graph: PairGraph) -> Tensor:
         """p of the connected pairs, in the order of ``graph``."""
+        return self.at(graph.row, graph.col)
+
+    def counted(self, graph: PairGraph, connected: Tensor) -> Tensor:
+        """p that ``at`` gives to the connected pairs, if it differs from what ``connected`` gave."""
+        return connected
+
+    def drawn(self, sample: PairSample) -> Tensor:
+        """p of random pairs, in the order of ``sample``."""
+        return self.at(sample.i, sample.j)
 
 
 class Estimated(PairLabels):
@@ -46,8 +59,14 @@ class Estimated(PairLabels):
         left = self.opposite if complement else self.h
         return torch.mm(left[rows], self.ht[:, cols], out=out).sigmoid_()
 
+    def at(self, i: Tensor, j: Tensor) -> Tensor:
+        return (self.h[i] * self.h[j]).sum(dim=1).sigmoid_()
+
     def connected(self, graph: PairGraph) -> Tensor:
-        return graph.products(self.h).sigmoid_()
+        return graph.products(self.h).sigmoid()
+
+    def drawn(self, sample: PairSample) -> Tensor:
+        return sample.products(self.h).sigmoid()
 
 
 class Compared(PairLabels):
@@ -63,9 +82,15 @@ class Compared(PairLabels):
         left, right = self.y[rows, None], self.other[None, cols]
         return ((left != right) if complement else (left == right)).to(self.dtype)
 
+    def at(self, i: Tensor, j: Tensor) -> Tensor:
+        return (self.y[i] == self.other[j]).to(self.dtype)
+
     def connected(self, graph: PairGraph) -> Tensor:
         a, b = self.y[graph.row], self.y[graph.col]
         return ((a == b) | (a < 0) | (b < 0)).to(self.dtype)
+
+    def counted(self, graph: PairGraph, connected: Tensor) -> Tensor:
+        return self.at(graph.row, graph.col)
 
 
 class Random(PairLabels):
@@ -84,8 +109,8 @@ class Random(PairLabels):
         p = self._hash(self.ids[rows, None], self.ids[None, cols])
         return 1 - p if complement else p
 
-    def connected(self, graph: PairGraph) -> Tensor:
-        return self._hash(graph.row, graph.col)
+    def at(self, i: Tensor, j: Tensor) -> Tensor:
+        return self._hash(i, j)
 
 
 def _mix(x: Tensor) -> Tensor:
@@ -113,11 +138,11 @@ class LowRank(PairLabels):
         p = torch.mm(self.left[rows], self.right[:, cols]).clamp_(0, 1)
         return 1 - p if complement else p
 
-    def connected(self, graph: PairGraph) -> Tensor:
+    def at(self, i: Tensor, j: Tensor) -> Tensor:
         # In chunks, because rank × pairs would not fit.
         right = self.right.t()
-        pairs = zip(graph.row.split(4096), graph.col.split(4096), strict=True)
-        return torch.cat([(self.left[i] * right[j]).sum(1) for i, j in pairs]).clamp_(0, 1)
+        parts = zip(i.split(4096), j.split(4096), strict=True)
+        return torch.cat([(self.left[a] * right[b]).sum(dim=1) for a, b in parts]).clamp_(0, 1)
 
 
 def _leading_eigenpairs(graph: PairGraph, rank: int) -> tuple[np.ndarray, np.ndarray]:

@@ -2,6 +2,9 @@
 
 Write z_ij = h_i·h_j. The disconnected pairs are taken tile by tile, gradient and all, over half of the tiles (the
 other half mirrors them), with the few connected pairs blanked out; those are taken on a sparse pattern.
+
+With a :class:`PairSample` the tiles give way to random pairs: then cost grows with nodes and edges, and loss and
+gradient are unbiased estimates of the exact ones.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from torch.autograd.function import once_differentiable
 from ..errors import ConfigError, unknown
 from .graph import PairGraph, pair_graph
 from .labels import Estimated, PairLabels
+from .sample import PairSample
 
 TARGETS = ("masked", "soft")
 TILE_CPU = 512  # a tile of float32 fills half of a usual L2 cache
@@ -23,7 +27,14 @@ TILE_CUDA = 4096
 BLANK = -1e4  # softplus and σ of it are exactly 0, and unlike −∞ it can be multiplied by 0
 
 
-def structure_loss(h: Tensor, edges: Tensor | PairGraph, *, beta: float | str = "auto", value: bool = True) -> Tensor:
+def structure_loss(
+    h: Tensor,
+    edges: Tensor | PairGraph,
+    *,
+    beta: float | str = "auto",
+    value: bool = True,
+    sample: PairSample | None = None,
+) -> Tensor:
     """How badly dot products predict connections:
 
     S(H) = β/N² · [ Σ_{B⁺} w·softplus(−z_ij) + Σ_{B⁻} softplus(z_ij) ],  β = c by default.
@@ -33,9 +44,10 @@ def structure_loss(h: Tensor, edges: Tensor | PairGraph, *, beta: float | str = 
         edges: ``edge_index`` or, to save preparing it at every call, a :class:`PairGraph` of it.
         beta: ``"auto"`` for c = N²/(2(N² − Q)), or a number in its place.
         value: ``False`` saves about half of the time: the result is then NaN, but its gradient is right.
+        sample: random pairs in place of all disconnected ones; draw them anew for every step.
     """
     graph = pair_graph(edges, h.shape[0])
-    return _PairLoss.apply(h, graph, None, "masked", _scale(beta, graph), value)
+    return _PairLoss.apply(h, graph, None, "masked", _scale(beta, graph), value, sample)
 
 
 def regularizer(
@@ -46,6 +58,7 @@ def regularizer(
     target: str = "masked",
     beta: float | str = "auto",
     value: bool = True,
+    sample: PairSample | None = None,
 ) -> Tensor:
     """The pair loss of the classifier under pair labels p_ij.
 
@@ -57,7 +70,7 @@ def regularizer(
         h: the classifier's embeddings [N, d].
         labels: a source of pair labels, or the estimator's embeddings, which give p_ij = σ(h^e_i·h^e_j).
             No gradient flows into them.
-        edges, beta, value: as in :func:`structure_loss`.
+        edges, beta, value, sample: as in :func:`structure_loss`.
         target: ``"masked"`` (the authors' program) or ``"soft"`` (the paper's equations).
     """
     if target not in TARGETS:
@@ -65,12 +78,12 @@ def regularizer(
     graph = pair_graph(edges, h.shape[0])
     if isinstance(labels, Tensor):
         labels = Estimated(labels)
-    return _PairLoss.apply(h, graph, labels, target, _scale(beta, graph), value)
+    return _PairLoss.apply(h, graph, labels, target, _scale(beta, graph), value, sample)
 
 
 def all_pairs_softplus(h: Tensor) -> Tensor:
     """Σ_{i,j} softplus(h_i·h_j) over all ordered pairs, self-pairs included, without |V|² memory."""
-    return _PairLoss.apply(h, None, None, "masked", 1.0, True)
+    return _PairLoss.apply(h, None, None, "masked", 1.0, True, None)
 
 
 def _scale(beta: float | str, graph: PairGraph) -> float:
@@ -93,12 +106,16 @@ class _PairLoss(torch.autograd.Function):
         target: str,
         scale: float,
         value: bool,
+        sample: PairSample | None,
     ) -> Tensor:
         wants_grad = ctx.needs_input_grad[0]
         h = h.detach().contiguous()
-        total, half_grad = _disconnected(h, graph, labels, target, wants_grad, value)
+        if sample is None:
+            total, half_grad = _disconnected(h, graph, labels, target, wants_grad, value)
+        else:
+            total, half_grad = _drawn(h, sample, labels, target, wants_grad, value)
         if graph is not None:
-            extra, slope = _connected(graph.products(h), graph, labels, target, wants_grad, value)
+            extra, slope = _connected(h, graph, labels, target, wants_grad, value, counted=sample is not None)
             total = total + extra
             if slope is not None:
                 half_grad += graph.spread(slope, h)
@@ -110,7 +127,7 @@ class _PairLoss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         (saved,) = ctx.saved_tensors
-        return saved * grad, None, None, None, None, None
+        return saved * grad, None, None, None, None, None, None
 
 
 def _disconnected(
@@ -168,10 +185,34 @@ def _tile_slope(z: Tensor, p: Tensor | None, target: str) -> Tensor:
     return slope.mul_(p) if target == "masked" else slope.sub_(p)
 
 
+def _drawn(
+    h: Tensor, sample: PairSample, labels: PairLabels | None, target: str, wants_grad: bool, value: bool
+) -> tuple[Tensor, Tensor]:
+    """Σ over all ordered pairs of distinct nodes, estimated, as if none were connected; half of its gradient."""
+    z = sample.products(h)
+    p = None if labels is None else labels.drawn(sample)
+    if p is not None and target == "masked":
+        p = 1 - p
+    total = sample.weight * _tile_value(z, p, target) if value else z.new_zeros((), dtype=torch.float64)
+    grad = sample.spread(_tile_slope(z.clone(), p, target), h).mul_(sample.weight) if wants_grad else h
+    return total, grad
+
+
 def _connected(
-    z: Tensor, graph: PairGraph, labels: PairLabels | None, target: str, wants_grad: bool, value: bool
+    h: Tensor,
+    graph: PairGraph,
+    labels: PairLabels | None,
+    target: str,
+    wants_grad: bool,
+    value: bool,
+    counted: bool,
 ) -> tuple[Tensor, Tensor | None]:
-    """Σ over the ordered pairs of B⁺, and d(term)/dz of each."""
+    """Σ over the ordered pairs of B⁺, and d(term)/dz of each.
+
+    Random pairs do not know which of them are connected; where they were ``counted`` as disconnected, what they
+    added, in expectation, is taken off here (self-pairs are never among them).
+    """
+    z = graph.products(h)
     p = torch.ones_like(z) if labels is None else labels.connected(graph)
     total, slope = z.new_zeros(()), None
     if value:
@@ -182,4 +223,13 @@ def _connected(
         if target == "soft":
             slope += (1 - p) * torch.sigmoid(z)
         slope *= graph.w
+    if counted:
+        z = z[: graph.num_edges]
+        before = None if labels is None else labels.counted(graph, p)[: graph.num_edges]
+        if before is not None and target == "masked":
+            before = 1 - before
+        if value:
+            total = total - _tile_value(z, before, target)
+        if slope is not None:
+            slope[: graph.num_edges] -= _tile_slope(z.clone(), before, target)
     return total, slope
