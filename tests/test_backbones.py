@@ -39,7 +39,7 @@ def test_gcn_equals_pyg(weighted, density):
             layer.lin.weight.copy_(weight.t())
             bias.uniform_(-1, 1)
             layer.bias.copy_(bias)
-    inputs = backbones.Inputs(data)
+    inputs = backbones.Inputs.from_data(data)
     assert isinstance(inputs.features, SparseFeatures) == (density < 0.1)
     result = ours(inputs)
     h = F.relu(layers[0](data.x, data.edge_index, data.edge_weight))
@@ -63,7 +63,7 @@ def test_sage_equals_pyg():
             layer.lin_l.bias.zero_()
             layer.lin_r.weight.copy_(own.t())
     h = layers[1](F.relu(layers[0](data.x, data.edge_index)), data.edge_index)
-    torch.testing.assert_close(ours(backbones.Inputs(data)), h, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(ours(backbones.Inputs.from_data(data)), h, rtol=1e-5, atol=1e-5)
 
 
 def test_sage_weighs_its_mean():
@@ -72,20 +72,20 @@ def test_sage_weighs_its_mean():
         edge_index=torch.tensor([[0, 0], [1, 2]]),
         edge_weight=torch.tensor([1.0, 3.0]),
     )
-    mean = backbones.Inputs(data).mean @ data.x
+    mean = backbones.Inputs.from_data(data).mean @ data.x
     torch.testing.assert_close(mean, torch.tensor([[(1 * 1 + 3 * 4) / 4], [0.0], [0.0]]))
 
 
 def test_directed_propagation_follows_the_edges_and_its_gradient_the_transpose():
     data = Data(x=torch.eye(3), edge_index=torch.tensor([[0], [1]]))
-    mean = backbones.Inputs(data, directed=True).mean
+    mean = backbones.Inputs.from_data(data, directed=True).mean
     x = torch.eye(3, requires_grad=True)
     result = mean @ x
     assert result[1, 0] == 1  # node 1 hears node 0
     assert result[0].sum() == 0  # and not the other way round
     (result * torch.tensor([[1.0], [2.0], [3.0]])).sum().backward()
     torch.testing.assert_close(x.grad[0], torch.full((3,), 2.0))
-    undirected = backbones.Inputs(data).mean @ torch.eye(3)
+    undirected = backbones.Inputs.from_data(data).mean @ torch.eye(3)
     assert undirected[0, 1] == undirected[1, 0] == 1
 
 
@@ -107,7 +107,7 @@ def test_gat_equals_pyg(density, directed):
             layer.att_dst.copy_(ours.targets[i][None])
             ours.biases[i].uniform_(-1, 1)
             layer.bias.copy_(ours.biases[i])
-    result = ours(backbones.Inputs(data, directed=directed))
+    result = ours(backbones.Inputs.from_data(data, directed=directed))
     expected = layers[1](F.elu(layers[0](data.x, data.edge_index)), data.edge_index)
     torch.testing.assert_close(result, expected, rtol=1e-5, atol=1e-5)
     ours_grad = torch.autograd.grad(result.square().sum(), [*ours.weights, *ours.sources, *ours.targets])
@@ -169,7 +169,7 @@ def test_somebody_elses_module_gets_weights_only_if_it_takes_them():
             return self.linear(x)
 
     network = backbones.build(Mine, 20, 4)
-    assert network(backbones.Inputs(graph(weighted=True))).shape == (60, 4)
+    assert network(backbones.Inputs.from_data(graph(weighted=True))).shape == (60, 4)
     assert not network.uses_weights
     assert backbones.build(lambda a, b: GCNConv(a, b), 20, 4).uses_weights
 

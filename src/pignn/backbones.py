@@ -28,76 +28,89 @@ SPARSE_BELOW = 0.1  # features with a smaller share of non-zeros are multiplied 
 
 
 class Inputs:
-    """What a network reads of a graph: features, simple edges, and the matrices made of them on first use."""
+    """What a network reads of a graph: features, whom each node hears, and the matrices made of that on first use.
 
-    def __init__(self, data: Data, *, directed: bool = False, device: str | torch.device = "cpu") -> None:
-        self.x: Tensor = data.x.to(device)
-        self.num_nodes = int(self.x.shape[0])
-        weight = getattr(data, "edge_weight", None)
-        edges = simple_edges(data.edge_index, self.num_nodes, weight, directed=directed)
+    ``incoming`` has a row for each target with its sources. In an undirected graph it is its own transpose, and so
+    are symmetric weights.
+    """
+
+    def __init__(
+        self, x: Tensor, incoming: Pattern, edge_weight: Tensor | None = None, *, directed: bool = False
+    ) -> None:
+        self.x = x
+        self.incoming = incoming
+        self.edge_weight = edge_weight
         self.directed = directed
-        self.notes: list[str] = edges.notes
-        self.edge_index: Tensor = edges.edge_index.to(device)
-        self.edge_weight: Tensor | None = None if edges.edge_weight is None else edges.edge_weight.to(device)
+        self.num_nodes = int(x.shape[0])
+        self.notes: list[str] = []
+
+    @classmethod
+    def from_data(cls, data: Data, *, directed: bool = False, device: str | torch.device = "cpu") -> Inputs:
+        """Of a checked graph: its simple edges, undirected unless asked otherwise; ``notes`` say what was changed."""
+        shape = (data.x.shape[0], data.x.shape[0])
+        weight = data.get("edge_weight")
+        if data.get("crow") is not None:  # a store on disk: simple, undirected and sorted already
+            return cls(data.x.to(device), Pattern(data.crow.to(device), data.col.to(device), shape), weight)
+        edges = simple_edges(data.edge_index, shape[0], weight, directed=directed)
+        incoming, weight = Pattern.from_sorted(*edges.edge_index, shape), edges.edge_weight
+        if directed:
+            incoming, order = incoming.transposed
+            weight = None if weight is None else weight[order]
+        incoming = Pattern(incoming.crow.to(device), incoming.col.to(device), shape)
+        weight = None if weight is None else weight.to(device)
+        inputs = cls(data.x.to(device), incoming, weight, directed=directed)
+        inputs.notes = edges.notes
+        return inputs
+
+    @property
+    def edge_index(self) -> Tensor:
+        """As PyG has it: sources, targets."""
+        return torch.stack([self.incoming.col.long(), self.incoming.row])
 
     @cached_property
     def features(self) -> Tensor | SparseFeatures:
         """x, as a sparse matrix where most of it is zero (bags of words)."""
-        dense = self.x.count_nonzero().item() >= SPARSE_BELOW * self.x.numel()
-        return self.x if dense else SparseFeatures.from_dense(self.x)
+        probe = self.x[:: max(1, self.num_nodes // 1000)]
+        if probe.count_nonzero() >= SPARSE_BELOW * probe.numel():
+            return self.x
+        return SparseFeatures.from_dense(self.x)
 
     @cached_property
-    def edges(self) -> Pattern:
-        """The simple edges, row by row of their sources; where they are undirected, of their targets as well."""
-        return Pattern.from_sorted(self.edge_index[0], self.edge_index[1], (self.num_nodes, self.num_nodes))
-
-    @property
-    def _weights(self) -> Tensor:
-        if self.edge_weight is not None:
-            return self.edge_weight
-        return torch.ones(self.edge_index.shape[1], dtype=self.x.dtype, device=self.x.device)
-
-    @cached_property
-    def _incoming(self) -> Tensor:
+    def _degree(self) -> Tensor:
         """The (weighted) in-degree of every node."""
-        zeros = torch.zeros(self.num_nodes, dtype=self.x.dtype, device=self.x.device)
-        return zeros.index_add_(0, self.edge_index[1], self._weights)
+        if self.edge_weight is None:
+            return self.incoming.counts.to(self.x.dtype)
+        return torch.segment_reduce(self.edge_weight, "sum", lengths=self.incoming.counts, initial=0)
 
     @cached_property
     def gcn(self) -> Operator:
         """D^{-½}(A + I)D^{-½}, with D the (weighted) in-degrees of A + I."""
-        scale = (1 + self._incoming).rsqrt()
-        source, target = self.edge_index
-        values = scale[source].mul_(self._weights).mul_(scale[target])
-        return self._operator(values, values, diagonal=scale.square())
+        scale = (1 + self._degree).rsqrt()
+        values = self.incoming.spread(scale).mul_(scale[self.incoming.col])
+        if self.edge_weight is not None:
+            values *= self.edge_weight
+        if self.directed:
+            return Operator.from_values(self.incoming, values, scale.square())
+        matrix = self.incoming.matrix(values)
+        return Operator(matrix, matrix, scale.square())
 
     @cached_property
     def mean(self) -> Operator:
         """D^{-1}A: the (weighted) mean over the neighbours; zero for a node that has none."""
-        share = 1 / self._incoming.clamp(min=torch.finfo(self.x.dtype).tiny)
-        source, target = self.edge_index
-        weights = self._weights
-        return self._operator(weights * share[target], weights * share[source])
+        share = 1 / self._degree.clamp(min=torch.finfo(self.x.dtype).tiny)
+        weight = 1 if self.edge_weight is None else self.edge_weight
+        values = self.incoming.spread(share) * weight
+        if self.directed:
+            return Operator.from_values(self.incoming, values)
+        return Operator(self.incoming.matrix(values), self.incoming.matrix(share[self.incoming.col] * weight))
 
     @cached_property
     def heard(self) -> Pattern:
-        """Whom each node hears, itself included: (target, source) row by row of the targets."""
-        source, target = self.edge_index
-        loops = torch.arange(self.num_nodes, device=source.device)
-        row, col = torch.cat([target, loops]), torch.cat([source, loops])
+        """``incoming`` with every node among its own sources."""
+        loops = torch.arange(self.num_nodes, device=self.x.device)
+        row, col = torch.cat([self.incoming.row, loops]), torch.cat([self.incoming.col.long(), loops])
         order = torch.argsort(row, stable=True)
-        return Pattern.from_sorted(row[order], col[order], (self.num_nodes, self.num_nodes))
-
-    def _operator(self, values: Tensor, mirrored: Tensor, diagonal: Tensor | None = None) -> Operator:
-        """The matrix with ``values`` at (target, source).
-
-        ``mirrored`` are the values of the reverse edges, which are there too in an undirected graph: their row by
-        row order is the one that ``edges`` has already, so nothing is sorted.
-        """
-        if self.directed:
-            transposed, order = self.edges.transposed
-            return Operator(transposed.matrix(values[order]), self.edges.matrix(values), diagonal)
-        return Operator(self.edges.matrix(mirrored), self.edges.matrix(values), diagonal)
+        return Pattern.from_sorted(row[order], col[order], self.incoming.shape)
 
 
 class GCN(nn.Module):

@@ -79,7 +79,7 @@ def test_one_step_is_what_the_design_says(noisy):
     settings = {"epochs": 1, "warmup": -1, "selection": "last", "seed": 7, "dropout": 0.0}
     model = pignn.PIGNN(**settings).fit(noisy)
     torch.manual_seed(7)
-    inputs = backbones.Inputs(graphs.check(noisy))
+    inputs = backbones.Inputs.from_data(graphs.check(noisy))
     classifier, estimator = (backbones.build("gcn", 32, 3, dropout=0.0) for _ in range(2))
     optimizers = [torch.optim.Adam(n.parameters(), lr=0.01, weight_decay=5e-4) for n in (estimator, classifier)]
     n = 240
@@ -219,7 +219,7 @@ def test_label_weight_and_class_weight_enter_the_loss(noisy):
     plain = pignn.make("vanilla", **settings).fit(noisy).history_[0]["class_loss"]
     nodes = noisy.train_mask.nonzero().view(-1)
     torch.manual_seed(0)
-    h = backbones.build("gcn", 32, 3, dropout=0.0)(backbones.Inputs(graphs.check(noisy)))[nodes]
+    h = backbones.build("gcn", 32, 3, dropout=0.0)(backbones.Inputs.from_data(graphs.check(noisy)))[nodes]
     y = noisy.y[nodes]
     each = nn.functional.cross_entropy(h, y, reduction="none")
     assert plain == pytest.approx(each.mean().item(), rel=1e-5)

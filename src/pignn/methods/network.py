@@ -155,7 +155,7 @@ class NetworkMethod(Method):
         return self
 
     def _learner(self, data: Data, device: torch.device) -> _NetworkLearner:
-        inputs = backbones.Inputs(data, directed=self.directed, device=device)
+        inputs = backbones.Inputs.from_data(data, directed=self.directed, device=device)
         for note in inputs.notes:
             warnings.warn(f"edges: {note}", PignnWarning, stacklevel=4)
         classes = graphs.num_classes(data)
@@ -199,7 +199,7 @@ class NetworkMethod(Method):
         if inputs.directed:
             graph = pairs.PairGraph(inputs.edge_index, inputs.num_nodes)
         else:
-            graph = pairs.PairGraph.from_pattern(inputs.edges)
+            graph = pairs.PairGraph.from_pattern(inputs.incoming)
         y_true = data.get("y_true") if self.pair_labels == "true" else None
         if self.pair_labels == "true" and y_true is None:
             raise DataError("pair_labels='true' needs data.y_true, and the graph has none")
@@ -289,7 +289,7 @@ class NetworkMethod(Method):
 
     def _outputs(self, data: Data) -> Tensor:
         device = _device(self.device)
-        inputs = backbones.Inputs(data, directed=self.directed, device=device)
+        inputs = backbones.Inputs.from_data(data, directed=self.directed, device=device)
         self.networks_.to(device)
         return self.networks_["classifier"](inputs)
 
