@@ -52,7 +52,7 @@ class Inputs:
         if data.get("crow") is not None:  # a store on disk: simple, undirected and sorted already
             return cls(data.x.to(device), Pattern(data.crow.to(device), data.col.to(device), shape), weight)
         edges = simple_edges(data.edge_index, shape[0], weight, directed=directed)
-        incoming, weight = Pattern.from_sorted(*edges.edge_index, shape), edges.edge_weight
+        incoming, weight = Pattern.from_sorted(edges.edge_index[0], edges.edge_index[1], shape), edges.edge_weight
         if directed:
             incoming, order = incoming.transposed
             weight = None if weight is None else weight[order]

@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
-from . import graphs
+from . import graphs, settings
 from .errors import ConfigError, DataError, unknown
 
 MATRIX_KINDS = ("symmetric", "pair", "flip")
@@ -150,7 +150,8 @@ class Corrupt(BaseTransform):
             if rate is not None:
                 raise ConfigError("a rate cannot be given together with a transition matrix or recorded labels")
         self.rate = rate
-        self.seed = _seed(seed)
+        settings.seed("the noise seed", seed)
+        self.seed = int(seed)
         self.splits = (splits,) if isinstance(splits, str) else tuple(splits)
         self.split_index = split_index
         for split in self.splits:
@@ -290,7 +291,8 @@ def _recorded(record: Recorded, data: Data, truth: Ints, n: int) -> Ints:
     labels, clean = record.labels, record.clean
     where = f" ({record.source})" if record.source else ""
     if len(labels) != len(truth) or (clean is not None and len(clean) != len(truth)):
-        raise DataError(f"{len(labels)} recorded labels{where} for a graph of {len(truth)} nodes")
+        lengths = f"{len(labels)} recorded labels" + ("" if clean is None else f" and {len(clean)} clean ones")
+        raise DataError(f"{lengths}{where} for a graph of {len(truth)} nodes")
     names = list(record.class_names or [])
     if names != list(data.class_names) and sorted(names) == sorted(data.class_names):
         # Same classes, other numbers; the last entry maps -1 to itself.
@@ -336,15 +338,9 @@ def _rate(rate: float) -> float:
     return value
 
 
-def _seed(seed: int) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ConfigError(f"the noise seed must be a whole number from 0, not {seed!r}")
-    return int(seed)
-
-
 def _stream(name: str, seed: int) -> np.random.Generator:
     """The random numbers of one use and seed, independent of those of any other."""
-    return np.random.default_rng([_seed(seed), zlib.crc32(name.encode())])
+    return np.random.default_rng([seed, zlib.crc32(name.encode())])
 
 
 def _matrix(values: ArrayLike | torch.Tensor) -> Floats:
@@ -396,6 +392,8 @@ def load_noise(text: str) -> str | Recorded | Floats:
     """
     path = Path(text)
     if path.suffix.lower() not in (".npz", ".npy", ".csv"):
+        if path.is_file():
+            raise ConfigError(f"{path}: a file of noise ends in .npz (labels or matrix), .npy or .csv (matrix)")
         return _kind_name(text)
     arrays = _read(path)
     for key in ("matrix", "transition"):
@@ -408,6 +406,8 @@ def _as_recorded(arrays: Mapping[str, NDArray[Any]], path: Path) -> Recorded:
     for key in ("noisy_label", "labels", "y"):
         if key in arrays:
             names = arrays.get("class_names")
+            if names is not None and names.ndim != 1:
+                raise DataError(f"{path}: class_names must be a list of names, not of shape {list(names.shape)}")
             return Recorded(
                 labels=arrays[key],
                 class_names=None if names is None else names.tolist(),
@@ -423,7 +423,10 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
         raise DataError(f"{path}: no such file of labels or transition matrix")
     try:
         if path.suffix.lower() == ".csv":
-            return {"matrix": np.loadtxt(path, delimiter=",", ndmin=2)}
+            try:
+                return {"matrix": np.loadtxt(path, delimiter=",", ndmin=2)}
+            except ValueError:
+                raise DataError(f"{path} is not a table of numbers separated by commas, all rows alike") from None
         loaded = np.load(path, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
             return {"matrix": loaded}

@@ -126,7 +126,6 @@ SLIPS = [
 ]
 
 
-@pytest.mark.xfail(reason="not checked before torch sees them")
 @pytest.mark.parametrize("flags", SLIPS, ids=" ".join)
 def test_values_that_only_torch_would_refuse(train, tmp_path, flags):
     train("--epochs", "3", "--out", tmp_path / "new", *flags).fails()
@@ -199,7 +198,6 @@ def test_files_of_noise(train, tmp_path, name, make, said):
     assert listing(tmp_path) == before
 
 
-@pytest.mark.xfail(reason="class_names that are no list are not looked at")
 def test_a_number_for_class_names(train, tmp_path):
     recorded(labels=np.arange(120) % 4, class_names=np.array(3))(tmp_path / "names.npz")
     train("--noise", tmp_path / "names.npz", "--epochs", "2").fails("class_names")

@@ -211,13 +211,11 @@ def test_other_settings_are_refused_by_name(command, trained, tmp_path, said, ar
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.xfail(reason="the loop does not compare the number of epochs with those done")
 def test_fewer_epochs_than_are_done(command, trained, tmp_path):
     run = shutil.copytree(trained, tmp_path / "run")
     command(*TINY, "--epochs", "10", "--out", run, "--resume").fails("epochs", "20")
 
 
-@pytest.mark.xfail(reason="the loop does not compare the number of epochs with those done")
 def test_other_epochs_of_a_pretrained_estimator(command, tmp_path):
     """Where the second phase begins depends on their number."""
     arguments = (*TINY, "--set", "schedule=pretrain", "--out", tmp_path)

@@ -208,7 +208,7 @@ def test_list_needs_no_torch_and_is_complete():
         ("digits", {"features": "stand-in"}, "only ogbn-arxiv has 'stand-in'"),
         ("digits", {"split": "publik"}, "unknown split 'publik'"),
         ("digits", {"split": "own"}, "digits comes with no split of its own"),
-        ("digits", {"split_seed": "a"}, "split_seed must be an integer"),
+        ("digits", {"split_seed": "a"}, "split_seed must be a whole number"),
         ("digits", {"split_index": 1}, "split_index 1 is out of range"),
     ],
 )

@@ -15,36 +15,29 @@ def edges():
     return torch.randint(0, N, (2, 20), generator=torch.Generator().manual_seed(5))
 
 
-def test_pairs_are_uniform_over_distinct_nodes():
+def in_sample(sample):
+    inside = torch.zeros(sample.num_nodes, sample.num_nodes)
+    for groups in sample.groups():
+        inside[groups[:, :, None], groups[:, None, :]] = 1
+    return inside.fill_diagonal_(0)
+
+
+@pytest.mark.parametrize(("n", "partners"), [(6, 2), (7, 2), (8, 2), (5, 4), (5, 9), (2, 1), (9, 1)])
+def test_all_pairs_of_distinct_nodes_are_equally_likely(n, partners):
     torch.manual_seed(0)
-    counts = torch.zeros(6, 6)
-    draws = 4000
-    for _ in range(draws):
-        sample = pairs.PairSample(6, 2)
-        counts.index_put_((sample.i, sample.j), torch.ones(12), accumulate=True)
-    assert counts.diagonal().sum() == 0
-    off = counts[~torch.eye(6, dtype=torch.bool)]
-    expected = draws * 12 / 30
-    assert (off - expected).abs().max() < 6 * (2 * expected) ** 0.5  # pairs of one draw come in circles
+    draws = 3000
+    share = sum(in_sample(pairs.PairSample(n, partners)) for _ in range(draws)) / draws
+    off = share[~torch.eye(n, dtype=torch.bool)]
+    expected = 1 / pairs.PairSample(n, partners).weight
+    assert (off - expected).abs().max() < 5 * (expected * (1 - expected) / draws) ** 0.5 + 1e-6
 
 
-def test_products_and_spread_are_those_of_the_pairs():
-    sample, h = pairs.PairSample(N, 3), torch.randn(N, 4, dtype=torch.float64)
-    torch.testing.assert_close(sample.products(h), (h[sample.i] * h[sample.j]).sum(1))
-    values = torch.randn(3 * N, dtype=torch.float64)
-    expected = torch.zeros_like(h)
-    expected.index_add_(0, sample.i, values[:, None] * h[sample.j]).index_add_(
-        0, sample.j, values[:, None] * h[sample.i]
-    )
-    torch.testing.assert_close(sample.spread(values, h), expected / 2)
-
-
-def test_products_are_remembered_until_the_embeddings_change():
-    sample, h = pairs.PairSample(N, 3), torch.randn(N, 4)
-    assert sample.products(h) is sample.products(h.detach())
-    before = sample.products(h).clone()
-    h.mul_(2)
-    torch.testing.assert_close(sample.products(h), 4 * before)
+def test_every_node_has_its_partners():
+    sample = pairs.PairSample(1000, 15)
+    assert sample.size == 16
+    counts = in_sample(sample).sum(1)
+    assert (counts == 15).sum() == 992
+    assert (counts == 7).sum() == 8
 
 
 @pytest.mark.parametrize("source", ["structure", "estimated", "random", "given", "low-rank"])
@@ -70,7 +63,7 @@ def test_loss_and_gradient_are_unbiased(edges, target, source):
     exact_grad = torch.autograd.grad(exact, h)[0]
     values, grads = [], []
     for _ in range(3000):
-        value = loss(pairs.PairSample(N, 2))
+        value = loss(pairs.PairSample(N, 4))
         values.append(value.detach())
         grads.append(torch.autograd.grad(value, h)[0])
     values, grads = torch.stack(values), torch.stack(grads)

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from .. import settings
 from ..errors import ConfigError, DataError, PignnWarning, unknown
 from . import catalogue, fetch, raw_ogb, raw_pyg, store, vet
 from .bundled import digits
@@ -67,9 +68,9 @@ def load(
     info = catalogue.info(name)
     if split not in _SPLITS:
         raise unknown("split", split, _SPLITS)
-    for setting, value in (("split_seed", split_seed), ("split_index", split_index)):
-        if value is not None and not isinstance(value, Integral):
-            raise ConfigError(f"{setting} must be an integer, not {value!r}")
+    settings.seed("split_seed", split_seed)
+    if split_index is not None and not isinstance(split_index, Integral):
+        raise ConfigError(f"split_index must be an integer, not {split_index!r}")
     if info.name == "csbm" and features is not None:
         options["features"] = features
     elif features is not None and (info.name, features) != ("ogbn-arxiv", "stand-in"):

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from .. import settings
 from ..errors import ConfigError
 from .edges import simple_edges
 from .splits import per_class
@@ -32,6 +33,7 @@ def csbm(
     Masks as in `per_class`.
     """
     _validate(nodes, classes, homophily, degree, signal, features)
+    settings.seed("csbm: seed", seed)
     generator = torch.Generator().manual_seed(seed)
     # Classes are blocks of consecutive nodes while edges are drawn; the nodes are shuffled in the end.
     size = torch.full((classes,), nodes // classes)

@@ -13,11 +13,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch_geometric.data import Data
 
-from .. import backbones, graphs, pairs
+from .. import backbones, graphs, pairs, settings
 from ..errors import ConfigError, DataError, ModelFileError, PignnWarning, unknown
 from ..training import RULES, Phase, Run, Selection
 from ..training.loop import seeded
-from . import settings
 from .base import Method
 from .fingerprint import fingerprint
 from .regulariser import PairRegulariser, choose, fixed_labels
@@ -56,7 +55,7 @@ class NetworkMethod(Method):
         pairs: ``None`` for no pair regulariser; ``"exact"`` over all pairs; ``"sampled"`` over all connected pairs and
             random ones, an unbiased estimate whose cost grows with nodes + edges; ``"auto"`` takes ``"exact"`` if that
             takes about a minute at most (``pairs_`` and ``notes_`` say which it was, and why).
-        pair_samples: random pairs for each node and step, where they are sampled.
+        partners: random partners of each node in a step, where pairs are sampled.
         pair_labels: where they come from: ``"estimated"``, ``"connectivity"`` ("w/o pc"), ``"random"``,
             ``"given"`` or ``"true"`` (comparison of labels; the latter an oracle), ``"self"`` (the classifier's own)
             or ``"low-rank"``.
@@ -81,7 +80,7 @@ class NetworkMethod(Method):
     directed: bool = False
     device: str = "cpu"
     pairs: str | None = None
-    pair_samples: int = 5
+    partners: int = 255
     pair_labels: str = "estimated"
     target: str = "masked"
     beta: float | str = "auto"
@@ -227,7 +226,7 @@ class NetworkMethod(Method):
             beta=self.beta,
             warmup=-1 if frozen else self.warmup,
             fixed=fixed,
-            samples=self.pair_samples if self.pairs_ == "sampled" else None,
+            partners=self.partners if self.pairs_ == "sampled" else None,
         )
 
     def _selection(self, data: Data, device: torch.device) -> tuple[Selection, dict[str, tuple[Tensor, Tensor]]]:
@@ -249,7 +248,9 @@ class NetworkMethod(Method):
         return Selection(rule, nodes.to(device), labels[nodes].to(device)), scored
 
     def _identity(self, data: Data) -> dict[str, Any]:
-        kept = {k: v for k, v in self._plain_settings().items() if k not in ("epochs", "device")}
+        # More epochs may be asked for, unless their number says where a second phase begins.
+        free = ("device",) if self.schedule == "pretrain" else ("epochs", "device")
+        kept = {k: v for k, v in self._plain_settings().items() if k not in free}
         return {"method": self.name, **kept, "data": fingerprint(data)}
 
     def _check_settings(self) -> None:
@@ -263,14 +264,14 @@ class NetworkMethod(Method):
         ):
             if value not in known:
                 raise unknown(name, value, [text for text in known if text])
-        for kind in (self.backbone, self.estimator):
-            if kind is not None:
-                backbones.check_kind(kind)
-        settings.whole("seed", self.seed, 0)
+        backbones.check_kind(self.backbone)
+        if self.estimator is not None:
+            backbones.check_kind(self.estimator)
+        settings.seed("seed", self.seed)
         settings.whole("epochs", self.epochs, 1)
         settings.whole("layers", self.layers, 1)
         settings.whole("rank", self.rank, 1)
-        settings.whole("pair_samples", self.pair_samples, 1)
+        settings.whole("partners", self.partners, 1)
         settings.whole("warmup", self.warmup, -1)
         settings.number("weight_decay", self.weight_decay)
         settings.flag("directed", self.directed)
@@ -404,7 +405,9 @@ def _device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError):
-        raise ConfigError(f"unknown device '{name}'; use 'cpu', 'cuda' or 'cuda:0'") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise ConfigError(f"device '{name}' is not there: this torch sees no CUDA; use 'cpu'")
+        device = torch.device("meta")
+    if device.type not in ("cpu", "cuda") or (device.type == "cpu" and device.index):
+        raise ConfigError(f"unknown device '{name}'; use 'cpu', 'cuda' or 'cuda:0'")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ConfigError(f"device '{name}' is not there: torch sees {torch.cuda.device_count()} GPUs; use 'cpu'")
     return device

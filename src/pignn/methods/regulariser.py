@@ -44,7 +44,7 @@ class PairRegulariser:
         beta: float | str = "auto",
         warmup: int = 50,
         fixed: PairLabels | None = None,
-        samples: int | None = None,
+        partners: int | None = None,
     ) -> None:
         self.graph = graph
         self.source = source
@@ -52,13 +52,13 @@ class PairRegulariser:
         self.beta = beta
         self.warmup = warmup
         self.fixed = fixed
-        self.samples = samples
+        self.partners = partners
         self.sample: PairSample | None = None
 
     def draw(self) -> None:
         """Before every step: random pairs for both losses of the step, unless all pairs are used."""
-        if self.samples is not None:
-            self.sample = PairSample(self.graph.num_nodes, self.samples, self.graph.edges.col.device)
+        if self.partners is not None:
+            self.sample = PairSample(self.graph.num_nodes, self.partners, self.graph.edges.col.device)
 
     def estimator_loss(self, h_estimator: Tensor, *, value: bool) -> Tensor:
         return pairs.structure_loss(h_estimator, self.graph, value=value, sample=self.sample)

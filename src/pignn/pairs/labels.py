@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from .graph import PairGraph
-from .sample import PairSample
 
 SOURCES = ("estimated", "connectivity", "random", "given", "true", "self", "low-rank")
 
@@ -41,9 +40,9 @@ class PairLabels(ABC):
         """p that ``at`` gives to the connected pairs, if it differs from what ``connected`` gave."""
         return connected
 
-    def drawn(self, sample: PairSample) -> Tensor:
-        """p of random pairs, in the order of ``sample``."""
-        return self.at(sample.i, sample.j)
+    def within(self, groups: Tensor) -> Tensor:
+        """p of all pairs within groups of nodes: [groups, size] → [groups, size, size]."""
+        return self.at(groups[:, :, None], groups[:, None, :])
 
 
 class Estimated(PairLabels):
@@ -65,8 +64,9 @@ class Estimated(PairLabels):
     def connected(self, graph: PairGraph) -> Tensor:
         return graph.products(self.h).sigmoid()
 
-    def drawn(self, sample: PairSample) -> Tensor:
-        return sample.products(self.h).sigmoid()
+    def within(self, groups: Tensor) -> Tensor:
+        h = self.h[groups]
+        return torch.bmm(h, h.transpose(1, 2)).sigmoid_()
 
 
 class Compared(PairLabels):
@@ -143,6 +143,9 @@ class LowRank(PairLabels):
         right = self.right.t()
         parts = zip(i.split(4096), j.split(4096), strict=True)
         return torch.cat([(self.left[a] * right[b]).sum(dim=1) for a, b in parts]).clamp_(0, 1)
+
+    def within(self, groups: Tensor) -> Tensor:
+        return torch.bmm(self.left[groups], self.right.t()[groups].transpose(1, 2)).clamp_(0, 1)
 
 
 def _leading_eigenpairs(graph: PairGraph, rank: int) -> tuple[np.ndarray, np.ndarray]:

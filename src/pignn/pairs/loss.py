@@ -189,13 +189,21 @@ def _drawn(
     h: Tensor, sample: PairSample, labels: PairLabels | None, target: str, wants_grad: bool, value: bool
 ) -> tuple[Tensor, Tensor]:
     """Σ over all ordered pairs of distinct nodes, estimated, as if none were connected; half of its gradient."""
-    z = sample.products(h)
-    p = None if labels is None else labels.drawn(sample)
-    if p is not None and target == "masked":
-        p = 1 - p
-    total = sample.weight * _tile_value(z, p, target) if value else z.new_zeros((), dtype=torch.float64)
-    grad = sample.spread(_tile_slope(z.clone(), p, target), h).mul_(sample.weight) if wants_grad else h
-    return total, grad
+    total = torch.zeros((), dtype=torch.float64, device=h.device)
+    grad = torch.zeros_like(h)
+    for groups in sample.groups():
+        mine = h[groups]
+        z = torch.bmm(mine, mine.transpose(1, 2))
+        z.diagonal(dim1=1, dim2=2).fill_(BLANK)
+        p = None if labels is None else labels.within(groups)
+        if p is not None:
+            p = p.neg_().add_(1) if target == "masked" else p
+            p.diagonal(dim1=1, dim2=2).zero_()
+        if value:
+            total += _tile_value(z, p, target)
+        if wants_grad:
+            grad[groups] = torch.bmm(_tile_slope(z, p, target), mine)
+    return total * sample.weight, grad.mul_(sample.weight)
 
 
 def _connected(

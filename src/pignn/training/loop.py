@@ -118,8 +118,9 @@ class Run:
         row: dict[str, Any] = {"phase": phase.name, "epoch": epoch}
         for name, loss in losses.items():
             number = float(loss.detach())
-            row[f"{name}_loss"] = None if math.isnan(number) and not value else number
-            if value and not math.isfinite(number):
+            unread = math.isnan(number) and not value
+            row[f"{name}_loss"] = None if unread else number
+            if not unread and not math.isfinite(number):
                 raise PignnError(f"the {name} loss is {number} at epoch {epoch}; try a smaller learning rate")
         if phase.selects:
             row |= self._score(learner, epoch)
@@ -155,6 +156,9 @@ class Run:
             theirs = about["identity"].get(key)
             if theirs != mine:
                 raise ModelFileError(f"cannot resume from {path}: {key} was {theirs!r} and is now {mine!r}")
+        done, total = len(about["history"]), sum(phase.epochs for phase in self.phases)
+        if done > total:
+            raise ModelFileError(f"cannot resume from {path}: {done} epochs are done, and only {total} asked for")
         best = checkpoint.restore(tensors, about, learner.networks, learner.optimizers)
         self.selection.set_state(best, about["selection"])
         self.history = about["history"]
