@@ -35,9 +35,16 @@ class Inputs:
     """
 
     def __init__(
-        self, x: Tensor, incoming: Pattern, edge_weight: Tensor | None = None, *, directed: bool = False
+        self,
+        x: Tensor,
+        incoming: Pattern,
+        edge_weight: Tensor | None = None,
+        *,
+        directed: bool = False,
+        whole: tuple[Tensor, Tensor] | None = None,
     ) -> None:
         self.x = x
+        self.whole = whole  # of a sampled subgraph: degrees and numbers of neighbours in the graph it is of
         self.incoming = incoming
         self.edge_weight = edge_weight
         self.directed = directed
@@ -76,7 +83,7 @@ class Inputs:
         return SparseFeatures.from_dense(self.x)
 
     @cached_property
-    def _degree(self) -> Tensor:
+    def degree(self) -> Tensor:
         """The (weighted) in-degree of every node."""
         if self.edge_weight is None:
             return self.incoming.counts.to(self.x.dtype)
@@ -85,8 +92,12 @@ class Inputs:
     @cached_property
     def gcn(self) -> Operator:
         """D^{-½}(A + I)D^{-½}, with D the (weighted) in-degrees of A + I."""
-        scale = (1 + self._degree).rsqrt()
-        values = self.incoming.spread(scale).mul_(scale[self.incoming.col])
+        degree = self.degree if self.whole is None else self.whole[0]
+        scale = (1 + degree).rsqrt()
+        ours = scale
+        if self.whole is not None:  # each sampled neighbour stands for those that were left out
+            ours = scale * (self.whole[1] / self.incoming.counts.clamp(min=1))
+        values = self.incoming.spread(ours).mul_(scale[self.incoming.col])
         if self.edge_weight is not None:
             values *= self.edge_weight
         if self.directed:
@@ -97,7 +108,7 @@ class Inputs:
     @cached_property
     def mean(self) -> Operator:
         """D^{-1}A: the (weighted) mean over the neighbours; zero for a node that has none."""
-        share = 1 / self._degree.clamp(min=torch.finfo(self.x.dtype).tiny)
+        share = 1 / self.degree.clamp(min=torch.finfo(self.x.dtype).tiny)
         weight = 1 if self.edge_weight is None else self.edge_weight
         values = self.incoming.spread(share) * weight
         if self.directed:

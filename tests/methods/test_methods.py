@@ -296,7 +296,7 @@ def test_save_and_load(noisy, tmp_path):
     model.save(tmp_path / "model")
     again = pignn.load_model(tmp_path / "model")
     assert sorted(p.name for p in (tmp_path / "model").iterdir()) == ["model.json", "model.safetensors"]
-    assert again.get_params() == model.get_params()
+    assert again._plain_settings() == model._plain_settings()
     assert again.history_ == model.history_
     assert np.array_equal(again.embed(noisy), model.embed(noisy))
     other = graphs.csbm(nodes=100, classes=3, seed=9)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from .convert import convert
 from .datasets import datasets
 from .demo import demo
 from .methods import methods
@@ -38,5 +39,5 @@ def options(
     """Node classification when the labels of a graph cannot be trusted."""
 
 
-for command in (demo, train, predict, datasets, methods):
+for command in (demo, train, predict, convert, datasets, methods):
     app.command()(command)

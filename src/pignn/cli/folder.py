@@ -10,7 +10,7 @@ from pathlib import Path
 def holds_run(out: Path) -> bool:
     from ..training import checkpoint
 
-    return (out / "run.json").exists() or (out / checkpoint.NAME).exists()
+    return (out / "run.json").exists() or checkpoint.exists(out)
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +15,7 @@ from ..errors import ConfigError
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-Dataset = Annotated[str, typer.Option(help="A named dataset; `pignn datasets` lists them.")]
+Dataset = Annotated[str, typer.Option(help="A named dataset (`pignn datasets`), or a store (`pignn convert`).")]
 Root = Annotated[Path | None, typer.Option(help="Folder with raw files; else PIGNN_DATA, else the cache.")]
 Split = Annotated[str, typer.Option(help="default, own or random.")]
 SplitSeed = Annotated[int, typer.Option(help="Seed of a random split; independent of --seed.")]
@@ -74,7 +75,29 @@ def graph_options(
 
 
 def load_graph(dataset: str, root: Path | None, options: dict[str, Any]) -> Data:
-    """The named graph with one split."""
+    """The named graph, or the one in the store at this path, with one split; a name wins."""
     from .. import graphs
 
+    if _is_store(dataset):
+        return _load_store(dataset, **options)
     return graphs.load(dataset, root=root, **options)
+
+
+def _is_store(dataset: str) -> bool:
+    from ..graphs.catalogue import list_datasets
+
+    named = dataset.lower() in {info.name for info in list_datasets()}
+    return bool(dataset) and not named and (os.sep in dataset or Path(dataset).is_dir())
+
+
+def _load_store(
+    path: str, *, split: str, split_seed: int, split_index: int | None, features: Any = None, **others: Any
+) -> Data:
+    from .. import graphs
+
+    if features is not None or others:
+        what = "--features" if features is not None else f"--data {next(iter(others))}=..."
+        raise ConfigError(f"{what} is for named datasets; {path} is a store")
+    if split_index not in (None, 0):
+        raise ConfigError(f"split_index {split_index} is out of range: {path} has 1 split")
+    return graphs.load_store(path, split=split, split_seed=split_seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,6 +37,12 @@ def train(
     selection: Annotated[
         str | None, typer.Option(help="noisy-val (if absent), last, or clean-val (an oracle that sees true labels).")
     ] = None,
+    pairs: Annotated[
+        str | None, typer.Option(help="exact, sampled or auto: all pairs, random ones, or whichever is worth its time.")
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Train in mini-batches of so many nodes; the whole graph at once if absent.")
+    ] = None,
     setting: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Any other setting of the method; may be repeated."),
@@ -46,6 +53,7 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the run in --out when this one is done.")] = False,
     checkpoint_every: Annotated[int, typer.Option(help="Epochs between two checkpoints.")] = 50,
+    checkpoint_minutes: Annotated[float, typer.Option(help="Or minutes, whichever comes first.")] = 5.0,
     root: o.Root = None,
     split: o.Split = "default",
     split_seed: o.SplitSeed = 0,
@@ -67,9 +75,11 @@ def train(
       pignn train --dataset cora --noise flip --rate 0.4 --method vanilla --backbone gat --json
       pignn train --dataset cora --noise llm_labels.npz --set hidden=64 --set class_weight=balanced
       pignn train --dataset csbm --data nodes=5000 --data homophily=0.6 --noise pair --rate 0.3
+      torchrun --nproc-per-node 2 -m pignn train --dataset digits --noise pair --rate 0.2 --batch-size 128
     """
     from .. import methods
     from .. import noise as noises
+    from ..training import distributed
 
     given = {
         "backbone": backbone,
@@ -79,6 +89,8 @@ def train(
         "pair_labels": pair_labels,
         "target": target,
         "selection": selection,
+        "pairs": pairs,
+        "batch_size": batch_size,
         "device": device,
     }
     settings = {key: value for key, value in given.items() if value is not None}
@@ -98,14 +110,17 @@ def train(
         raise ConfigError("--resume needs --out: the folder of the run to continue")
     if resume and force:
         raise ConfigError("--resume continues a run, --force replaces it; give one of them")
-    if out is not None and folder.holds_run(out) and not (resume or force):
+    restarted = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+    if out is not None and folder.holds_run(out) and not (resume or force or restarted):
         raise OutputError(f"{out} holds a run already; --resume continues it, --force replaces it")
 
-    keep: dict[str, Any] = (
-        {} if out is None else {"checkpoint": out, "checkpoint_every": checkpoint_every, "resume": resume}
-    )
+    keep: dict[str, Any] = {}
+    if out is not None:
+        keep = {"checkpoint": out, "checkpoint_every": checkpoint_every, "checkpoint_minutes": checkpoint_minutes}
+        # torchrun starts all processes again after one has died: they go on where they were.
+        keep["resume"] = resume or restarted
     stopped = None
-    with folder.made(out):
+    with folder.made(out), distributed.joined(device or "cpu"):
         graph = noises.corrupt(o.load_graph(dataset, root, of_graph), kind, rate, seed=seed)
         start = time.perf_counter()
         try:
@@ -114,9 +129,14 @@ def train(
             stopped = getattr(model, "stopped_by_", None)
             if stopped is None:
                 raise
+        if not distributed.is_first():
+            return 0 if stopped is None else 128 + stopped
         facts = summary(model, graph, time.perf_counter() - start)
         if out is not None:
             write_run(out, model, graph, facts | {"graph": of_graph, "pignn": __version__})
+    if not json:
+        for note in getattr(model, "notes_", []):
+            say(f"note: {note}")
     show_json(facts) if json else show_facts({k: v for k, v in facts.items() if k != "settings"})
     if stopped is not None:
         where = f"; the best so far is in {out}, go on with --resume" if out else ""
@@ -143,6 +163,7 @@ def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
         "rate": graph.noise["rate"],
         "realised_noise": report.rate,
         "pair_noise": report.pair_rate,
+        "pairs": getattr(model, "pairs_", None),
         "selection": getattr(model, "selection_", None),
         "best_epoch": getattr(model, "best_epoch_", None),
         "epochs_done": len(getattr(model, "history_", [])),

@@ -1,4 +1,4 @@
-"""A graph comes in: named datasets, synthetic graphs, checks, splits and edges."""
+"""A graph comes in: named datasets, synthetic graphs, checks, splits, edges, and stores on disk."""
 
 from __future__ import annotations
 
@@ -8,39 +8,50 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .bundled import digits
     from .catalogue import DatasetInfo, available, list_datasets, where
-    from .checks import check, num_classes
+    from .checks import check, is_csr, num_classes
     from .datasets import load
+    from .disk import Conversion, convert, load_store, open_store
     from .edges import SimpleEdges, simple_edges
     from .summary import describe
     from .synthetic import csbm
 
 # Imported on first use: listing the datasets must not wait for torch.
 _HOMES = {
+    "Conversion": "disk",
     "DatasetInfo": "catalogue",
     "SimpleEdges": "edges",
     "available": "catalogue",
     "check": "checks",
+    "convert": "disk",
     "csbm": "synthetic",
     "describe": "summary",
     "digits": "bundled",
+    "is_csr": "checks",
     "list_datasets": "catalogue",
     "load": "datasets",
+    "load_store": "disk",
     "num_classes": "checks",
+    "open_store": "disk",
     "simple_edges": "edges",
     "where": "catalogue",
 }
 
 __all__ = [
+    "Conversion",
     "DatasetInfo",
     "SimpleEdges",
     "available",
     "check",
+    "convert",
     "csbm",
     "describe",
     "digits",
+    "is_csr",
     "list_datasets",
     "load",
+    "load_store",
     "num_classes",
+    "open_store",
     "simple_edges",
     "where",
 ]

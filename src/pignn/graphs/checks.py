@@ -25,13 +25,19 @@ def num_classes(data: Data) -> int:
     return max(tops, default=-1) + 1
 
 
+def is_csr(data: Data) -> bool:
+    """Whether the edges are given row by row (`crow`, `col`, see `open_store`) in place of `edge_index`."""
+    return data.get("edge_index") is None and data.get("crow") is not None and data.get("col") is not None
+
+
 def check(data: Any, *, split_index: int | None = None, labels: bool = True) -> Data:
     """A shallow copy of `data` with canonical types, or a `DataError`.
 
     `x` is float32 and dense, `edge_index` and `y` int64, masks boolean and one-dimensional (column
     `split_index` of several), `edge_weight` and `label_weight` float32. Training nodes without a label leave
     the training mask. With `labels=False` only what a prediction needs is looked at: `x`, `edge_index` and
-    `edge_weight`.
+    `edge_weight`. In place of `edge_index` there may be `crow` and `col`, the rows of a simple undirected graph;
+    features and edges of a store (`checked`) are not read again.
     """
     if isinstance(data, HeteroData):
         raise DataError("heterogeneous graphs (HeteroData) are not supported; use data.to_homogeneous()")
@@ -40,11 +46,17 @@ def check(data: Any, *, split_index: int | None = None, labels: bool = True) -> 
             f"expected a torch_geometric.data.Data, not {type(data).__name__}; of a PyG dataset, pass dataset[0]"
         )
     data = copy.copy(data)
-    data.x = _features(data.get("x"))
+    checked = data.get("checked") is True
+    data.x = _features(data.get("x"), checked)
     nodes = data.x.size(0)
-    data.edge_index = _edges(data.get("edge_index"), nodes)
+    if is_csr(data):
+        data.crow, data.col = _rows(data.crow, data.col, nodes, checked)
+        edges = data.col.numel()
+    else:
+        data.edge_index = _edges(data.get("edge_index"), nodes)
+        edges = data.edge_index.size(1)
     if data.get("edge_weight") is not None:
-        data.edge_weight = _weights(data.edge_weight, "edge_weight", data.edge_index.size(1), "edges")
+        data.edge_weight = _weights(data.edge_weight, "edge_weight", edges, "edges", checked)
     if labels:
         _check_labels(data, nodes)
         _check_masks(data, nodes, split_index)
@@ -61,7 +73,7 @@ def _tensor(value: Any, name: str) -> Tensor:
         raise DataError(f"{name} must be a tensor, not {type(value).__name__}") from None
 
 
-def _features(x: Any) -> Tensor:
+def _features(x: Any, checked: bool = False) -> Tensor:
     if x is None:
         raise DataError("x is missing; the graph needs node features of shape [nodes, features]")
     x = _tensor(x, "x")
@@ -74,6 +86,8 @@ def _features(x: Any) -> Tensor:
     if x.size(1) == 0:
         raise DataError("x has no columns; give every node at least one feature")
     x = x.to(torch.float32).contiguous()
+    if checked:
+        return x
     finite = torch.isfinite(x)
     if not bool(finite.all()):
         bad = (~finite).nonzero()
@@ -108,8 +122,33 @@ def _edges(edge_index: Any, nodes: int) -> Tensor:
     return edge_index
 
 
-def _weights(value: Any, name: str, length: int, what: str) -> Tensor:
+def _rows(crow: Any, col: Any, nodes: int, checked: bool) -> tuple[Tensor, Tensor]:
+    crow, col = _tensor(crow, "crow"), _tensor(col, "col")
+    if crow.dim() != 1 or col.dim() != 1 or not (_is_integer(crow) and _is_integer(col)):
+        raise DataError("crow and col must hold integers of shape [nodes + 1] and [edges]")
+    if crow.numel() != nodes + 1:
+        raise DataError(
+            f"crow has {crow.numel():,} entries, but the graph has {counted(nodes, 'node')}: one more needed"
+        )
+    crow = crow.to(torch.int64)
+    if int(crow[0]) != 0 or int(crow[-1]) != col.numel():
+        raise DataError(f"crow must go from 0 to the number of entries in col, {col.numel():,}")
+    if checked:
+        return crow, col
+    if bool((crow.diff() < 0).any()):
+        raise DataError("crow must not decrease")
+    row = torch.repeat_interleave(torch.arange(nodes, device=col.device), crow.diff())
+    if bool(((col < 0) | (col >= nodes) | (col == row)).any()):
+        raise DataError(f"col must hold other nodes, 0 to {nodes - 1}: it is out of range or has self-loops")
+    if bool(((col.diff() <= 0) & (row.diff() == 0)).any()):
+        raise DataError("col must ascend within each row, without duplicates")
+    return crow, col
+
+
+def _weights(value: Any, name: str, length: int, what: str, checked: bool = False) -> Tensor:
     value = _flat(_tensor(value, name), name, length, what).to(torch.float32)
+    if checked:
+        return value
     bad = ~(torch.isfinite(value) & (value >= 0))
     if bool(bad.any()):
         first = int(bad.nonzero()[0])

@@ -21,13 +21,15 @@ from __future__ import annotations
 import contextlib
 import csv
 import errno
+import glob
 import gzip
+import hashlib
 import importlib
-import io
 import json
 import math
 import mmap
 import os
+import re
 import shutil
 import socket
 import sys
@@ -98,10 +100,8 @@ def open_store(path: PathLike, *, verify: bool = False) -> Data:
     first, last = data.crow[[0, -1]].tolist()
     if first != 0 or last != entries:
         raise _damaged(folder, f"crow.i64 goes from {first:,} to {last:,}, expected 0 to {entries:,}")
-    parts = [(file, header["files"][file]) for file in ("crow.i64", "col.i32", "weight.f32", "x.f32") if file in found]
-    data.digest = f"{zlib.crc32(json.dumps(parts, sort_keys=True).encode()):08x}-" + "-".join(
-        f"{about['crc32']:08x}" for _, about in parts
-    )
+    content = {file: about for file, about in header["files"].items() if file in _GRAPH}
+    data.digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
     return data
 
 
@@ -143,16 +143,15 @@ def _header(folder: Path) -> dict[str, Any]:
         raise _damaged(folder, f"{HEADER} is not the description of a store") from None
     if version != FORMAT:
         raise DataError(f"store {folder} has version {version}, this pignn reads {FORMAT}; convert again")
-    names = header.get("class_names")
-    needed = {"crow.i64", "col.i32"}
-    known = {file for file in _FILES if file not in ("x.f32", "weight.f32")}
     with contextlib.suppress(KeyError, TypeError, AttributeError):
-        known |= {"x.f32"} if header["features"] else set()
-        known |= {"weight.f32"} if header["weighted"] else set()
         numbers = [header[key] for key in ("nodes", "entries", "features")]
         numbers += [about[key] for about in header["files"].values() for key in ("bytes", "crc32")]
-        fits = all(type(number) is int and number >= 0 for number in numbers) and needed <= set(header["files"]) <= known
-        if fits and (names is None or all(type(name) is str for name in names)):
+        needed = {"crow.i64", "col.i32"}
+        needed |= {"x.f32"} if header["features"] else set()
+        needed |= {"weight.f32"} if header["weighted"] else set()
+        fits = needed <= set(header["files"]) <= needed | (set(_FILES) - _GRAPH)
+        fits &= all(type(number) is int and number >= 0 for number in numbers)
+        if fits and all(type(name) is str for name in header["class_names"] or []):
             return header
     raise _damaged(folder, f"{HEADER} does not describe a store")
 
@@ -165,6 +164,7 @@ _FILES = {
     "y.i64": "<i8",
     **{f"{name}.u8": "|u1" for name in MASKS},
 }
+_GRAPH = {"crow.i64", "col.i32", "weight.f32", "x.f32"}
 
 
 def _mapped(folder: Path, file: str, shape: tuple[int, ...], about: dict[str, int], verify: bool) -> Tensor:
@@ -300,7 +300,8 @@ def convert(
     if nodes is None and (label is not None or in_table or columns):
         what = "label" if label is not None else next(iter(in_table), "columns")
         raise ConfigError(f"{what} names a column of a node file, but there is none; give it as nodes")
-    table = None if nodes is None else _table(nodes, delimiter)
+    delimiter = _delimiter(delimiter)
+    table = None if nodes is None else _table(nodes, delimiter, of_nodes=True)
     rows = _edge_table(edges, delimiter)
     chosen = _edge_columns(rows, source, target, weight)
 
@@ -369,9 +370,10 @@ def _unfinished(out: Path) -> Iterator[Path]:
     Its name has the process that fills it: what a killed one left behind goes away the next time.
     """
     out = Path(os.path.abspath(out))
+    new = [parent for parent in out.parents if not parent.exists()]
     out.parent.mkdir(parents=True, exist_ok=True)
     host = socket.gethostname()
-    for left in out.parent.glob(f".{_glob(out.name)}{UNFINISHED}*"):
+    for left in out.parent.glob(f".{glob.escape(out.name)}{UNFINISHED}*"):
         of_host, _, pid = left.name.partition(UNFINISHED)[2].rpartition("-")[0].rpartition("-")
         if of_host == host and pid.isdigit() and not _alive(int(pid)):
             shutil.rmtree(left, ignore_errors=True)
@@ -394,10 +396,9 @@ def _unfinished(out: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(made, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
-
-
-def _glob(name: str) -> str:
-    return "".join(f"[{letter}]" if letter in "[]*?" else letter for letter in name)
+        for parent in new:
+            with contextlib.suppress(OSError):
+                parent.rmdir()  # only if it is empty
 
 
 def _alive(pid: int) -> bool:
@@ -406,7 +407,7 @@ def _alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except OSError:
-        return True
+        pass  # alive, and somebody else's
     return True
 
 
@@ -416,20 +417,29 @@ def _umask() -> int:
     return mask
 
 
+def _block(array: np.ndarray) -> memoryview:
+    """The bytes of an array, not copied if they are in order."""
+    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+
+
+def _write(file: IO[bytes], block: bytes | memoryview) -> None:
+    """All of it: the system may take a part at a time."""
+    rest = memoryview(block)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
 class _File:
     """A file that is written from beginning to end, and what there is to know of it afterwards."""
 
     def __init__(self, path: Path) -> None:
         self.name, self.bytes, self.crc = path.name, 0, 0
-        self.file = open(path, "wb", buffering=0)  # noqa: SIM115
+        self.file: IO[bytes] = open(path, "wb", buffering=0)  # noqa: SIM115
 
     def write(self, content: np.ndarray | bytes) -> None:
-        if isinstance(content, np.ndarray):
-            content = np.ascontiguousarray(content, np.dtype(_FILES[self.name]))
-        rest = memoryview(content).cast("B") if len(content) else memoryview(b"")
-        self.crc, self.bytes = zlib.crc32(rest, self.crc), self.bytes + len(rest)
-        while rest:
-            rest = rest[self.file.write(rest) :]
+        block = content if isinstance(content, bytes) else _block(np.asarray(content, np.dtype(_FILES[self.name])))
+        self.crc, self.bytes = zlib.crc32(block, self.crc), self.bytes + len(block)
+        _write(self.file, block)
 
     def __enter__(self) -> _File:
         return self
@@ -495,16 +505,31 @@ class _Table(Protocol):
         ...
 
 
-def _table(path: PathLike, delimiter: str | None) -> _Table:
+def _delimiter(name: str | None) -> str | None:
+    named = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
+    found = None if name is None else named.get(name, name)
+    if found is not None and (len(found) != 1 or found in '\r\n"#'):
+        raise ConfigError(f"a delimiter is one character, tab or space, not '{name}'")
+    return found
+
+
+def _table(path: PathLike, delimiter: str | None, *, of_nodes: bool = False) -> _Table:
     path = Path(path)
     if not path.is_file():
         raise DataError(f"cannot read {path}: " + ("it is a folder" if path.is_dir() else "no such file"))
     if path.suffix.lower() in (".parquet", ".pq"):
         return _Parquet(path)
-    table = _Text(path, delimiter)
+    table = _Text(path, delimiter, of_nodes)
     if table.note:
-        warnings.warn(table.note, PignnWarning, stacklevel=3)
+        warnings.warn(table.note, PignnWarning, stacklevel=4)
     return table
+
+
+def _once(columns: list[str], path: Path) -> list[str]:
+    for name in columns:
+        if columns.count(name) > 1:
+            raise DataError(f"{path} has two columns named '{name}'; rename one")
+    return columns
 
 
 def _edge_table(edges: PathLike | Iterable[np.ndarray], delimiter: str | None) -> _Table:
@@ -543,43 +568,46 @@ _NAMED = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "spa
 class _Text:
     """A CSV file or one of its kin. Lines with # or % before the first row are skipped."""
 
-    def __init__(self, path: Path, delimiter: str | None) -> None:
+    def __init__(self, path: Path, delimiter: str | None, of_nodes: bool) -> None:
         self.path, self.name, self.note = path, str(path), ""
-        suffixes = [suffix.lower() for suffix in path.suffixes]
-        self.zipped = suffixes[-1:] == [".gz"]
+        self.zipped = path.suffix.lower() == ".gz"
         with _reading(path), self._open() as file:
-            self.skip, first, second = self._head(file)
+            self.bom, self.skip, first, second = self._head(file)
         if not first:
             raise DataError(f"{path} is empty")
-        expected = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get((suffixes[:-1] if self.zipped else suffixes)[-1:][0:1][0])\
-            if suffixes else None
+        kind = Path(path.stem if self.zipped else path.name).suffix.lower()
+        expected = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get(kind)
         self.delimiter = delimiter or self._guess(first, expected)
         self.columns = self._split(first)
-        self.header = not any(_is_number(value) for value in self.columns)
-        if self.header:
-            self.skip += 1
+        # An edge has numbers only, and a mistake in the first is not to be taken for a header; a feature of a node
+        # may have a number for its name.
+        numbers = [_is_number(value) for value in self.columns]
+        self.header = not (all(numbers) if of_nodes else any(numbers))
+        self.empty = self.header and not second
+        self.skip += self.header
+        self.columns = _once(self.columns, path) if self.header else [str(i) for i in range(len(self.columns))]
         if delimiter is None and self.delimiter != expected and len(self.columns) > 1:
             header = "with" if self.header else "without"
             self.note = f"{path}: read as columns separated by {_NAMED[self.delimiter]}, {header} a header"
-        self.empty = self.header and not second
-        if not self.header:
-            self.columns = [str(i) for i in range(len(self.columns))]
         size = path.stat().st_size * (4 if self.zipped else 1)
         self.rows = size // max(len(second or first) + 1, 2)
 
     def _open(self) -> IO[bytes]:
         return gzip.open(self.path, "rb") if self.zipped else open(self.path, "rb")  # type: ignore[return-value]
 
-    def _head(self, file: IO[bytes]) -> tuple[int, str, str]:
-        """Lines before the first row (a header is one), and the first two rows."""
-        skip, found = 0, []
+    def _head(self, file: IO[bytes]) -> tuple[bool, int, str, str]:
+        """Whether there is a byte order mark, how many lines are before the first row, the first two rows."""
+        bom, skip = False, 0
+        found: list[str] = []
         while len(found) < 2 and (line := file.readline(1 << 24)):
+            bom |= line.startswith(b"\xef\xbb\xbf")
             text = line.decode("utf-8-sig").strip("\r\n")
             if text.strip() and (found or not text.startswith(("#", "%"))):
                 found.append(text)
             elif not found:
                 skip += 1
-        return skip, *(found + ["", ""])[:2]
+        first, second, *_ = [*found, "", ""]
+        return bom, skip, first, second
 
     def _guess(self, line: str, expected: str | None) -> str:
         for candidate in (expected, "\t", ",", ";", "|", " "):
@@ -598,9 +626,8 @@ class _Text:
             return
         size, done = max(self.path.stat().st_size, 1), 0
         with _reading(self.path), open(self.path, "rb") as raw:
-            file = gzip.open(raw, "rb") if self.zipped else raw
             reader = pd.read_csv(
-                file,  # type: ignore[arg-type]
+                gzip.GzipFile(fileobj=raw) if self.zipped else raw,
                 sep=r"\s+" if self.delimiter == " " else self.delimiter,
                 header=None,
                 skiprows=self.skip,
@@ -609,7 +636,8 @@ class _Text:
                 na_values=[""],
                 chunksize=rows,
                 low_memory=False,
-                encoding="utf-8-sig" if self.skip == 0 else "utf-8",
+                skipinitialspace=True,
+                encoding="utf-8-sig" if self.bom else "utf-8",
             )
             for frame in reader:
                 if frame.shape[1] != len(self.columns):
@@ -642,7 +670,7 @@ class _Parquet:
         with _reading(path):
             self.file = parquet.ParquetFile(path)
             self.rows = int(self.file.metadata.num_rows)
-            self.columns = [str(name) for name in self.file.schema_arrow.names]
+            self.columns = _once([str(name) for name in self.file.schema_arrow.names], path)
 
     def chunks(self, rows: int, text: Sequence[str] = ()) -> Iterator[_Chunk]:
         done = 0
@@ -708,10 +736,13 @@ def _array(value: Values) -> np.ndarray:
     if path.suffix.lower() != ".npy":
         raise DataError(f"cannot read {path}: expected a .npy file")
     with _reading(path):
+        with open(path, "rb") as file:
+            if file.read(6) != b"\x93NUMPY":  # anything else would be taken for a pickle
+                raise DataError(f"cannot read {path}: not a .npy file")
         try:
             return np.load(path, mmap_mode="r", allow_pickle=False)
         except ValueError as error:
-            if "allow_pickle" in str(error) or "Python objects" in str(error):
+            if "Python objects" in str(error):
                 raise DataError(f"{path} holds pickled Python objects, which are refused: save numbers") from None
             raise
 
@@ -728,7 +759,7 @@ def _title(value: Values, name: str) -> str:
     return name if isinstance(value, np.ndarray) else str(value)
 
 
-_IDS = ("id", "node", "node_id")
+_IDS = ("id", "node", "node_id", "")  # the last is how pandas writes the numbers of rows
 
 
 def _node_columns(
@@ -764,6 +795,7 @@ class _Nodes:
     files: list[_File] = field(default_factory=list)
     lengths: dict[str, int] = field(default_factory=dict)  # where it was told, how many nodes
     classes: dict[str, int] = field(default_factory=dict)  # label as text → number in order of appearance
+    label_title: str = ""
 
     def _rows(self, width: int) -> int:
         """Rows of so many numbers that fit into memory, parsing included."""
@@ -807,7 +839,7 @@ class _Nodes:
                 if x is not None:
                     x.write(self._features(frame, columns, table.name, first))
                 if y is not None:
-                    y.write(self._labels(frame[label], f"{table.name}, column '{label}'"))
+                    _write(y, _block(self._labels(frame[label], f"{table.name}, column '{label}'")))
                 for name, file in files.items():
                     file.write(_mask(frame[masks[name]], f"{table.name}, column '{masks[name]}'", first))
                 done += len(frame)
@@ -819,7 +851,9 @@ class _Nodes:
         self.bar.step("features")
         title, whole = _title(features, "features"), _array(features)
         if whole.ndim != 2 or whole.dtype.kind not in "biuf":
-            raise DataError(f"{title} must be numbers of shape [nodes, features], not {whole.dtype} {list(whole.shape)}")
+            raise DataError(
+                f"{title} must be numbers of shape [nodes, features], not {whole.dtype} {list(whole.shape)}"
+            )
         if not whole.shape[1]:
             raise DataError(f"{title} has no columns; give every node at least one feature")
         length, self.features = whole.shape
@@ -840,7 +874,7 @@ class _Nodes:
         self.lengths[title] = len(whole)
         with open(self.folder / "work" / "y", "wb") as file:
             for _, part in _slices(labels, self._rows(4), self.bar):
-                file.write(self._labels(pd.Series(part.reshape(-1)), title))
+                _write(file, _block(self._labels(pd.Series(part.reshape(-1)), title)))
 
     def read_mask(self, name: str, mask: Values) -> None:
         title, whole = _title(mask, name), _array(mask)
@@ -894,21 +928,27 @@ class _Nodes:
         path = self.folder / "work" / "y"
         if not path.exists():
             return None, 0
-        names = list(self.classes)
-        if all(name.lstrip("-").isdecimal() for name in names):
-            final = np.array([*map(int, names), -1], dtype=object)
-            if names and min(final) < -1:
-                raise DataError(f"{self.label_title} has the label {min(final)}; labels are 0, 1, 2, ..., or -1 for none")
-            if names and max(final) >= max(self.count(None), 1000):
-                raise DataError(f"{self.label_title}: the largest label is {max(final)}; number the classes 0, 1, 2, ...")
-            class_names = [str(c) for c in range(max(final) + 1)]
+        names, title = list(self.classes), self.label_title
+        if not names:
+            raise DataError(f"{title} has no label at all; leave it out")
+        if all(re.fullmatch(r"-?[0-9]+", name) for name in names):
+            numbers = [int(name) for name in names]
+            if min(numbers) < 0:
+                raise DataError(f"{title} has the label {min(numbers)}; labels are 0, 1, 2, ..., or -1 for none")
+            if max(numbers) >= max(self.count(None), 1000):
+                raise DataError(f"{title}: the largest label is {max(numbers)}; number the classes 0, 1, 2, ...")
+            class_names = [str(c) for c in range(max(numbers) + 1)]
+        elif all(_is_number(name) for name in names):
+            wrong = next(name for name in names if not re.fullmatch(r"-?[0-9]+", name))
+            raise DataError(f"{title} has the label {wrong}; labels are whole numbers from 0, or names")
         else:
             class_names = sorted(names)
-            final = np.array([*map(class_names.index, names), -1])
+            numbers = [class_names.index(name) for name in names]
+        final = np.array([*numbers, -1])
         labelled = 0
         with self._file("y.i64") as file, open(path, "rb") as codes:
             while block := codes.read(8 * self._rows(4)):
-                y = final.astype(np.int64)[np.frombuffer(block, np.int64)]
+                y = final[np.frombuffer(block, np.int64)]
                 labelled += int((y >= 0).sum())
                 file.write(y)
         return class_names, labelled
@@ -963,9 +1003,7 @@ def _edge_columns(table: _Table, source: str | None, target: str | None, weight:
     if len(columns) < 2:
         raise DataError(f"{table.name} has one column ({_shown(columns[0])}); edges need two; is the delimiter right?")
     lower = {name.lower(): name for name in reversed(columns)}
-    ends = next(
-        (pair for pair in (("source", "target"), ("src", "dst"), ("from", "to")) if {*pair} <= {*lower}), None
-    )
+    ends = next((pair for pair in (("source", "target"), ("src", "dst"), ("from", "to")) if {*pair} <= {*lower}), None)
     first, second = (lower[name] for name in ends) if ends else columns[:2]
     if weight == "none":
         weight = None
@@ -1020,7 +1058,8 @@ def _write_edges(
     n, title = done.nodes, table.name
     done.weighted = columns.weight is not None
     most = max(memory // (96 if done.weighted else 64), 16)  # entries that can be sorted at a time
-    ranges = _Ranges(folder / "work", "r", 0, n * n, min(max(-(-2 * table.rows // most), 1), 128), done.weighted)
+    number = min(3 * table.rows // most + 1, 128)  # half as many again as fit exactly: ranges are not equally full
+    ranges = _Ranges(folder / "work", "r", 0, n * n, number, done.weighted)
     bar.step("edges")
     for chunk in table.chunks(min(max(memory // 512, 16), 1 << 21)):
         a = _ids(chunk.frame[columns.source], n, title, chunk.first)
@@ -1087,7 +1126,7 @@ class _Ranges:
     def __init__(self, folder: Path, name: str, low: int, high: int, number: int, weighted: bool) -> None:
         self.width = -(-(high - low) // number)
         number = -(-(high - low) // self.width)
-        self.folder, self.name, self.low, self.high = folder, name, low, high
+        self.folder, self.name, self.low, self.high, self.weighted = folder, name, low, high, weighted
         self.dtype = np.dtype([("key", "<i8"), ("weight", "<f4")] if weighted else [("key", "<i8")])
         self.files = [open(folder / f"{name}.{i}", "wb", buffering=0) for i in range(number)]  # noqa: SIM115
 
@@ -1102,10 +1141,8 @@ class _Ranges:
             records = records[np.argsort(part.astype(np.uint8), kind="stable")]
         stop = 0
         for file, count in zip(self.files, np.bincount(part, minlength=len(self.files)).tolist(), strict=True):
-            rest = memoryview(records[stop : stop + count].view(np.uint8)).cast("B") if count else memoryview(b"")
+            _write(file, _block(records[stop : stop + count]))
             stop += count
-            while rest:
-                rest = rest[file.write(rest) :]
 
     def sorted(self, most: int) -> Iterator[tuple[int, int, np.ndarray, np.ndarray | None]]:
         """(low, high, keys, weights) of each range in turn; one with more than `most` entries is divided again."""
@@ -1115,15 +1152,13 @@ class _Ranges:
             path = self.folder / f"{self.name}.{i}"
             low, high = self.low + i * self.width, min(self.low + (i + 1) * self.width, self.high)
             if path.stat().st_size > most * self.dtype.itemsize and high - low > 1:
-                weighted = "weight" in (self.dtype.names or ())
-                inner = _Ranges(self.folder, path.name, low, high, min(16, high - low), weighted)
-                with open(path, "rb") as file:
-                    while len(records := np.fromfile(file, self.dtype, most)):
-                        inner.add(records["key"], records["weight"] if weighted else None)
+                inner = _Ranges(self.folder, path.name, low, high, min(16, high - low), self.weighted)
+                with open(path, "rb") as whole:
+                    while len(records := np.fromfile(whole, self.dtype, most)):
+                        inner.add(records["key"], records["weight"] if self.weighted else None)
                 path.unlink()
                 yield from inner.sorted(most)
             else:
                 records = np.fromfile(path, self.dtype)
                 path.unlink()
-                weight = np.ascontiguousarray(records["weight"]) if "weight" in (self.dtype.names or ()) else None
-                yield low, high, np.ascontiguousarray(records["key"]), weight
+                yield low, high, records["key"].copy(), records["weight"].copy() if self.weighted else None

@@ -123,7 +123,7 @@ def _plain(value: Any) -> Any:
         return {"callable": f"{value.__module__}:{value.__qualname__}"}
     if isinstance(value, np.ndarray | Tensor):
         return value.tolist()
-    return value
+    return list(value) if isinstance(value, tuple) else value  # as it comes back from JSON
 
 
 def truth(data: Data, split: str, split_index: int | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -15,7 +15,8 @@ from torch_geometric.data import Data
 
 from .. import backbones, graphs, pairs, settings
 from ..errors import ConfigError, DataError, ModelFileError, PignnWarning, unknown
-from ..training import RULES, Phase, Run, Selection
+from ..training import RULES, Phase, Run, Selection, distributed
+from ..training.batches import Batch, NeighbourSampler, shares
 from ..training.loop import seeded
 from .base import Method
 from .fingerprint import fingerprint
@@ -56,6 +57,8 @@ class NetworkMethod(Method):
             random ones, an unbiased estimate whose cost grows with nodes + edges; ``"auto"`` takes ``"exact"`` if that
             takes about a minute at most (``pairs_`` and ``notes_`` say which it was, and why).
         partners: random partners of each node in a step, where pairs are sampled.
+        batch_size: ``None`` for the whole graph in one step; else nodes a step, with ``neighbours`` of each sampled in
+            every hop. Pairs are then those among the nodes of a batch, weighed so that the expected loss is the whole.
         pair_labels: where they come from: ``"estimated"``, ``"connectivity"`` ("w/o pc"), ``"random"``,
             ``"given"`` or ``"true"`` (comparison of labels; the latter an oracle), ``"self"`` (the classifier's own)
             or ``"low-rank"``.
@@ -81,6 +84,8 @@ class NetworkMethod(Method):
     device: str = "cpu"
     pairs: str | None = None
     partners: int = 255
+    batch_size: int | None = None
+    neighbours: Sequence[int] = (15, 10)
     pair_labels: str = "estimated"
     target: str = "masked"
     beta: float | str = "auto"
@@ -104,6 +109,7 @@ class NetworkMethod(Method):
         split_index: int | None = None,
         checkpoint: str | Path | None = None,
         checkpoint_every: int = 50,
+        checkpoint_minutes: float = 5.0,
         resume: bool = False,
         progress: bool | None = None,
     ) -> Self:
@@ -112,7 +118,8 @@ class NetworkMethod(Method):
         Args:
             data: a PyG graph; ``y`` holds given labels, −1 where there is none.
             split_index: which column, where the masks have several.
-            checkpoint: a folder in which the state of the training is kept, every ``checkpoint_every`` epochs.
+            checkpoint: a folder in which the state of the training is kept, every ``checkpoint_every`` epochs or
+                ``checkpoint_minutes``, whichever comes first.
             resume: continue from that state if there is one; the result is the same as without the interruption.
             progress: a bar with the time left; ``None`` shows it on a terminal only.
 
@@ -123,12 +130,16 @@ class NetworkMethod(Method):
         data = graphs.check(data, split_index=split_index)
         self.notes_: list[str] = []
         self.pairs_ = self.pairs
-        if self.pairs == "auto":
+        if self.batch_size is not None and self.pairs is not None:
+            self.pairs_ = "batch"
+        elif self.pairs == "auto":
             self.pairs_, reason = choose(data.num_nodes, self.epochs)
             self.notes_.append(f"pairs: {self.pairs_}, because {reason}")
         device = _device(self.device)
         with seeded(self.seed, device):
             learner = self._learner(data, device)
+            if distributed.place()[1] > 1:  # the same networks everywhere, but not the same dropout
+                torch.manual_seed(self.seed + 1_000_003 * (1 + distributed.place()[0]))
             selection, scored = self._selection(data, device)
             pretrains = learner.estimates and self.schedule == "pretrain"
             run = Run(
@@ -138,6 +149,7 @@ class NetworkMethod(Method):
                 identity=self._identity(data) if checkpoint else {},
                 folder=Path(checkpoint) if checkpoint else None,
                 every=checkpoint_every,
+                minutes=checkpoint_minutes,
                 resume=resume,
                 progress=progress,
                 title=self.name,
@@ -251,7 +263,7 @@ class NetworkMethod(Method):
         # More epochs may be asked for, unless their number says where a second phase begins.
         free = ("device",) if self.schedule == "pretrain" else ("epochs", "device")
         kept = {k: v for k, v in self._plain_settings().items() if k not in free}
-        return {"method": self.name, **kept, "data": fingerprint(data)}
+        return {"method": self.name, **kept, "processes": distributed.place()[1], "data": fingerprint(data)}
 
     def _check_settings(self) -> None:
         for value, name, known in (
@@ -275,6 +287,14 @@ class NetworkMethod(Method):
         settings.whole("warmup", self.warmup, -1)
         settings.number("weight_decay", self.weight_decay)
         settings.flag("directed", self.directed)
+        if self.batch_size is not None:
+            settings.whole("batch_size", self.batch_size, 2)
+        elif distributed.place()[1] > 1:
+            raise ConfigError("several processes share the batches: set batch_size (1024, say)")
+        if not isinstance(self.neighbours, Sequence) or len(self.neighbours) < self.layers:
+            raise ConfigError(f"neighbours must be at least {self.layers} numbers, one for each layer")
+        for most in self.neighbours:
+            settings.whole("each of neighbours", most, 1)
         if self.hidden is not None:
             settings.whole("hidden", self.hidden, 1)
         if self.lr is not None:
@@ -337,6 +357,11 @@ class _NetworkLearner:
         self.optimizers = optimizers
         self.regulariser = regulariser
         self.estimates = "estimator" in networks
+        if method.batch_size is not None:
+            self.sampler = NeighbourSampler(task.inputs, method.neighbours)
+            # Pairs are learnt from all nodes, classes from the labelled ones alone.
+            everybody = torch.arange(task.inputs.num_nodes, device=task.y.device)
+            self.pool = task.nodes if regulariser is None else everybody
 
     def begin(self, phase: Phase) -> None:
         if self.estimates and self.method.schedule == "pretrain" and phase.selects:
@@ -345,35 +370,54 @@ class _NetworkLearner:
                 h = self.networks["estimator"].eval()(self.task.inputs)
             self.regulariser.fixed = pairs.Estimated(h)
 
-    def losses(self, phase: Phase, epoch: int, *, value: bool) -> dict[str, Tensor]:
-        inputs, terms = self.task.inputs, {}
-        h_estimator = None
-        if self.regulariser is not None:
-            self.regulariser.draw()
+    def batches(self, phase: Phase, epoch: int) -> Iterator[Batch | None]:
+        if self.method.batch_size is None:
+            yield None
+            return
+        seed = self.method.seed + (0 if phase.selects else 1_000_000_007)
+        for seeds in shares(self.pool, self.method.batch_size, seed, epoch):
+            yield self.sampler(seeds)
+
+    def losses(self, phase: Phase, epoch: int, batch: Batch | None, *, value: bool) -> dict[str, Tensor]:
+        regulariser = self.regulariser
+        if regulariser is not None:
+            if batch is None:
+                regulariser.draw()
+            else:
+                regulariser = regulariser.among(batch.seeds)
+        inputs = self.task.inputs if batch is None else batch.inputs
+        rows = slice(None) if batch is None else slice(batch.seeds.numel())
+        terms, h_estimator = {}, None
         if self.estimates and (not phase.selects or self.method.schedule == "joint"):
-            assert self.regulariser is not None
-            h_estimator = self.networks["estimator"](inputs)
-            terms["estimator"] = self.regulariser.estimator_loss(h_estimator, value=value)
+            assert regulariser is not None
+            h_estimator = self.networks["estimator"](inputs)[rows]
+            terms["estimator"] = regulariser.estimator_loss(h_estimator, value=value)
         if phase.selects:
-            h = self.networks["classifier"](inputs)
-            terms["class"] = self._class_loss(h)
-            if self.regulariser is not None:
-                pair = self.regulariser.loss(h, epoch, h_estimator, value=value)
+            h = self.networks["classifier"](inputs)[rows]
+            terms["class"] = self._class_loss(h, batch)
+            if regulariser is not None:
+                pair = regulariser.loss(h, epoch, h_estimator, value=value)
                 if pair is not None:
                     terms["pair"] = pair
         return terms
 
-    def _class_loss(self, h: Tensor) -> Tensor:
+    def _class_loss(self, h: Tensor, batch: Batch | None) -> Tensor:
+        """Weighted mean over the training nodes; of a batch, the estimate of it that its nodes give."""
         task = self.task
-        each = self.method.pointwise(h[task.nodes], task.y[task.nodes])
-        return (task.weight * each).sum()
+        if batch is None:
+            each = self.method.pointwise(h[task.nodes], task.y[task.nodes])
+            return (task.weight[task.nodes] * each).sum()
+        labelled = (task.y[batch.seeds] >= 0).nonzero().view(-1)
+        nodes = batch.seeds[labelled]
+        each = self.method.pointwise(h[labelled], task.y[nodes])
+        return (task.weight[nodes] * each).sum() * (self.pool.numel() / batch.seeds.numel())
 
     def outputs(self) -> Tensor:
         return self.networks["classifier"](self.task.inputs)
 
 
 def _node_weights(data: Data, nodes: Tensor, class_weight: str | Sequence[float] | None, classes: int) -> Tensor:
-    """How much each training node's loss counts: label_weight × class_weight, made to sum to 1."""
+    """How much each node's loss counts: label_weight × class_weight of training nodes, made to sum to 1; [N]."""
     y = data.y.to(nodes.device)[nodes]
     weight = torch.ones(nodes.numel(), device=nodes.device)
     if data.get("label_weight") is not None:
@@ -393,7 +437,7 @@ def _node_weights(data: Data, nodes: Tensor, class_weight: str | Sequence[float]
     total = weight.sum()
     if not total > 0:
         raise DataError("the weights of all training labels are 0; nothing would be learnt")
-    return weight / total
+    return torch.zeros(data.num_nodes, device=nodes.device).index_copy_(0, nodes, weight / total)
 
 
 def _class_names(data: Data) -> list[str]:

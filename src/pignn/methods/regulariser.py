@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
@@ -59,6 +60,13 @@ class PairRegulariser:
         """Before every step: random pairs for both losses of the step, unless all pairs are used."""
         if self.partners is not None:
             self.sample = PairSample(self.graph.num_nodes, self.partners, self.graph.edges.col.device)
+
+    def among(self, nodes: Tensor) -> PairRegulariser:
+        """The same for the pairs among some nodes, drawn at random."""
+        part = copy.copy(self)
+        part.graph, part.partners, part.sample = self.graph.among(nodes), None, None
+        part.fixed = None if self.fixed is None else self.fixed.subset(nodes)
+        return part
 
     def estimator_loss(self, h_estimator: Tensor, *, value: bool) -> Tensor:
         return pairs.structure_loss(h_estimator, self.graph, value=value, sample=self.sample)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -35,9 +35,37 @@ class PairGraph:
     def _set(self, edges: Pattern) -> None:
         self.edges = edges
         self.num_nodes, self.num_edges = edges.shape[0], edges.size
-        total = self.num_nodes**2
-        self.w = (total - self.num_edges) / self.num_edges if self.num_edges else 0.0
-        self.c = total / (2 * (total - self.num_edges)) if self.num_edges else 0.5
+        self.total = float(self.num_nodes) ** 2  # what sums over pairs are divided by
+        self.w = self.total / self.num_edges - 1 if self.num_edges else 0.0
+        self.loop_w = self.w
+        self.c = self.total / (2 * (self.total - self.num_edges)) if self.num_edges else 0.5
+        self._tiles: dict[int, dict[tuple[int, int], Tensor]] = {}
+
+    def among(self, nodes: Tensor) -> PairGraph:
+        """The pairs among some nodes, drawn at random, weighed so that the expected loss is that of the whole graph.
+
+        Of b nodes, an ordered pair of distinct ones stands for N(N − 1)/(b(b − 1)) pairs, a self-pair for N/b.
+        """
+        n, b = self.num_nodes, nodes.numel()
+        place = torch.full((n,), -1, dtype=torch.int64, device=nodes.device)
+        place[nodes] = torch.arange(b, device=nodes.device)
+        start, stop = self.edges.crow[nodes].long(), self.edges.crow[nodes + 1].long()
+        count = stop - start
+        row = torch.repeat_interleave(torch.arange(b, device=nodes.device), count)
+        entry = torch.arange(row.numel(), device=nodes.device) + (start - (count.cumsum(0) - count))[row]
+        col = place[self.edges.col[entry].long()]
+        inside = col >= 0
+        graph = PairGraph.from_pattern(Pattern.from_sorted(row[inside], col[inside], (b, b)))
+        each = n * (n - 1) / (b * (b - 1)) if b > 1 else float(n)
+        graph.total, graph.w, graph.c = self.total / each, self.w, self.c
+        graph.loop_w = self.w * (n / b) / each
+        return graph
+
+    def weigh(self, values: Tensor) -> Tensor:
+        """Values of connected pairs, in place, times w."""
+        values[: self.num_edges] *= self.w
+        values[self.num_edges :] *= self.loop_w
+        return values
 
     @cached_property
     def row(self) -> Tensor:
@@ -47,9 +75,13 @@ class PairGraph:
     def col(self) -> Tensor:
         return torch.cat([self.edges.col.long(), torch.arange(self.num_nodes, device=self.edges.col.device)])
 
-    @lru_cache(maxsize=2)  # noqa: B019  one tile size a device, for as long as the graph lives
     def in_tiles(self, size: int) -> dict[tuple[int, int], Tensor]:
         """Flat positions of the connected pairs inside each tile on or above the diagonal that has any."""
+        if size not in self._tiles:
+            self._tiles[size] = self._in_tiles(size)
+        return self._tiles[size]
+
+    def _in_tiles(self, size: int) -> dict[tuple[int, int], Tensor]:
         upper = self.row // size <= self.col // size
         row, col = self.row[upper], self.col[upper]
         width = (self.num_nodes - col // size * size).clamp(max=size)

@@ -7,6 +7,7 @@ Plain connectivity needs no source: it is the structure loss itself.
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -31,6 +32,10 @@ class PairLabels(ABC):
     @abstractmethod
     def at(self, i: Tensor, j: Tensor) -> Tensor:
         """p of the pairs (i, j), as ``block`` would give it."""
+
+    @abstractmethod
+    def subset(self, nodes: Tensor) -> PairLabels:
+        """The same labels for these nodes alone, numbered anew."""
 
     def connected(self, graph: PairGraph) -> Tensor:
         """p of the connected pairs, in the order of ``graph``."""
@@ -61,6 +66,9 @@ class Estimated(PairLabels):
     def at(self, i: Tensor, j: Tensor) -> Tensor:
         return (self.h[i] * self.h[j]).sum(dim=1).sigmoid_()
 
+    def subset(self, nodes: Tensor) -> Estimated:
+        return Estimated(self.h[nodes])
+
     def connected(self, graph: PairGraph) -> Tensor:
         return graph.products(self.h).sigmoid()
 
@@ -84,6 +92,9 @@ class Compared(PairLabels):
 
     def at(self, i: Tensor, j: Tensor) -> Tensor:
         return (self.y[i] == self.other[j]).to(self.dtype)
+
+    def subset(self, nodes: Tensor) -> Compared:
+        return Compared(self.y[nodes], self.dtype)
 
     def connected(self, graph: PairGraph) -> Tensor:
         a, b = self.y[graph.row], self.y[graph.col]
@@ -110,7 +121,12 @@ class Random(PairLabels):
         return 1 - p if complement else p
 
     def at(self, i: Tensor, j: Tensor) -> Tensor:
-        return self._hash(i, j)
+        return self._hash(self.ids[i], self.ids[j])
+
+    def subset(self, nodes: Tensor) -> Random:
+        part = copy.copy(self)
+        part.ids = self.ids[nodes]
+        return part
 
 
 def _mix(x: Tensor) -> Tensor:
@@ -143,6 +159,11 @@ class LowRank(PairLabels):
         right = self.right.t()
         parts = zip(i.split(4096), j.split(4096), strict=True)
         return torch.cat([(self.left[a] * right[b]).sum(dim=1) for a, b in parts]).clamp_(0, 1)
+
+    def subset(self, nodes: Tensor) -> LowRank:
+        part = copy.copy(self)
+        part.left, part.right = self.left[nodes], self.right[:, nodes]
+        return part
 
     def within(self, groups: Tensor) -> Tensor:
         return torch.bmm(self.left[groups], self.right.t()[groups].transpose(1, 2)).clamp_(0, 1)

@@ -91,7 +91,7 @@ def _scale(beta: float | str, graph: PairGraph) -> float:
         if beta != "auto":
             raise ConfigError(f"beta must be 'auto' or a number, not '{beta}'")
         beta = graph.c
-    return beta / graph.num_nodes**2
+    return beta / graph.total
 
 
 class _PairLoss(torch.autograd.Function):
@@ -225,12 +225,12 @@ def _connected(
     total, slope = z.new_zeros(()), None
     if value:
         terms = p * F.softplus(-z) if target == "masked" else _bce(z, p)
-        total = graph.w * terms.sum(dtype=torch.float64)
+        total = graph.weigh(terms).sum(dtype=torch.float64)
     if wants_grad:
         slope = -p * torch.sigmoid(-z)  # σ(z) − p = (1 − p)·σ(z) − p·σ(−z), where nothing cancels
         if target == "soft":
             slope += (1 - p) * torch.sigmoid(z)
-        slope *= graph.w
+        slope = graph.weigh(slope)
     if counted:
         z = z[: graph.num_edges]
         before = None if labels is None else labels.counted(graph, p)[: graph.num_edges]

@@ -5,6 +5,8 @@ The file is replaced as a whole, so that there is always one that can be continu
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,13 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from ..errors import ModelFileError
+from ..errors import ModelFileError, PignnWarning
+from . import distributed
 from .files import read_tensors, write_tensors
 
-FORMAT = 1
+FORMAT = 2
 NAME = "checkpoint.safetensors"
+BEFORE = "checkpoint.before.safetensors"
 
 
 def write(
@@ -36,10 +40,31 @@ def write(
         groups[name] = state["param_groups"]
         for index, entries in state["state"].items():
             tensors |= {f"optimizer.{name}.{index}.{key}": torch.as_tensor(value) for key, value in entries.items()}
-    tensors["random.cpu"] = torch.get_rng_state()
+    for rank, random in enumerate(distributed.gather(torch.get_rng_state())):
+        tensors[f"random.cpu.{rank}"] = random
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         tensors |= {f"random.cuda.{i}": state for i, state in enumerate(torch.cuda.get_rng_state_all())}
+    if not distributed.is_first():
+        return
+    if path.exists():  # kept until the new one is whole, and after that in case it is damaged later
+        os.replace(path, path.with_name(BEFORE))
     write_tensors(path, tensors, {"format": FORMAT, "kind": "checkpoint", "groups": groups, **about})
+
+
+def exists(folder: Path) -> bool:
+    return (folder / NAME).exists() or (folder / BEFORE).exists()
+
+
+def read_newest(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The last checkpoint, or the one before where the last is damaged or was not finished."""
+    try:
+        return read(folder / NAME)
+    except ModelFileError as error:
+        if not (folder / BEFORE).exists():
+            raise
+        found = read(folder / BEFORE)
+        warnings.warn(f"{error}; going on from the one before", PignnWarning, stacklevel=2)
+        return found
 
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -66,7 +91,7 @@ def restore(
             index, entry = key.split(".", 1)
             state.setdefault(int(index), {})[entry] = value
         optimizer.load_state_dict({"state": state, "param_groups": about["groups"][name]})
-    torch.set_rng_state(tensors["random.cpu"])
+    torch.set_rng_state(tensors[f"random.cpu.{distributed.place()[0]}"])
     cuda = _below(tensors, "random.cuda.")
     if cuda:
         torch.cuda.set_rng_state_all([cuda[str(i)] for i in range(len(cuda))])

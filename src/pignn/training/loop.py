@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ..errors import ModelFileError, PignnError
-from . import checkpoint
+from . import checkpoint, distributed
 from .interrupt import Interrupt
 from .progress import Progress
 from .selection import Selection
@@ -42,7 +42,10 @@ class Learner(Protocol):
     def begin(self, phase: Phase) -> None:
         """Called before the first epoch of a phase, and again when a run is resumed inside it."""
 
-    def losses(self, phase: Phase, epoch: int, *, value: bool) -> dict[str, Tensor]:
+    def batches(self, phase: Phase, epoch: int) -> Iterator[Any]:
+        """What each step of an epoch looks at; one step for the whole graph."""
+
+    def losses(self, phase: Phase, epoch: int, batch: Any, *, value: bool) -> dict[str, Tensor]:
         """The terms whose sum is minimised; without ``value`` a term may be NaN if its gradient is right."""
 
     def outputs(self) -> Tensor:
@@ -59,7 +62,7 @@ class Run:
         scored: for the history only: name → (nodes, labels).
         identity: what a checkpoint must agree with before it is continued.
         folder: where the checkpoint goes; none is written without it.
-        every: epochs between two checkpoints.
+        every, minutes: a checkpoint is written after so many epochs, or when so much time has passed.
     """
 
     phases: list[Phase]
@@ -68,6 +71,7 @@ class Run:
     identity: dict[str, Any] = field(default_factory=dict)
     folder: Path | None = None
     every: int = 50
+    minutes: float = 5.0
     resume: bool = False
     progress: bool | None = None
     title: str = "training"
@@ -81,8 +85,10 @@ class Run:
         is put in place and ``stopped_by`` holds the signal.
         """
         done = self._restore(learner) if self.resume else 0
+        self._saved = time.monotonic()
         total = sum(phase.epochs for phase in self.phases)
-        with Interrupt() as interrupt, Progress(self.title, total, self.progress) as progress:
+        show = self.progress if distributed.is_first() else False
+        with Interrupt() as interrupt, Progress(self.title, total, show) as progress:
             position = 0
             for phase in self.phases:
                 first, position = max(done - position, 0), position + phase.epochs
@@ -93,8 +99,8 @@ class Run:
                     row = self._epoch(learner, phase, epoch)
                     self.history.append(row)
                     progress.update(len(self.history), row)
-                    self.stopped_by = interrupt.signal
-                    if self.stopped_by or len(self.history) % self.every == 0 or len(self.history) == total:
+                    self.stopped_by = distributed.any_process(interrupt.signal)
+                    if self.stopped_by or self._is_due(len(self.history), total):
                         self._save(learner)
                     if self.stopped_by:
                         break
@@ -108,24 +114,35 @@ class Run:
         value = epoch % VALUE_EVERY == 0 or epoch == phase.epochs - 1
         for network in learner.networks.values():
             network.train()
-        for optimizer in learner.optimizers.values():
-            optimizer.zero_grad(set_to_none=True)
-        losses = learner.losses(phase, epoch, value=value)
-        sum(losses.values(), start=torch.zeros(())).backward()
-        for optimizer in learner.optimizers.values():
-            optimizer.step()
+        sums: dict[str, float] = {}
+        steps = 0
+        for batch in learner.batches(phase, epoch):
+            losses = self._step(learner, phase, epoch, batch, value)
+            for name, number in losses.items():
+                sums[name] = sums.get(name, 0.0) + number
+            steps += 1
 
         row: dict[str, Any] = {"phase": phase.name, "epoch": epoch}
-        for name, loss in losses.items():
-            number = float(loss.detach())
+        for name, number in sums.items():
             unread = math.isnan(number) and not value
-            row[f"{name}_loss"] = None if unread else number
+            row[f"{name}_loss"] = None if unread else number / steps
             if not unread and not math.isfinite(number):
                 raise PignnError(f"the {name} loss is {number} at epoch {epoch}; try a smaller learning rate")
         if phase.selects:
             row |= self._score(learner, epoch)
         row["seconds"] = time.perf_counter() - start
         return row
+
+    def _step(self, learner: Learner, phase: Phase, epoch: int, batch: Any, value: bool) -> dict[str, float]:
+        for optimizer in learner.optimizers.values():
+            optimizer.zero_grad(set_to_none=True)
+        losses = learner.losses(phase, epoch, batch, value=value)
+        if losses:
+            sum(losses.values(), start=torch.zeros(())).backward()
+        distributed.average_gradients(learner.networks.values())
+        for optimizer in learner.optimizers.values():
+            optimizer.step()
+        return {name: float(loss.detach()) for name, loss in losses.items()}
 
     @torch.no_grad()
     def _score(self, learner: Learner, epoch: int) -> dict[str, float | None]:
@@ -139,7 +156,13 @@ class Run:
         row["val_accuracy"] = self.selection.update(epoch, predicted, learner.networks["classifier"])
         return row
 
+    def _is_due(self, done: int, total: int) -> bool:
+        """Is it time for a checkpoint? The first process looks at the clock for all."""
+        late = distributed.is_first() and time.monotonic() - self._saved > 60 * self.minutes
+        return bool(distributed.any_process(late or done % self.every == 0 or done == total))
+
     def _save(self, learner: Learner) -> None:
+        self._saved = time.monotonic()
         if self.folder is None:
             return
         best, selected = self.selection.state()
@@ -148,10 +171,10 @@ class Run:
 
     def _restore(self, learner: Learner) -> int:
         """Continue from the checkpoint, if there is one; returns the number of epochs that are done."""
-        if self.folder is None or not (self.folder / checkpoint.NAME).exists():
+        if self.folder is None or not checkpoint.exists(self.folder):
             return 0
         path = self.folder / checkpoint.NAME
-        tensors, about = checkpoint.read(path)
+        tensors, about = checkpoint.read_newest(self.folder)
         for key, mine in self.identity.items():
             theirs = about["identity"].get(key)
             if theirs != mine:

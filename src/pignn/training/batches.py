@@ -1,0 +1,98 @@
+"""Mini-batches: some nodes, the seeds, and a random part of the neighbourhood that their outputs depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..backbones import Inputs
+from ..sparse import Pattern
+from . import distributed
+
+
+@dataclass(frozen=True)
+class Batch:
+    """``inputs`` is the sampled subgraph; its first rows are the ``seeds``."""
+
+    seeds: Tensor
+    inputs: Inputs
+
+
+class NeighbourSampler:
+    """Up to ``fanouts[k]`` neighbours, without replacement, of the nodes that were reached in k hops (Hamilton 2017).
+
+    No compiled sampler is needed: a hop is a handful of vectorised operations over the nodes it starts from.
+    """
+
+    def __init__(self, inputs: Inputs, fanouts: Sequence[int]) -> None:
+        self.inputs = inputs
+        self.fanouts = fanouts
+        self._place = torch.full((inputs.num_nodes,), -1, dtype=torch.int64, device=inputs.incoming.col.device)
+
+    def __call__(self, seeds: Tensor) -> Batch:
+        incoming, place = self.inputs.incoming, self._place
+        place[seeds] = torch.arange(seeds.numel(), device=place.device)
+        reached, frontier, entries, counts = [seeds], seeds, [], []
+        known = seeds.numel()
+        for fanout in self.fanouts:
+            entry, count = sample_entries(incoming, frontier, fanout)
+            source = incoming.col[entry].long()
+            frontier = source[place[source] < 0].unique()
+            place[frontier] = torch.arange(known, known + frontier.numel(), device=place.device)
+            known += frontier.numel()
+            reached.append(frontier)
+            entries.append(entry)
+            counts.append(count)
+        nodes, entry = torch.cat(reached), torch.cat(entries)
+        # Every node is a target once, in the order of its arrival: the entries are sorted by target already.
+        crow = torch.zeros(known + 1, dtype=torch.int64, device=place.device)
+        arrived = torch.cat(counts)
+        torch.cumsum(arrived, 0, out=crow[1 : arrived.numel() + 1])
+        crow[arrived.numel() + 1 :] = crow[arrived.numel()]
+        local = place[incoming.col[entry].long()]
+        place[nodes] = -1
+        weight = None if self.inputs.edge_weight is None else self.inputs.edge_weight[entry]
+        pattern = Pattern(crow.to(torch.int32), local.to(torch.int32), (known, known))
+        whole = (self.inputs.degree[nodes], incoming.crow[nodes + 1] - incoming.crow[nodes])
+        return Batch(seeds, Inputs(self.inputs.x[nodes], pattern, weight, directed=True, whole=whole))
+
+
+def sample_entries(pattern: Pattern, rows: Tensor, most: int) -> tuple[Tensor, Tensor]:
+    """Up to ``most`` different entries of each of these rows, uniformly; their positions row by row, and how many."""
+    start = pattern.crow[rows].long()
+    degree = pattern.crow[rows + 1].long() - start
+    offset = torch.arange(most, device=rows.device).expand(rows.numel(), most).clone()
+    many = (degree > most).nonzero().view(-1)
+    if many.numel():
+        offset[many] = _distinct(degree[many], most)
+    wanted = torch.arange(most, device=rows.device) < degree[:, None]
+    return (start[:, None] + offset)[wanted], degree.clamp(max=most)
+
+
+def _distinct(top: Tensor, count: int) -> Tensor:
+    """``count`` different whole numbers below each ``top`` (Floyd's algorithm, for all rows at once)."""
+    chosen = torch.empty(top.numel(), count, dtype=torch.int64, device=top.device)
+    for i in range(count):
+        last = top - count + i
+        draw = (torch.rand(top.numel(), device=top.device, dtype=torch.float64) * (last + 1)).long()
+        taken = (chosen[:, :i] == draw[:, None]).any(dim=1)
+        chosen[:, i] = torch.where(taken, last, draw)
+    return chosen
+
+
+def shares(pool: Tensor, batch_size: int, seed: int, epoch: int) -> Iterator[Tensor]:
+    """All nodes of ``pool`` in random order, a batch at a time; of several processes, this one's part of each batch.
+
+    The order depends on seed and epoch alone, so that all processes, and a resumed run, agree on it.
+    """
+    rank, size = distributed.place()
+    generator = torch.Generator().manual_seed((seed * 1_000_003 + epoch) % 2**63)
+    order = pool[torch.randperm(pool.numel(), generator=generator).to(pool.device)]
+    steps = max(1, -(-pool.numel() // (batch_size * size)))
+    if pool.numel() < size:  # fewer nodes than processes: all of them take all
+        yield order
+        return
+    yield from order.tensor_split(steps * size)[rank::size]

@@ -1,0 +1,92 @@
+"""Several processes of one training, started by torchrun: gradients are averaged, everything else stays as it is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from ..errors import PignnError
+
+TIMEOUT_SECONDS = 120.0
+
+
+def place() -> tuple[int, int]:
+    """(which process this is, of how many)."""
+    return (dist.get_rank(), dist.get_world_size()) if dist.is_available() and dist.is_initialized() else (0, 1)
+
+
+def is_first() -> bool:
+    """Is this the process that writes files and talks to people?"""
+    return place()[0] == 0
+
+
+@contextlib.contextmanager
+def joined(device: str = "cpu") -> Iterator[None]:
+    """Meet the other processes that torchrun started; nothing where there are none."""
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if size < 2 or dist.is_initialized():
+        yield
+        return
+    seconds = float(os.environ.get("PIGNN_JOIN_SECONDS", TIMEOUT_SECONDS))
+    backend = "nccl" if device.startswith("cuda") else "gloo"
+    try:
+        dist.init_process_group(backend, timeout=timedelta(seconds=seconds))
+    except (RuntimeError, ValueError) as error:
+        reason = str(error).splitlines()[0][:150]
+        raise PignnError(f"not all {size} processes met within {seconds:.0f} seconds ({reason})") from None
+    try:
+        yield
+    finally:
+        with contextlib.suppress(RuntimeError):
+            dist.destroy_process_group()
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:
+        reason = str(error).splitlines()[0][:150]
+        raise PignnError(f"another process of this training is gone: {reason}") from None
+
+
+def average_gradients(networks: Iterable[nn.Module]) -> None:
+    """The mean of every gradient over all processes, in one message. A missing gradient counts as zero."""
+    size = place()[1]
+    if size == 1:
+        return
+    parameters = [p for network in networks for p in network.parameters() if p.requires_grad]
+    has = torch.tensor([p.grad is not None for p in parameters], dtype=torch.float32, device=parameters[0].device)
+    flat = torch.cat([has, *((torch.zeros_like(p) if p.grad is None else p.grad).view(-1) for p in parameters)])
+    with _told():
+        dist.all_reduce(flat)
+    has, flat = flat[: has.numel()], flat[has.numel() :] / size
+    for p, anywhere, part in zip(parameters, has, flat.split([p.numel() for p in parameters]), strict=True):
+        p.grad = part.view_as(p).clone() if anywhere else None
+
+
+def any_process(flag: int | None) -> int | None:
+    """The largest of what the processes say, so that all of them do the same."""
+    if place()[1] == 1:
+        return flag
+    value = torch.tensor(flag or 0)
+    with _told():
+        dist.all_reduce(value, op=dist.ReduceOp.MAX)
+    return int(value) or None
+
+
+def gather(tensor: Tensor) -> list[Tensor]:
+    """The tensor of every process, by rank."""
+    size = place()[1]
+    if size == 1:
+        return [tensor]
+    parts = [torch.empty_like(tensor) for _ in range(size)]
+    with _told():
+        dist.all_gather(parts, tensor)
+    return parts

@@ -1,0 +1,141 @@
+"""Neighbour-sampled mini-batches: uniform, exact where nothing is left out, unbiased where something is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import pignn
+from pignn import backbones, graphs, pairs
+from pignn.errors import ConfigError
+from pignn.training import batches
+
+
+@pytest.fixture
+def inputs(noisy):
+    return backbones.Inputs.from_data(graphs.check(noisy))
+
+
+def test_entries_are_different_of_their_row_and_uniform(inputs):
+    torch.manual_seed(0)
+    pattern = inputs.incoming
+    row = int(pattern.counts.argmax())
+    degree = int(pattern.counts[row])
+    hits = torch.zeros(degree)
+    for _ in range(3000):
+        entries, counts = batches.sample_entries(pattern, torch.tensor([row]), 4)
+        assert counts.tolist() == [4]
+        assert entries.unique().numel() == 4
+        hits[entries - int(pattern.crow[row])] += 1
+    expected = 3000 * 4 / degree
+    assert (hits - expected).abs().max() < 5 * expected**0.5
+    entries, counts = batches.sample_entries(pattern, torch.arange(240), 10_000)
+    assert torch.equal(entries, torch.arange(pattern.size))
+    assert torch.equal(counts, pattern.counts)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("backbone", ["gcn", "sage", "gat"])
+def test_with_all_neighbours_a_batch_sees_what_the_graph_shows(noisy, backbone, weighted):
+    if weighted:
+        noisy.edge_weight = 1.0 + noisy.edge_index.sum(0) % 3
+    inputs = backbones.Inputs.from_data(graphs.check(noisy))
+    network = backbones.build(backbone, 32, 3).eval()
+    seeds = torch.tensor([5, 200, 17, 0])
+    batch = batches.NeighbourSampler(inputs, (1000, 1000))(seeds)
+    torch.testing.assert_close(network(batch.inputs)[:4], network(inputs)[seeds], rtol=1e-4, atol=1e-5)
+
+
+def test_a_sampled_layer_is_unbiased(inputs):
+    torch.manual_seed(0)
+    sampler, seeds = batches.NeighbourSampler(inputs, (3,)), torch.arange(60)
+    for name in ("gcn", "mean"):
+        exact = (getattr(inputs, name) @ inputs.x)[seeds]
+        draws = []
+        for _ in range(600):
+            batch = sampler(seeds)
+            draws.append((getattr(batch.inputs, name) @ batch.inputs.x)[:60])
+        stacked = torch.stack(draws)
+        error = stacked.std(0) / len(draws) ** 0.5
+        assert ((stacked.mean(0) - exact).abs() < 5.5 * error + 1e-5).all()
+
+
+def test_shares_cover_everything_once(monkeypatch):
+    pool = torch.arange(100, 203)
+    seen = torch.cat(list(batches.shares(pool, 10, seed=0, epoch=0)))
+    assert torch.equal(seen.sort().values, pool)
+    assert not torch.equal(seen, torch.cat(list(batches.shares(pool, 10, seed=0, epoch=1))))
+    parts = []
+    for rank in range(3):
+        monkeypatch.setattr(batches.distributed, "place", lambda rank=rank: (rank, 3))
+        parts.append(list(batches.shares(pool, 10, seed=0, epoch=0)))
+    assert len({len(part) for part in parts}) == 1, "all processes take as many steps"
+    assert torch.equal(torch.cat([torch.cat(part) for part in parts]).sort().values, pool)
+
+
+@pytest.mark.parametrize("target", ["structure", *pairs.TARGETS])
+def test_pairs_among_random_nodes_have_the_whole_loss_as_their_mean(target):
+    torch.manual_seed(0)
+    n, b = 12, 5
+    h, h_e = torch.randn(2, n, 3, dtype=torch.float64)
+    graph = pairs.PairGraph(torch.randint(0, n, (2, 18)), n)
+
+    def loss(nodes):
+        part = graph if nodes is None else graph.among(nodes)
+        mine, other = (h, h_e) if nodes is None else (h[nodes], h_e[nodes])
+        if target == "structure":
+            return pairs.structure_loss(mine, part)
+        return pairs.regularizer(mine, other, part, target=target)
+
+    draws = torch.stack([loss(torch.randperm(n)[:b]) for _ in range(6000)])
+    assert abs(draws.mean() - loss(None)) < 4 * draws.std() / len(draws) ** 0.5
+    torch.testing.assert_close(loss(torch.randperm(n)), loss(None))
+
+
+@pytest.mark.parametrize("source", ["given", "random", "low-rank"])
+def test_fixed_labels_of_a_part_are_those_of_the_whole(source):
+    n = 20
+    graph = pairs.PairGraph(torch.randint(0, n, (2, 40)), n)
+    labels = {
+        "given": pairs.Compared(torch.randint(-1, 3, (n,))),
+        "random": pairs.Random(n, 0),
+        "low-rank": pairs.LowRank(graph, 5),
+    }[source]
+    nodes, whole = torch.tensor([3, 19, 7, 11]), slice(0, n)
+    part = labels.subset(nodes).block(slice(0, 4), slice(0, 4), complement=False)
+    torch.testing.assert_close(part, labels.block(whole, whole, complement=False)[nodes][:, nodes])
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "sage", "gat"])
+@pytest.mark.parametrize("method", ["vanilla", "pi-gnn"])
+def test_training_in_batches_learns(noisy, method, backbone):
+    model = pignn.make(method, backbone=backbone, batch_size=64, neighbours=(5, 5), epochs=30, warmup=10).fit(noisy)
+    assert model.score(noisy) > 0.6
+    assert np.isfinite(model.history_[-1]["class_loss"])
+
+
+def test_training_in_batches_is_seeded_and_resumes_exactly(noisy, tmp_path):
+    settings = {"batch_size": 50, "neighbours": (4, 3), "warmup": 2}
+    whole = pignn.PIGNN(epochs=6, **settings).fit(noisy)
+    pignn.PIGNN(epochs=4, **settings).fit(noisy, checkpoint=tmp_path)
+    resumed = pignn.PIGNN(epochs=6, **settings).fit(noisy, checkpoint=tmp_path, resume=True)
+    for key, value in whole.networks_.state_dict().items():
+        assert torch.equal(resumed.networks_.state_dict()[key], value)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"schedule": "pretrain"}, {"pair_labels": "random"}, {"pair_labels": "connectivity"}]
+)
+def test_other_pair_labels_in_batches(noisy, settings):
+    model = pignn.PIGNN(batch_size=80, epochs=4, warmup=1, **settings).fit(noisy)
+    assert np.isfinite(model.history_[-1]["pair_loss"])
+
+
+def test_wrong_settings(noisy):
+    with pytest.raises(ConfigError, match="batch_size must be"):
+        pignn.PIGNN(batch_size=1).fit(noisy)
+    with pytest.raises(ConfigError, match="neighbours must be at least 2 numbers"):
+        pignn.PIGNN(batch_size=10, neighbours=[5]).fit(noisy)
+    with pytest.raises(ConfigError, match="each of neighbours must be"):
+        pignn.PIGNN(batch_size=10, neighbours=[5, 0]).fit(noisy)
