@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import resource
 import shlex
-import sys
 
 import numpy as np
 import pandas as pd
@@ -81,9 +79,8 @@ def test_train_and_predict(command, files):
     result = command("train", "--dataset", "store", *NOISY, "--out", "run")
     assert result.code == 0, result.err
     facts = json.loads(result.out)
-    assert (facts["dataset"], facts["labels_given"], facts["epochs_done"]) == ("store", 120 - 0, 5) or facts[
-        "labels_given"
-    ] < 120
+    assert (facts["dataset"], facts["epochs_done"]) == ("store", 5)
+    assert 0 < facts["labels_given"] < 120
     result = command("predict", "run", "--dataset", files / "store", "--out", "predictions.csv", "--json")
     assert result.code == 0, result.err
     assert set(pd.read_csv("predictions.csv")["predicted"]) <= {f"class {c}" for c in range(4)}
@@ -142,16 +139,16 @@ def test_a_damaged_store(command, files):
 MISTAKES = [
     ("absent.csv: no such file", "absent.csv", "out"),
     ("how many nodes", "edges.csv", "out"),
-    ("row 1: node", "edges.csv", "out", "--num-nodes", "2"),
+    ("node '2' is out of range; nodes are numbered 0 to 1", "edges.csv", "out", "--num-nodes", "2"),
     ("--memory takes a size", "edges.csv", "out", "--memory", "much"),
     ("--memory takes a size", "edges.csv", "out", "--memory", "0"),
-    ("unknown column of nodes.csv 'lable'; did you mean 'label'?", "edges.csv", "out", "--nodes", "nodes.csv", "--label", "lable"),
+    ("did you mean 'label'?", "edges.csv", "out", "--nodes", "nodes.csv", "--label", "lable"),
     ("'label' is not a finite number at node 0", "edges.csv", "out", "--nodes", "nodes.csv"),
     ("--num-nodes", "edges.csv", "out", "--num-nodes", "many"),
     ("cannot write x.npy", "edges.csv", "x.npy", "--features", "x.npy"),
     ("it holds other files", "edges.csv", ".", "--features", "x.npy", "--force"),
     ("(see pignn convert --help)", "edges.csv"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("said", "arguments"), [(said, rest) for said, *rest in MISTAKES])
@@ -190,26 +187,9 @@ def test_what_is_no_size(text):
         _bytes(text)
 
 
-def test_a_bar_on_a_terminal_and_nowhere_else(files, start):
-    arguments = ("-m", "pignn", "convert", "edges.csv", "out", "--features", "x.npy")
-    controller, terminal = pty.openpty()
-    with os.fdopen(controller, "rb", buffering=0) as screen:
-        process = start(*arguments)
-        _, err = process.communicate(timeout=60)
-        assert err == "written to out\n"
-        program = (
-            f"import os, sys; os.dup2({terminal}, 2); sys.argv[1:] = {list(map(str, arguments[2:]))!r} + ['--force']"
-        )
-        program += "; from pignn.cli import main; main()"
-        process = start("-c", program, pass_fds=(terminal,))
-        os.close(terminal)
-        process.communicate(timeout=60)
-        shown = b""
-        try:
-            while block := screen.read(4096):
-                shown += block
-        except OSError:  # the terminal is closed
-            pass
-    assert process.returncode == 0
-    assert b"sorting" in shown
-    assert b"100%" in shown
+def test_a_bar_on_a_terminal(command, files, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    result = command("convert", "edges.csv", "out", "--features", "x.npy", "--json")
+    assert result.code == 0
+    assert "sorting" in result.err
+    assert "100%" in result.err

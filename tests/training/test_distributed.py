@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import pytest
 import torch
 
@@ -164,4 +163,3 @@ def test_whole_graph_steps_cannot_be_shared(tmp_path):
     done = torchrun(*arguments, "--epochs", 2)
     assert done.returncode != 0
     assert "set batch_size" in done.stderr
-    assert np.isfinite(done.returncode)

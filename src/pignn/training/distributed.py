@@ -35,8 +35,12 @@ def joined(device: str = "cpu") -> Iterator[None]:
         return
     seconds = float(os.environ.get("PIGNN_JOIN_SECONDS", TIMEOUT_SECONDS))
     backend = "nccl" if device.startswith("cuda") else "gloo"
+    limit = timedelta(seconds=seconds)
     try:
-        dist.init_process_group(backend, timeout=timedelta(seconds=seconds))
+        store, rank, size = next(dist.rendezvous("env://", timeout=limit))
+        # After a restart the store still has the addresses of the processes that are gone.
+        store = dist.PrefixStore(f"attempt-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+        dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=limit)
     except (RuntimeError, ValueError) as error:
         reason = str(error).splitlines()[0][:150]
         raise PignnError(f"not all {size} processes met within {seconds:.0f} seconds ({reason})") from None
