@@ -563,6 +563,21 @@ def test_changes_stay_in_memory(store):
     assert open_store("out").x[3].tolist() == [6, 7]
 
 
+def test_files_larger_than_memory_are_mapped(store):
+    header = json.loads((store / "store.json").read_text())
+    features = 20_000_000_000
+    header["features"] = features
+    header["files"]["x.f32"]["bytes"] = 4 * N * features
+    (store / "store.json").write_text(json.dumps(header))
+    try:
+        os.truncate(store / "x.f32", 4 * N * features)  # a hole: it takes no room
+    except OSError as error:
+        pytest.skip(f"no file of a terabyte here: {error}")
+    data = check(load_store("out"))
+    assert data.x.shape == (N, features)
+    assert data.x[-1, -1] == 0
+
+
 # ---- a graph like any other ----
 
 

@@ -191,7 +191,7 @@ def _drawn(
     """Σ over all ordered pairs of distinct nodes, estimated, as if none were connected; half of its gradient."""
     total = torch.zeros((), dtype=torch.float64, device=h.device)
     grad = torch.zeros_like(h)
-    for groups in sample.groups():
+    for groups, weight in sample.groups():
         mine = h[groups]
         z = torch.bmm(mine, mine.transpose(1, 2))
         z.diagonal(dim1=1, dim2=2).fill_(BLANK)
@@ -200,10 +200,10 @@ def _drawn(
             p = p.neg_().add_(1) if target == "masked" else p
             p.diagonal(dim1=1, dim2=2).zero_()
         if value:
-            total += _tile_value(z, p, target)
+            total += weight * _tile_value(z, p, target)
         if wants_grad:
-            grad[groups] = torch.bmm(_tile_slope(z, p, target), mine)
-    return total * sample.weight, grad.mul_(sample.weight)
+            grad[groups] = torch.bmm(_tile_slope(z, p, target), mine).mul_(weight)
+    return total, grad
 
 
 def _connected(

@@ -13,23 +13,24 @@ CHUNK = 2**19  # pairs that are held at once
 class PairSample:
     """Random groups of nodes; the pairs are all ordered pairs of distinct nodes of one group.
 
-    The nodes are shuffled and cut into groups of ``partners`` + 1 (the last one has what is left). Every node has
-    the same number of partners, so the estimate does not hang on who happened to be drawn, and pairs within a group
-    are dense little matrix products, some twenty times cheaper than as many scattered pairs.
+    The nodes are shuffled and dealt into groups of at least ``partners`` + 1, as equal as can be. Every node has as
+    many partners as any other (or one more), so an estimate does not hang on who happened to be drawn, and pairs
+    within a group are dense little matrix products, some twenty times cheaper than as many scattered pairs.
     """
 
     def __init__(self, num_nodes: int, partners: int, device: torch.device | str = "cpu") -> None:
         self.num_nodes = num_nodes
-        self.size = min(partners + 1, num_nodes)
+        self.count = max(1, num_nodes // (partners + 1))
         self.order = torch.randperm(num_nodes, device=device)
-        rest = num_nodes % self.size
-        pairs = (num_nodes - rest) * (self.size - 1) + rest * (rest - 1)
-        # All ordered pairs of distinct nodes are equally likely to be in the sample.
-        self.weight = num_nodes * (num_nodes - 1) / pairs if pairs else 0.0
 
-    def groups(self) -> Iterator[Tensor]:
-        """Node numbers [groups, size], as many groups at once as fit, the smaller rest last."""
-        whole = self.num_nodes - self.num_nodes % self.size
-        yield from self.order[:whole].view(-1, self.size).split(max(1, CHUNK // self.size**2))
-        if self.num_nodes - whole > 1:
-            yield self.order[None, whole:]
+    def groups(self) -> Iterator[tuple[Tensor, float]]:
+        """Node numbers [groups, size], as many groups at once as fit, and what one pair of them stands for.
+
+        In a group of s nodes each has s − 1 of its N − 1 possible partners, so a pair stands for (N − 1)/(s − 1).
+        """
+        size, larger = divmod(self.num_nodes, self.count)
+        cut = larger * (size + 1)
+        for part, width in ((self.order[:cut], size + 1), (self.order[cut:], size)):
+            if part.numel() and width > 1:
+                for groups in part.view(-1, width).split(max(1, CHUNK // width**2)):
+                    yield groups, (self.num_nodes - 1) / (width - 1)

@@ -46,9 +46,11 @@ def write(
         tensors |= {f"random.cuda.{i}": state for i, state in enumerate(torch.cuda.get_rng_state_all())}
     if not distributed.is_first():
         return
-    if path.exists():  # kept until the new one is whole, and after that in case it is damaged later
+    new = path.with_name(f".{NAME}.new")
+    write_tensors(new, tensors, {"format": FORMAT, "kind": "checkpoint", "groups": groups, **about})
+    if path.exists():  # kept in case the new one is damaged later
         os.replace(path, path.with_name(BEFORE))
-    write_tensors(path, tensors, {"format": FORMAT, "kind": "checkpoint", "groups": groups, **about})
+    os.replace(new, path)
 
 
 def exists(folder: Path) -> bool:
