@@ -86,7 +86,7 @@ def test_a_signal_saves_the_best_so_far(start, command, tmp_path, number, code):
     done = facts["epochs_done"]
     assert 10 <= done < 100000
     assert stderr == f"pignn: interrupted after {done} epochs; the best so far is in {out}, go on with --resume\n"
-    assert {path.name for path in out.iterdir()} == WRITTEN
+    assert {path.name for path in out.iterdir()} - {"checkpoint.before.safetensors"} == WRITTEN
     assert pignn.load_model(out / "model").best_epoch_ == facts["best_epoch"] < done
 
     total = done + 30
@@ -123,7 +123,7 @@ def test_the_epoch_under_way_is_the_last(command, tmp_path, signal_after, number
     result = command(*TINY, "--epochs", "50", "--out", tmp_path)
     assert result.code == code
     assert result.err.startswith("pignn: interrupted after 7 epochs")
-    assert {path.name for path in tmp_path.iterdir()} == WRITTEN
+    assert {path.name for path in tmp_path.iterdir()} - {"checkpoint.before.safetensors"} == WRITTEN
     assert len((tmp_path / "history.csv").read_text().splitlines()) == 8
     # The handlers are the old ones again.
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -261,7 +261,7 @@ def test_a_checkpoint_has_all_of_the_state(trained):
     names = set(load_file(trained / checkpoint.NAME))
     for part in ("network.classifier.", "network.estimator.", "optimizer.classifier.", "optimizer.estimator.", "best."):
         assert any(name.startswith(part) for name in names), part
-    assert "random.cpu" in names
+    assert "random.cpu.0" in names
 
 
 # ---- before the loop, and other circumstances ----

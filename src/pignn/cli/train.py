@@ -134,9 +134,6 @@ def train(
         facts = summary(model, graph, time.perf_counter() - start)
         if out is not None:
             write_run(out, model, graph, facts | {"graph": of_graph, "pignn": __version__})
-    if not json:
-        for note in getattr(model, "notes_", []):
-            say(f"note: {note}")
     show_json(facts) if json else show_facts({k: v for k, v in facts.items() if k != "settings"})
     if stopped is not None:
         where = f"; the best so far is in {out}, go on with --resume" if out else ""
@@ -163,7 +160,7 @@ def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
         "rate": graph.noise["rate"],
         "realised_noise": report.rate,
         "pair_noise": report.pair_rate,
-        "pairs": getattr(model, "pairs_", None),
+        "pairs": getattr(model, "pairs_why_", None) or getattr(model, "pairs_", None),
         "selection": getattr(model, "selection_", None),
         "best_epoch": getattr(model, "best_epoch_", None),
         "epochs_done": len(getattr(model, "history_", [])),

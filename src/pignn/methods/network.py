@@ -55,7 +55,7 @@ class NetworkMethod(Method):
         seed: of the weights, dropout and random pair labels.
         pairs: ``None`` for no pair regulariser; ``"exact"`` over all pairs; ``"sampled"`` over all connected pairs and
             random ones, an unbiased estimate whose cost grows with nodes + edges; ``"auto"`` takes ``"exact"`` if that
-            takes about a minute at most (``pairs_`` and ``notes_`` say which it was, and why).
+            takes about a minute at most (``pairs_`` and ``pairs_why_`` say which it was, and why).
         partners: random partners of each node in a step, where pairs are sampled.
         batch_size: ``None`` for the whole graph in one step; else nodes a step, with ``neighbours`` of each sampled in
             every hop. Pairs are then those among the nodes of a batch, weighed so that the expected loss is the whole.
@@ -128,13 +128,12 @@ class NetworkMethod(Method):
         """
         self._check_settings()
         data = graphs.check(data, split_index=split_index)
-        self.notes_: list[str] = []
-        self.pairs_ = self.pairs
+        self.pairs_, self.pairs_why_ = self.pairs, ""
         if self.batch_size is not None and self.pairs is not None:
             self.pairs_ = "batch"
         elif self.pairs == "auto":
             self.pairs_, reason = choose(data.num_nodes, self.epochs)
-            self.notes_.append(f"pairs: {self.pairs_}, because {reason}")
+            self.pairs_why_ = f"{self.pairs_}: {reason}"
         device = _device(self.device)
         with seeded(self.seed, device):
             learner = self._learner(data, device)
@@ -316,7 +315,6 @@ class NetworkMethod(Method):
 
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         about = {
-            "notes": self.notes_,
             "best_epoch": self.best_epoch_,
             "selection": self.selection_,
             "networks": list(self.networks_),
@@ -334,7 +332,6 @@ class NetworkMethod(Method):
             raise ModelFileError(f"the weights are not those of this method ({sorted(missing)[0]} differs)")
         self.networks_.load_state_dict(tensors)
         self.networks_.eval()
-        self.notes_ = about["notes"]
         self.best_epoch_ = about["best_epoch"]
         self.selection_ = about["selection"]
         self.history_ = about["history"]

@@ -19,7 +19,7 @@ from ..errors import ModelFileError, PignnWarning
 from . import distributed
 from .files import read_tensors, write_tensors
 
-FORMAT = 2
+FORMAT = 1
 NAME = "checkpoint.safetensors"
 BEFORE = "checkpoint.before.safetensors"
 

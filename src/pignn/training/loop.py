@@ -106,6 +106,8 @@ class Run:
                         break
                 if self.stopped_by:
                     break
+        if not self.stopped_by and self.folder is not None and distributed.is_first():
+            (self.folder / checkpoint.BEFORE).unlink(missing_ok=True)
         self.selection.restore(learner.networks["classifier"])
         return self.history
 

@@ -1,0 +1,22 @@
+"""Graphs larger than memory: a folder of arrays that is made from files in chunks and read in place.
+
+A store holds the simple undirected graph (as :func:`~pignn.graphs.simple_edges` makes it) row by row:
+
+| file | holds |
+|---|---|
+| `store.json` | version, numbers of nodes, entries, features and classes, size and checksum of every other file |
+| `crow.i64` | where the neighbours of each node begin in `col`, and the end of the last: nodes + 1 numbers |
+| `col.i32` | the neighbours, ascending for each node; every edge is there twice |
+| `weight.f32` | optional: their weights |
+| `x.f32` | optional: features, node by node |
+| `y.i64` | optional: given labels, -1 for none |
+| `train.u8`, `val.u8`, `test.u8` | optional: masks, 0 or 1 |
+
+All numbers are little-endian. Whatever the input, memory stays within what `convert` is given: entries are first
+divided by ranges into files, then each range is sorted on its own.
+"""
+
+from .conversion import Conversion, convert
+from .store import load_store, open_store
+
+__all__ = ["Conversion", "convert", "load_store", "open_store"]
