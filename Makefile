@@ -13,10 +13,10 @@ PIP := $(BIN)/python -m pip install -qq
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint format bench docs wheel clean
+.PHONY: help demo test lint format bench bench-scale docs wheel clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: .venv/.installed  ## train a plain GCN and PI-GNN on noisy labels and compare them (results in runs/demo)
 	@$(BIN)/python -m pignn demo $(ARGS)
@@ -36,6 +36,9 @@ format: .venv/.installed-dev  ## mend what lint can mend
 bench: .venv/.installed  ## print time and memory ratios to the dense way
 	@$(BIN)/python benchmarks/pairs.py
 	@$(BIN)/python benchmarks/epoch.py
+
+bench-scale: .venv/.installed  ## print how cost grows with the graph, up to millions of nodes (about an hour)
+	@$(BIN)/python benchmarks/scale.py $(ARGS)
 
 # Material announces its successor at every build unless told not to.
 docs: export NO_MKDOCS_2_WARNING := 1

@@ -155,47 +155,49 @@ def growth_alone(nodes: str) -> dict[str, Any]:
 
 def products() -> list[dict[str, Any]]:
     """A graph of ogbn-products' size (2,449,029 nodes, 61,859,140 edges): one epoch and inference under 10 GB."""
-    return [alone("products")]
+    return [alone("products", 1.0)]
 
 
-def products_alone() -> dict[str, Any]:
+def products_alone(scale: str) -> dict[str, Any]:
+    """Made in chunks and converted, as a user's would be; neighbours are mostly of one class."""
+    from collections.abc import Iterator
+
     import numpy as np
     import torch
-    from torch_geometric.data import Data
 
     import pignn
     from pignn import graphs
+    from pignn.graphs import splits
 
-    nodes, edges, features, classes = 2_449_029, 61_859_140, 100, 47
+    nodes, edges = int(2_449_029 * float(scale)), int(61_859_140 * float(scale))
+    features, classes = 100, 47
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, classes, nodes)
+    by_class = np.argsort(y, kind="stable")
+    start = np.searchsorted(y[by_class], np.arange(classes + 1))
+    means = rng.standard_normal((classes, features)).astype(np.float32)
+
+    def chunks() -> Iterator[np.ndarray]:
+        for a in range(0, edges, 5_000_000):
+            count = min(5_000_000, edges - a)
+            left = rng.integers(0, nodes, count)
+            first, last = start[y[left]], start[y[left] + 1]
+            alike = by_class[first + (rng.random(count) * (last - first)).astype(np.int64)]
+            yield np.stack([left, np.where(rng.random(count) < 0.7, alike, rng.integers(0, nodes, count))], axis=1)
+
     with tempfile.TemporaryDirectory() as folder:
-        # Made in chunks on disk, as a user's would be: neighbours are mostly of the same class.
-        rng = np.random.default_rng(0)
-        y = rng.integers(0, classes, nodes)
-        by_class = np.argsort(y, kind="stable")
-        start = np.searchsorted(y[by_class], np.arange(classes + 1))
-        means = rng.standard_normal((classes, features)).astype(np.float32)
         x = np.lib.format.open_memmap(f"{folder}/x.npy", mode="w+", dtype=np.float32, shape=(nodes, features))
         for a in range(0, nodes, 250_000):
             part = y[a : a + 250_000]
             x[a : a + 250_000] = 0.5 * means[part] + rng.standard_normal((len(part), features), dtype=np.float32)
         x.flush()
-        with open(f"{folder}/edges.npy.raw", "wb") as file:
-            for a in range(0, edges, 5_000_000):
-                count = min(5_000_000, edges - a)
-                left = rng.integers(0, nodes, count)
-                same = start[y[left]] + (rng.random(count) * (start[y[left] + 1] - start[y[left]])).astype(np.int64)
-                right = np.where(rng.random(count) < 0.7, by_class[same], rng.integers(0, nodes, count))
-                np.stack([left, right], axis=1).tofile(file)
-        made = np.memmap(f"{folder}/edges.npy.raw", dtype=np.int64, mode="r").reshape(-1, 2)
-        store = f"{folder}/store"
+        del x
         began = time.perf_counter()
-        graphs.convert(store, edges=made, features=f"{folder}/x.npy", labels=y)
+        graphs.convert(f"{folder}/store", edges=chunks(), features=f"{folder}/x.npy", labels=y, progress=False)
         converted = time.perf_counter() - began
-        data = graphs.open_store(store)
-        masks = graphs.splits.per_class(data.y, seed=0)
-        data.train_mask, data.val_mask, data.test_mask = masks
+        data = graphs.open_store(f"{folder}/store")
+        data.train_mask, data.val_mask, data.test_mask = splits.per_class(data.y, seed=0)
         noisy = pignn.corrupt(data, "symmetric", 0.4)
-        assert isinstance(noisy, Data)
         began = time.perf_counter()
         model = fitted(noisy, "pi-gnn", pairs="sampled", epochs=1, warmup=-1)
         trained = time.perf_counter() - began
@@ -337,14 +339,14 @@ def slopes(rows: list[dict[str, Any]]) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=list(PARTS))
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--alone", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.alone:
         print(json.dumps(ALONE[options.alone[0]](*options.alone[1:])))
         return
     RESULTS.mkdir(exist_ok=True)
-    for name in options.parts:
+    for name in options.parts or PARTS:
         print(f"{name}: {PARTS[name].__doc__}", flush=True)
         rows = PARTS[name]()
         content: dict[str, Any] = {"what": PARTS[name].__doc__, "machine": machine(), "rows": rows}

@@ -20,7 +20,7 @@ from torch_geometric.data import Data
 
 import pignn
 from pignn.errors import ConfigError, DataError, OutputError, PignnWarning
-from pignn.graphs import check, convert, is_csr, load_store, open_store, simple_edges
+from pignn.graphs import check, convert, describe, is_csr, load_store, open_store, simple_edges
 
 N = 12
 EDGES = np.array([[0, 1], [1, 0], [1, 2], [1, 2], [3, 3], [5, 4], [11, 0]])
@@ -641,6 +641,18 @@ def test_masks_are_the_store_s_own_or_drawn(folder):
     assert own.train_mask.sum() == 200
     assert not own.val_mask.any()
     assert torch.equal(load_store("out", split="random").train_mask, drawn.train_mask)
+
+
+def test_describe(folder):
+    _, edges = large()
+    data = load_store("out")
+    memory = Data(x=data.x, y=data.y, edge_index=torch.from_numpy(edges.T.copy()))
+    assert describe(data) == describe(memory)
+    assert describe(data)["edges"] == len(data.col) // 2
+    convert("bare", edges=[EDGES], num_nodes=N)
+    found = describe(open_store("bare"))
+    assert (found["nodes"], found["edges"], found["features"], found["classes"]) == (N, 4, 0, {})
+    assert (found["unlabelled"], found["homophily"], found["isolated"], found["components"]) == (N, None, 6, 8)
 
 
 def test_noise_and_learning_as_on_the_same_graph_in_memory(folder):

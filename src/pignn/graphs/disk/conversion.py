@@ -88,12 +88,14 @@ def convert(
         features: .npy of shape [N, F], or an array. Else the `columns` of `nodes`.
         labels: .npy of N labels, or an array; -1 for none.
         label: column of `nodes` with the labels, numbers from 0 or names; -1 or empty for none.
-        train, val, test: columns of `nodes`, .npy files or arrays, of 0 and 1.
+        train: column of `nodes`, .npy file or array, of 0 and 1.
+        val: as `train`.
+        test: as `train`.
         columns: of `nodes` that are features, as names or patterns ("x*"); all that are nothing else if absent. A
             column `id`, `node` or `node_id` is no feature: it must count 0, 1, 2, ...
-        source, target, weight: columns of `edges`: their names or, without a header, their positions from 0. If absent:
-            `source` and `target` or the first two, and `weight` or, where there is no header, the third of three;
-            weight="none" leaves weights out.
+        source: column of `edges`, its name or, without a header, its position from 0; `source` or the first if absent.
+        target: likewise; `target` or the second if absent.
+        weight: likewise; `weight` or, where there is no header, the third of three if absent. "none" leaves it out.
         delimiter: between the columns of text files; guessed if absent.
         num_nodes: needed only where there is nothing else to tell it.
         memory: bytes to stay within, about.

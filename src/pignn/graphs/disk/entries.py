@@ -99,10 +99,7 @@ def write_edges(
 
 def _ids(column: pd.Series[Any], nodes: int, title: str, start: int) -> np.ndarray:
     values = numbers(column)
-    if values.dtype.kind == "f":  # else there is no more to ask than this, and less memory needed for it
-        bad = ~((values >= 0) & (values < nodes) & (values == np.trunc(values)))
-    else:
-        bad = (values < 0) | (values >= nodes)
+    bad = ~((values >= 0) & (values < nodes) & (values == np.trunc(values)))
     if bad.any():
         row = int(bad.argmax())
         whole = values[row] == np.trunc(values[row])  # not so for NaN

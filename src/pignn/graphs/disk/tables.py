@@ -112,7 +112,7 @@ class _Text:
                 done += len(frame)
 
 
-def _head(file: IO[bytes]) -> tuple[bool, int, str, str]:
+def _head(file: IO[bytes] | gzip.GzipFile) -> tuple[bool, int, str, str]:
     """Whether there is a byte order mark, how many lines are before the first row, the first two rows."""
     bom, skip = False, 0
     found: list[str] = []
