@@ -117,6 +117,26 @@ def test_beta_replaces_c_in_the_classifier_only(noisy):
     assert rows[0.25]["estimator_loss"] == rows["auto"]["estimator_loss"]
 
 
+def test_sampled_pairs_leave_weights_and_dropout_as_they_are(noisy):
+    """So that sampled and exact runs of one seed differ by the pairs alone: with all partners, not at all."""
+    exact = pignn.PIGNN(pairs="exact", **FAST).fit(noisy)
+    everybody = pignn.PIGNN(pairs="sampled", partners=239, **FAST).fit(noisy)
+    some = pignn.PIGNN(pairs="sampled", partners=20, **FAST).fit(noisy)
+    assert np.allclose(exact.embed(noisy), everybody.embed(noisy), atol=1e-2)
+    assert not np.allclose(exact.embed(noisy), some.embed(noisy), atol=1e-4)
+    assert same(weights(some), weights(pignn.PIGNN(pairs="sampled", partners=20, **FAST).fit(noisy)))
+
+
+def test_auto_takes_exact_pairs_where_they_are_cheap(noisy):
+    model = pignn.PIGNN(epochs=2).fit(noisy)
+    assert model.pairs_ == "exact"
+    assert "240² pairs would take about" in model.pairs_why_
+    from pignn.methods.regulariser import choose
+
+    assert choose(100_000, 400)[0] == "sampled"
+    assert "2 hours" in choose(100_000, 400)[1]
+
+
 def test_pretrain_freezes_the_estimator(noisy):
     model = pignn.PIGNN(schedule="pretrain", epochs=5).fit(noisy)
     assert [row["phase"] for row in model.history_] == ["estimator"] * 5 + ["training"] * 5

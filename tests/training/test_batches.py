@@ -63,13 +63,13 @@ def test_a_sampled_layer_is_unbiased(inputs):
 
 def test_shares_cover_everything_once(monkeypatch):
     pool = torch.arange(100, 203)
-    seen = torch.cat(list(batches.shares(pool, 10, seed=0, epoch=0)))
+    seen = torch.cat(list(batches.shares(pool, 10, seed=0)))
     assert torch.equal(seen.sort().values, pool)
-    assert not torch.equal(seen, torch.cat(list(batches.shares(pool, 10, seed=0, epoch=1))))
+    assert not torch.equal(seen, torch.cat(list(batches.shares(pool, 10, seed=1))))
     parts = []
     for rank in range(3):
         monkeypatch.setattr(batches.distributed, "place", lambda rank=rank: (rank, 3))
-        parts.append(list(batches.shares(pool, 10, seed=0, epoch=0)))
+        parts.append(list(batches.shares(pool, 10, seed=0)))
     assert len({len(part) for part in parts}) == 1, "all processes take as many steps"
     assert torch.equal(torch.cat([torch.cat(part) for part in parts]).sort().values, pool)
 

@@ -44,9 +44,13 @@ class NetworkMethod(Method):
     Args:
         backbone: ``"gcn"``, ``"gat"``, ``"sage"``, or a callable ``(inputs, outputs)`` that builds a module which is
             called as PyG's are, ``module(x, edge_index)``.
-        hidden, layers, dropout: of the backbone; ``None`` is the backbone's own default.
+        hidden: width of the hidden layers; ``None`` is the backbone's own.
+        layers: of the backbone.
+        dropout: of the backbone; ``None`` is the backbone's own.
         init: ``"glorot"``, ``"uniform"``, ``"normal"``, ``"constant"`` or ``"kaiming"``.
-        epochs, lr, weight_decay: of Adam; ``lr=None`` is 0.01 (GAT 0.005).
+        epochs: of the training.
+        lr: learning rate of Adam; ``None`` is 0.01 (GAT 0.005).
+        weight_decay: of Adam, on all parameters.
         selection: which epoch is kept: ``"noisy-val"`` (best on the given validation labels; the last one where
             there are none), ``"clean-val"`` (best on the true ones: an oracle) or ``"last"``.
         class_weight: ``None``, ``"balanced"``, or one number a class.
@@ -57,8 +61,9 @@ class NetworkMethod(Method):
             random ones, an unbiased estimate whose cost grows with nodes + edges; ``"auto"`` takes ``"exact"`` if that
             takes about a minute at most (``pairs_`` and ``pairs_why_`` say which it was, and why).
         partners: random partners of each node in a step, where pairs are sampled.
-        batch_size: ``None`` for the whole graph in one step; else nodes a step, with ``neighbours`` of each sampled in
-            every hop. Pairs are then those among the nodes of a batch, weighed so that the expected loss is the whole.
+        batch_size: ``None`` for the whole graph in one step; else nodes a step. Pairs are then those among the nodes
+            of a batch, weighed so that the expected loss is the whole one.
+        neighbours: how many neighbours are sampled in each hop around the nodes of a batch.
         pair_labels: where they come from: ``"estimated"``, ``"connectivity"`` ("w/o pc"), ``"random"``,
             ``"given"`` or ``"true"`` (comparison of labels; the latter an oracle), ``"self"`` (the classifier's own)
             or ``"low-rank"``.
@@ -371,15 +376,18 @@ class _NetworkLearner:
         if self.method.batch_size is None:
             yield None
             return
-        seed = self.method.seed + (0 if phase.selects else 1_000_000_007)
-        for seeds in shares(self.pool, self.method.batch_size, seed, epoch):
+        for seeds in shares(self.pool, self.method.batch_size, self._seed(phase, epoch)):
             yield self.sampler(seeds)
+
+    def _seed(self, phase: Phase, epoch: int) -> int:
+        """Of what is drawn for an epoch: a resumed run, and all processes of one, come to the same."""
+        return (self.method.seed * 1_000_003 + 2 * epoch + phase.selects) % 2**63
 
     def losses(self, phase: Phase, epoch: int, batch: Batch | None, *, value: bool) -> dict[str, Tensor]:
         regulariser = self.regulariser
         if regulariser is not None:
             if batch is None:
-                regulariser.draw()
+                regulariser.draw(self._seed(phase, epoch))
             else:
                 regulariser = regulariser.among(batch.seeds)
         inputs = self.task.inputs if batch is None else batch.inputs

@@ -56,10 +56,14 @@ class PairRegulariser:
         self.partners = partners
         self.sample: PairSample | None = None
 
-    def draw(self) -> None:
-        """Before every step: random pairs for both losses of the step, unless all pairs are used."""
+    def draw(self, seed: int) -> None:
+        """Before every step: random pairs for both losses of the step, unless all pairs are used.
+
+        They have a generator of their own, so that weights and dropout are the same whether pairs are sampled or not.
+        """
         if self.partners is not None:
-            self.sample = PairSample(self.graph.num_nodes, self.partners, self.graph.edges.col.device)
+            generator = torch.Generator().manual_seed(seed)
+            self.sample = PairSample(self.graph.num_nodes, self.partners, self.graph.edges.col.device, generator)
 
     def among(self, nodes: Tensor) -> PairRegulariser:
         """The same for the pairs among some nodes, drawn at random."""

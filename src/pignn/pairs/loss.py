@@ -70,8 +70,11 @@ def regularizer(
         h: the classifier's embeddings [N, d].
         labels: a source of pair labels, or the estimator's embeddings, which give p_ij = σ(h^e_i·h^e_j).
             No gradient flows into them.
-        edges, beta, value, sample: as in :func:`structure_loss`.
+        edges: as in :func:`structure_loss`.
         target: ``"masked"`` (the authors' program) or ``"soft"`` (the paper's equations).
+        beta: as in :func:`structure_loss`.
+        value: as in :func:`structure_loss`.
+        sample: as in :func:`structure_loss`.
     """
     if target not in TARGETS:
         raise unknown("target", target, TARGETS)

@@ -18,10 +18,16 @@ class PairSample:
     within a group are dense little matrix products, some twenty times cheaper than as many scattered pairs.
     """
 
-    def __init__(self, num_nodes: int, partners: int, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self,
+        num_nodes: int,
+        partners: int,
+        device: torch.device | str = "cpu",
+        generator: torch.Generator | None = None,
+    ) -> None:
         self.num_nodes = num_nodes
         self.count = max(1, num_nodes // (partners + 1))
-        self.order = torch.randperm(num_nodes, device=device)
+        self.order = torch.randperm(num_nodes, generator=generator).to(device)
 
     def groups(self) -> Iterator[tuple[Tensor, float]]:
         """Node numbers [groups, size], as many groups at once as fit, and what one pair of them stands for.

@@ -83,13 +83,13 @@ def _distinct(top: Tensor, count: int) -> Tensor:
     return chosen
 
 
-def shares(pool: Tensor, batch_size: int, seed: int, epoch: int) -> Iterator[Tensor]:
+def shares(pool: Tensor, batch_size: int, seed: int) -> Iterator[Tensor]:
     """All nodes of ``pool`` in random order, a batch at a time; of several processes, this one's part of each batch.
 
-    The order depends on seed and epoch alone, so that all processes, and a resumed run, agree on it.
+    The order depends on the seed alone, so that all processes agree on it.
     """
     rank, size = distributed.place()
-    generator = torch.Generator().manual_seed((seed * 1_000_003 + epoch) % 2**63)
+    generator = torch.Generator().manual_seed(seed)
     order = pool[torch.randperm(pool.numel(), generator=generator).to(pool.device)]
     steps = max(1, -(-pool.numel() // (batch_size * size)))
     if pool.numel() < size:  # fewer nodes than processes: all of them take all
