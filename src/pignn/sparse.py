@@ -24,6 +24,7 @@ class Pattern:
 
     def __init__(self, crow: Tensor, col: Tensor, shape: tuple[int, int]) -> None:
         self.crow, self.col, self.shape = crow, col, shape
+        self._unread: Tensor | None = None  # values that a product multiplies by 0
 
     @classmethod
     def from_sorted(cls, row: Tensor, col: Tensor, shape: tuple[int, int]) -> Pattern:
@@ -61,8 +62,9 @@ class Pattern:
 
     def products(self, a: Tensor, b: Tensor) -> Tensor:
         """a_i·b_j at every entry (i, j), without gathering rows."""
-        zeros = torch.zeros(self.size, dtype=a.dtype, device=a.device)
-        return torch.sparse.sampled_addmm(self.matrix(zeros), a, b.t(), beta=0.0).values()
+        if self._unread is None or self._unread.dtype != a.dtype:
+            self._unread = torch.zeros(self.size, dtype=a.dtype, device=a.device)
+        return torch.sparse.sampled_addmm(self.matrix(self._unread), a, b.t(), beta=0.0).values()
 
 
 class Operator:

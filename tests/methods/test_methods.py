@@ -134,7 +134,7 @@ def test_auto_takes_exact_pairs_where_they_are_cheap(noisy):
     from pignn.methods.regulariser import choose
 
     assert choose(100_000, 400)[0] == "sampled"
-    assert "2 hours" in choose(100_000, 400)[1]
+    assert "111 minutes" in choose(100_000, 400)[1]
 
 
 def test_pretrain_freezes_the_estimator(noisy):

@@ -88,7 +88,7 @@ class NetworkMethod(Method):
     directed: bool = False
     device: str = "cpu"
     pairs: str | None = None
-    partners: int = 255
+    partners: int = 63
     batch_size: int | None = None
     neighbours: Sequence[int] = (15, 10)
     pair_labels: str = "estimated"

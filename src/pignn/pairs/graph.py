@@ -39,6 +39,7 @@ class PairGraph:
         self.w = self.total / self.num_edges - 1 if self.num_edges else 0.0
         self.loop_w = self.w
         self.c = self.total / (2 * (self.total - self.num_edges)) if self.num_edges else 0.5
+        self._last: tuple[int, int, Tensor, Tensor] | None = None  # what products() was asked last
         self._tiles: dict[int, dict[tuple[int, int], Tensor]] = {}
 
     def among(self, nodes: Tensor) -> PairGraph:
@@ -93,8 +94,11 @@ class PairGraph:
         return {(i // count, i % count): place for i, place in zip(ids.tolist(), positions, strict=True)}
 
     def products(self, h: Tensor) -> Tensor:
-        """z_ij = h_i·h_j of every connected pair."""
-        return torch.cat([self.edges.products(h, h), h.square().sum(dim=1)])
+        """z_ij = h_i·h_j of every connected pair. Not to be written to: the estimator's serve two losses in a row."""
+        key = (h.data_ptr(), h._version)
+        if self._last is None or self._last[:2] != key:
+            self._last = (*key, h, torch.cat([self.edges.products(h, h), h.square().sum(dim=1)]))
+        return self._last[3]
 
     def spread(self, values: Tensor, h: Tensor) -> Tensor:
         """Σ_j values_ij · h_j for every node i."""
