@@ -73,7 +73,7 @@ class Estimated(PairLabels):
         return graph.products(self.h).sigmoid()
 
     def within(self, groups: Tensor) -> Tensor:
-        h = self.h[groups]
+        h = self.h.index_select(0, groups.view(-1)).view(*groups.shape, -1)
         return torch.bmm(h, h.transpose(1, 2)).sigmoid_()
 
 
