@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import pignn
-from pignn.errors import ModelFileError, OutputError
+from pignn.errors import ModelFileError, OutputError, PignnWarning
 from pignn.training import checkpoint, files, loop
 
 
@@ -119,6 +119,42 @@ def test_ctrl_c_keeps_the_best_so_far_and_is_raised_again(noisy, tmp_path, monke
     whole = pignn.PIGNN(epochs=8).fit(noisy)
     for key, value in whole.networks_.state_dict().items():
         assert torch.equal(resumed.networks_.state_dict()[key], value)
+
+
+def test_ctrl_c_before_the_classifier_has_begun_leaves_no_model(noisy, tmp_path, monkeypatch):
+    real = loop.Run._epoch
+
+    def epoch(self, *arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+        return real(self, *arguments)
+
+    monkeypatch.setattr(loop.Run, "_epoch", epoch)
+    model = pignn.PIGNN(epochs=5, schedule="pretrain")
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(noisy, checkpoint=tmp_path)
+    assert not hasattr(model, "history_")
+    assert checkpoint.exists(tmp_path)
+
+
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(noisy, tmp_path, monkeypatch):
+    whole = pignn.PIGNN(epochs=12).fit(noisy)
+    undo = stop_after(monkeypatch, 9)
+    with pytest.raises(Stop):
+        pignn.PIGNN(epochs=12).fit(noisy, checkpoint=tmp_path, checkpoint_every=3)
+    undo()
+    newest = tmp_path / checkpoint.NAME
+    newest.write_bytes(newest.read_bytes()[:-50])
+    with pytest.warns(PignnWarning, match="going on from the one before"):
+        resumed = pignn.PIGNN(epochs=12).fit(noisy, checkpoint=tmp_path, resume=True)
+    for key, value in whole.networks_.state_dict().items():
+        assert torch.equal(resumed.networks_.state_dict()[key], value)
+
+
+def test_a_checkpoint_is_due_by_the_clock_too(noisy, tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr(checkpoint, "write", lambda *_: written.append(1))
+    pignn.PIGNN(epochs=4).fit(noisy, checkpoint=tmp_path, checkpoint_every=100, checkpoint_minutes=0.0)
+    assert len(written) == 4
 
 
 def test_a_file_is_old_or_new_never_half(tmp_path, monkeypatch):

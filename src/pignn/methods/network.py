@@ -147,7 +147,10 @@ class NetworkMethod(Method):
                 progress=progress,
                 title=self.name,
             )
-            self.history_ = run(learner)
+            history = run(learner)
+        if run.stopped_by and selection.epoch < 0:  # the classifier has learnt nothing yet: there is no best so far
+            raise KeyboardInterrupt
+        self.history_ = history
         self.networks_ = nn.ModuleDict(learner.networks).eval()
         self.num_features_ = int(data.x.shape[1])
         self.class_names_ = _class_names(data)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import signal
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -197,7 +196,3 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
         yield
-
-
-def signal_name(number: int) -> str:
-    return signal.Signals(number).name
