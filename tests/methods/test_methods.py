@@ -125,6 +125,8 @@ def test_sampled_pairs_leave_weights_and_dropout_as_they_are(noisy):
     assert np.allclose(exact.embed(noisy), everybody.embed(noisy), atol=1e-2)
     assert not np.allclose(exact.embed(noisy), some.embed(noisy), atol=1e-4)
     assert same(weights(some), weights(pignn.PIGNN(pairs="sampled", partners=20, **FAST).fit(noisy)))
+    fewer = pignn.PIGNN(pairs="sampled", partners=20, connected_share=0.5, **FAST).fit(noisy)
+    assert not same(weights(some), weights(fewer))
 
 
 def test_auto_takes_exact_pairs_where_they_are_cheap(noisy):
@@ -388,6 +390,7 @@ def test_answers_need_a_fitted_model_and_the_same_features(noisy):
         ({"backbone": 3}, "a backbone is a name or a callable"),
         ({"class_weight": {"a": 1}}, "class_weight must be"),
         ({"selection": 1}, "unknown selection '1'"),
+        ({"connected_share": 0}, "connected_share must be above 0"),
         ({"seed": -1}, "seed must be"),
         ({"seed": "x"}, "seed must be"),
     ],

@@ -50,6 +50,7 @@ class NetworkMethod(Method):
             random ones, an unbiased estimate whose cost grows with nodes + edges; ``"auto"`` takes ``"exact"`` if that
             takes about a minute at most (``pairs_`` and ``pairs_why_`` say which it was, and why).
         partners: random partners of each node in a step, where pairs are sampled.
+        connected_share: of the connected pairs, drawn anew in each step; 1 for all of them.
         batch_size: ``None`` for the whole graph in one step; else nodes a step. Pairs are then those among the nodes
             of a batch, weighed so that the expected loss is the whole one.
         neighbours: how many neighbours are sampled in each hop around the nodes of a batch.
@@ -78,6 +79,7 @@ class NetworkMethod(Method):
     device: str = "cpu"
     pairs: str | None = None
     partners: int = 63
+    connected_share: float = 1.0
     batch_size: int | None = None
     neighbours: Sequence[int] = (15, 10)
     pair_labels: str = "estimated"
@@ -235,6 +237,7 @@ class NetworkMethod(Method):
             warmup=-1 if frozen else self.warmup,
             fixed=fixed,
             partners=self.partners if self.pairs_ == "sampled" else None,
+            connected_share=self.connected_share,
         )
 
     def _selection(self, data: Data, device: torch.device) -> tuple[Selection, dict[str, tuple[Tensor, Tensor]]]:
@@ -280,6 +283,8 @@ class NetworkMethod(Method):
         settings.whole("layers", self.layers, 1)
         settings.whole("rank", self.rank, 1)
         settings.whole("partners", self.partners, 1)
+        if not isinstance(self.connected_share, int | float) or not 0 < self.connected_share <= 1:
+            raise ConfigError(f"connected_share must be above 0 and at most 1, not {self.connected_share!r}")
         settings.whole("warmup", self.warmup, -1)
         settings.number("weight_decay", self.weight_decay)
         settings.flag("directed", self.directed)

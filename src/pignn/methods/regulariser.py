@@ -46,6 +46,7 @@ class PairRegulariser:
         warmup: int = 50,
         fixed: PairLabels | None = None,
         partners: int | None = None,
+        connected_share: float = 1.0,
     ) -> None:
         self.graph = graph
         self.source = source
@@ -54,6 +55,8 @@ class PairRegulariser:
         self.warmup = warmup
         self.fixed = fixed
         self.partners = partners
+        self.connected_share = connected_share
+        self.all_connected = graph
         self.sample: PairSample | None = None
 
     def draw(self, seed: int) -> None:
@@ -63,6 +66,8 @@ class PairRegulariser:
         """
         if self.partners is not None:
             generator = torch.Generator().manual_seed(seed)
+            if self.connected_share < 1:
+                self.graph = self.all_connected.thinned(self.connected_share, generator)
             self.sample = PairSample(self.graph.num_nodes, self.partners, self.graph.edges.col.device, generator)
 
     def among(self, nodes: Tensor) -> PairRegulariser:

@@ -38,6 +38,7 @@ class PairGraph:
         self.total = float(self.num_nodes) ** 2  # what sums over pairs are divided by
         self.w = self.total / self.num_edges - 1 if self.num_edges else 0.0
         self.loop_w = self.w
+        self.share = 1.0  # of the edges that are here
         self.c = self.total / (2 * (self.total - self.num_edges)) if self.num_edges else 0.5
         self._last: tuple[int, int, Tensor, Tensor] | None = None  # what products() was asked last
         self._tiles: dict[int, dict[tuple[int, int], Tensor]] = {}
@@ -60,6 +61,15 @@ class PairGraph:
         each = n * (n - 1) / (b * (b - 1)) if b > 1 else float(n)
         graph.total, graph.w, graph.c = self.total / each, self.w, self.c
         graph.loop_w = self.w * (n / b) / each
+        return graph
+
+    def thinned(self, share: float, generator: torch.Generator | None = None) -> PairGraph:
+        """With a random share of the edges, each standing for 1/share of them. For sampled losses only."""
+        kept = torch.rand(self.num_edges, generator=generator).to(self.edges.col.device) < share
+        part = Pattern.from_sorted(self.edges.row[kept], self.edges.col[kept], self.edges.shape)
+        graph = PairGraph.from_pattern(part)
+        graph.total, graph.c, graph.w, graph.loop_w = self.total, self.c, self.w / share, self.loop_w
+        graph.share = share
         return graph
 
     def weigh(self, values: Tensor) -> Tensor:

@@ -246,7 +246,7 @@ def _connected(
         if before is not None and target == "masked":
             before = 1 - before
         if value:
-            total = total - _tile_value(z, before, target)
+            total = total - _tile_value(z, before, target) / graph.share
         if slope is not None:
-            slope[: graph.num_edges] -= _tile_slope(z.clone(), before, target)
+            slope[: graph.num_edges] -= _tile_slope(z.clone(), before, target) / graph.share
     return total, slope
