@@ -98,6 +98,15 @@ def test_damaged_checkpoints_are_refused(noisy, tmp_path):
         checkpoint.read(path)
 
 
+@pytest.fixture
+def ctrl_c():
+    """Heard, even where the tests themselves run in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_keeps_the_best_so_far_and_is_raised_again(noisy, tmp_path, monkeypatch):
     real = loop.Run._epoch
 
@@ -121,6 +130,7 @@ def test_ctrl_c_keeps_the_best_so_far_and_is_raised_again(noisy, tmp_path, monke
         assert torch.equal(resumed.networks_.state_dict()[key], value)
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_before_the_classifier_has_begun_leaves_no_model(noisy, tmp_path, monkeypatch):
     real = loop.Run._epoch
 
