@@ -222,15 +222,19 @@ class GAT(nn.Module):
 class Foreign(nn.Module):
     """Somebody else's module, called the way PyG's models are: ``module(x, edge_index[, edge_weight])``."""
 
-    def __init__(self, module: nn.Module) -> None:
+    def __init__(self, module: nn.Module, outputs: int) -> None:
         super().__init__()
         self.module = module
+        self.outputs = outputs
         self.uses_weights = "edge_weight" in inspect.signature(module.forward).parameters
 
     def forward(self, graph: Inputs) -> Tensor:
-        if self.uses_weights and graph.edge_weight is not None:
-            return self.module(graph.x, graph.edge_index, edge_weight=graph.edge_weight)
-        return self.module(graph.x, graph.edge_index)
+        weights = {"edge_weight": graph.edge_weight} if self.uses_weights and graph.edge_weight is not None else {}
+        result = self.module(graph.x, graph.edge_index, **weights)
+        if result.shape != (graph.num_nodes, self.outputs):
+            wanted = [graph.num_nodes, self.outputs]
+            raise ConfigError(f"the backbone gives {list(result.shape)}; nodes × classes is {wanted}")
+        return result
 
 
 class Builder(Protocol):
@@ -272,6 +276,16 @@ def default_lr(backbone: str | Builder) -> float:
     return _kind(backbone).lr if isinstance(backbone, str) else 0.01
 
 
+def _built(backbone: Builder, inputs: int, outputs: int) -> nn.Module:
+    try:
+        module = backbone(inputs, outputs)
+    except TypeError as error:
+        raise ConfigError(f"a backbone is called with (inputs, outputs) and builds a module: {error}") from None
+    if not isinstance(module, nn.Module):
+        raise ConfigError(f"a backbone builds a torch module, not {type(module).__name__}")
+    return module
+
+
 def build(backbone: str | Builder, inputs: int, outputs: int, *, init: str = "glorot", **options: Any) -> nn.Module:
     """A network of the named kind, or of somebody's own ``backbone(inputs, outputs)``, freshly initialised.
 
@@ -279,7 +293,7 @@ def build(backbone: str | Builder, inputs: int, outputs: int, *, init: str = "gl
     """
     options = {key: value for key, value in options.items() if value is not None}
     if not isinstance(backbone, str):
-        return Foreign(backbone(inputs, outputs))
+        return Foreign(_built(backbone, inputs, outputs), outputs)
     network = _kind(backbone).module(inputs, outputs, **options)
     initialise(network, init)
     return network

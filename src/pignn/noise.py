@@ -480,7 +480,7 @@ def report(data: Data) -> NoiseReport:
     known = (given >= 0) & (true >= 0)
     if not known.any():
         raise DataError("a noise report needs a node whose given and true labels are both known")
-    n = graphs.num_classes(data)
+    n = max(graphs.num_classes(data), int(true.max()) + 1)
     counts = np.bincount(true[known] * n + given[known], minlength=n * n).reshape(n, n)
     size = counts.sum(axis=1)
     transition = counts / np.maximum(size, 1)[:, None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 from .errors import ConfigError
@@ -23,10 +23,10 @@ def seed(name: str, value: Any) -> None:
 
 def number(name: str, value: Any, *, below: float = 1e30) -> None:
     """A number from 0 to just under ``below``; what is larger than 1e30 is no setting but a slip."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < below:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < below:
         raise ConfigError(f"{name} must be a number of at least 0 and below {below:g}, not {value!r}")
 
 
 def flag(name: str, value: Any) -> None:
-    if not isinstance(value, bool):
+    if not isinstance(value, bool) and type(value).__name__ != "bool":  # NumPy has one of its own
         raise ConfigError(f"{name} must be true or false, not {value!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 
@@ -411,3 +412,61 @@ def test_unknown_names():
 def test_a_loss_that_runs_away_is_told(noisy):
     with pytest.raises(PignnError, match="try a smaller learning rate"):
         pignn.make("vanilla", lr=1e25, epochs=50).fit(noisy)
+
+
+def test_numbers_of_numpy_are_numbers(noisy, tmp_path):
+    settings = {"seed": np.int64(3), "epochs": np.int32(4), "lr": np.float32(0.01), "directed": np.bool_(False)}
+    model = pignn.PIGNN(device=torch.device("cpu"), **settings).fit(noisy, checkpoint=tmp_path / "state")
+    model.save(tmp_path / "model")
+    assert np.array_equal(pignn.load_model(tmp_path / "model").embed(noisy), model.embed(noisy))
+
+
+def test_settings_that_change_after_fit_are_not_saved(noisy, tmp_path):
+    model = pignn.PIGNN(epochs=2).fit(noisy)
+    model.set_params(backbone="gat")
+    model.save(tmp_path / "model")
+    assert pignn.load_model(tmp_path / "model").backbone == "gcn"
+
+
+def test_backbones_that_do_not_fit_are_one_line(noisy, tmp_path):
+    with pytest.raises(ConfigError, match=r"the backbone gives \[240, 7\]; nodes × classes is \[240, 3\]"):
+        pignn.PIGNN(backbone=lambda a, b: mlp(a, b + 4), epochs=2).fit(noisy)
+    with pytest.raises(ConfigError, match=r"called with \(inputs, outputs\)"):
+        pignn.PIGNN(backbone=lambda a: None, epochs=2).fit(noisy)
+    with pytest.raises(ConfigError, match="builds a torch module, not int"):
+        pignn.PIGNN(backbone=lambda a, b: 3, epochs=2).fit(noisy)
+    pignn.PIGNN(backbone=functools.partial(mlp), epochs=2).fit(noisy).save(tmp_path / "model")
+
+
+def test_three_layers_need_no_more_than_that(noisy):
+    assert pignn.PIGNN(layers=3, epochs=2).fit(noisy).embed(noisy).shape == (240, 3)
+
+
+def test_scores_take_what_fit_takes(noisy):
+    model = pignn.PIGNN(epochs=3).fit(noisy)
+    expected = model.score(noisy)
+    odd = noisy.clone()
+    odd.y_true, odd.test_mask = noisy.y_true.numpy(), noisy.test_mask[:, None]
+    assert model.score(odd) == expected
+    given = model.score(noisy, split="val", against="given")
+    assert given == pytest.approx(max(row["val_accuracy"] for row in model.history_))
+    odd.test_mask = noisy.test_mask[:50]
+    with pytest.raises(DataError, match="test_mask has 50 entries"):
+        model.score(odd)
+    odd.test_mask = torch.stack([noisy.test_mask] * 3, dim=1)
+    with pytest.raises(DataError, match="split_index 7 is out of range"):
+        model.score(odd, split_index=7)
+
+
+def test_the_truth_does_not_say_how_many_classes_there_are(noisy):
+    del noisy.class_names
+    noisy.y_true = noisy.y_true + 7
+    with pytest.raises(DataError, match="labels are 0 to 2"):
+        pignn.PIGNN(epochs=2).fit(noisy)
+
+
+def test_an_oracle_is_part_of_what_a_checkpoint_must_agree_with(noisy, tmp_path):
+    pignn.PIGNN(epochs=2, selection="clean-val").fit(noisy, checkpoint=tmp_path)
+    noisy.y_true = noisy.y_true.flip(0)
+    with pytest.raises(ModelFileError, match="data was"):
+        pignn.PIGNN(epochs=3, selection="clean-val").fit(noisy, checkpoint=tmp_path, resume=True)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pignn import pairs
-from pignn.errors import ConfigError
+from pignn.errors import ConfigError, DataError
 from pignn.pairs import loss as loss_module
 
 KINDS = ("structure", *(f"{target}/{source}" for target in pairs.TARGETS for source in pairs.SOURCES))
@@ -206,3 +206,39 @@ def test_wrong_settings_are_one_line():
         pairs.regularizer(h, h, edges, target="sof")
     with pytest.raises(ConfigError, match="beta must be 'auto' or a number"):
         pairs.structure_loss(h, edges, beta="automatic")
+
+
+def test_gradcheck_on_a_graph_that_was_made_before():
+    graph = pairs.PairGraph(graph_of("random", 12, 0), 12)
+    h = torch.randn(12, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: pairs.structure_loss(x, graph), h)
+    other = torch.randn(12, 3, dtype=torch.float64)
+    assert torch.autograd.gradcheck(lambda x: pairs.regularizer(x, other, graph, target="soft"), h)
+
+
+@pytest.mark.parametrize(
+    ("edge_index", "message"),
+    [
+        (torch.tensor([[0, 1], [1, 7]]), "holds nodes 0 to 7, and there are 5"),
+        (torch.tensor([[0, -1], [1, 2]]), "holds nodes -1 to 2"),
+        (torch.tensor([[0, 1], [1, 2], [2, 3]]), r"shape \[2, edges\]"),
+        (torch.tensor([[0.0], [1.0]]), "whole numbers"),
+    ],
+)
+def test_edges_that_cannot_be_are_one_line(edge_index, message):
+    with pytest.raises(DataError, match=message):
+        pairs.PairGraph(edge_index, 5)
+
+
+def test_embeddings_and_samples_must_fit_the_graph():
+    graph = pairs.PairGraph(graph_of("random", 12, 0), 12)
+    with pytest.raises(DataError, match="12 nodes and the embeddings 9 rows"):
+        pairs.structure_loss(torch.randn(9, 2), graph)
+    with pytest.raises(DataError, match="float32 or float64"):
+        pairs.structure_loss(torch.randn(12, 2).half(), graph)
+    with pytest.raises(DataError, match="the sample is of 9 nodes"):
+        pairs.structure_loss(torch.randn(12, 2), graph, sample=pairs.PairSample(9, 2))
+    with pytest.raises(ConfigError, match="goes with sample"):
+        pairs.structure_loss(torch.randn(12, 2), graph.thinned(0.5))
+    with pytest.raises(ConfigError, match="at least one partner"):
+        pairs.PairSample(9, 0)

@@ -144,6 +144,12 @@ def train(
     return 0
 
 
+def last_of_warmup(model: Method) -> int:
+    """The last epoch before pair labels are used; none where they never are, or where there is nothing to wait for."""
+    waits = getattr(model, "pairs", None) and model.pair_labels != "connectivity" and model.schedule == "joint"
+    return model.warmup if waits else -1
+
+
 def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
     """What a run gave, in words that do not promise too much."""
     from .. import noise as noises
@@ -163,6 +169,7 @@ def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
         "pairs": getattr(model, "pairs_why_", None) or getattr(model, "pairs_", None),
         "selection": getattr(model, "selection_", None),
         "best_epoch": getattr(model, "best_epoch_", None),
+        "kept_in_warmup": getattr(model, "best_epoch_", 0) <= last_of_warmup(model),
         "epochs_done": len(getattr(model, "history_", [])),
     }
     if bool(graph.test_mask.any()):

@@ -17,12 +17,12 @@ MASKS = ("train_mask", "val_mask", "test_mask")
 
 
 def num_classes(data: Data) -> int:
-    """The declared number of classes: that of `class_names`, else one more than the largest label."""
+    """The declared number of classes: that of `class_names`, else one more than the largest given label."""
     names = data.get("class_names")
     if names is not None:
         return len(names)
-    tops = [int(labels.max()) for key in ("y", "y_true") if (labels := data.get(key)) is not None and len(labels)]
-    return max(tops, default=-1) + 1
+    labels = data.get("y")
+    return int(labels.max()) + 1 if labels is not None and len(labels) else 0
 
 
 def is_csr(data: Data) -> bool:

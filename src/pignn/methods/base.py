@@ -22,6 +22,7 @@ from .registry import method_class
 
 FORMAT = 1
 SPLITS = ("train", "val", "test", "all")
+AGAINST = ("truth", "given")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -81,13 +82,20 @@ class Method(BaseEstimator, ABC):
         return self._answer(data).argmax(dim=1).numpy()
 
     def score(
-        self, data: Data, *, split: str = "test", metric: str = "accuracy", split_index: int | None = None
+        self,
+        data: Data,
+        *,
+        split: str = "test",
+        metric: str = "accuracy",
+        split_index: int | None = None,
+        against: str = "truth",
     ) -> float:
         """How right the predictions are: against ``y_true`` where there is one, else against the given labels.
 
+        ``against="given"`` takes the given labels always: use it to tune on validation nodes without an oracle.
         Agreement with given labels is not accuracy: some of them are wrong.
         """
-        nodes, labels = truth(data, split, split_index)
+        nodes, labels = truth(data, split, split_index, against)
         proba = self.predict_proba(data)[nodes]
         return metric_score(labels, proba.argmax(1), proba, metric=metric, num_classes=len(self.class_names_))
 
@@ -100,7 +108,7 @@ class Method(BaseEstimator, ABC):
             "format": FORMAT,
             "pignn": __version__,
             "method": self.name,
-            "settings": self._plain_settings(),
+            "settings": getattr(self, "settings_", None) or self._plain_settings(),  # those of fit, not of now
             "num_features": self.num_features_,
             "class_names": self.class_names_,
             **about,
@@ -119,32 +127,48 @@ class Method(BaseEstimator, ABC):
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, torch.device):
+        return str(value)
     if callable(value):
-        return {"callable": f"{value.__module__}:{value.__qualname__}"}
+        return {"callable": f"{value.__module__}:{getattr(value, '__qualname__', type(value).__name__)}"}
     if isinstance(value, np.ndarray | Tensor):
         return value.tolist()
     return list(value) if isinstance(value, tuple) else value  # as it comes back from JSON
 
 
-def truth(data: Data, split: str, split_index: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """(nodes of a split, what they are scored against: ``y_true`` where there is one, else ``y``)."""
+def truth(
+    data: Data, split: str, split_index: int | None = None, against: str = "truth"
+) -> tuple[np.ndarray, np.ndarray]:
+    """(nodes of a split, what they are scored against: ``y_true`` where there is one, else ``y``; or ``y`` always)."""
     if split not in SPLITS:
         raise unknown("split", split, SPLITS)
-    labels = data.get("y_true")
+    if against not in AGAINST:
+        raise unknown("against", against, AGAINST)
+    labels = data.get("y_true") if against == "truth" else None
     labels = data.get("y") if labels is None else labels
     if labels is None:
         raise DataError("there is nothing to score against: the graph has neither y_true nor y")
-    labels = labels.reshape(-1).cpu().numpy()
+    labels = torch.as_tensor(labels).reshape(-1).cpu().numpy()
+    if len(labels) != data.num_nodes:
+        raise DataError(f"there are {len(labels)} labels to score against, and {data.num_nodes} nodes")
     nodes = np.arange(len(labels))
     if split != "all":
         mask = data.get(f"{split}_mask")
         if mask is None:
             raise DataError(f"the graph has no {split}_mask to score on; use split='all' or add it")
+        mask = torch.as_tensor(mask).cpu()
         if mask.dim() == 2:
-            if split_index is None:
-                raise DataError(f"{split}_mask has {mask.shape[1]} splits; say which with split_index=")
-            mask = mask[:, split_index]
-        nodes = nodes[mask.bool().cpu().numpy()]
+            count = mask.shape[1]
+            if split_index is None and count > 1:
+                raise DataError(f"{split}_mask has {count} splits; say which with split_index=")
+            if not 0 <= (split_index or 0) < count:
+                raise DataError(f"split_index {split_index} is out of range: {split}_mask has {count} splits")
+            mask = mask[:, split_index or 0]
+        if len(mask) != len(nodes):
+            raise DataError(f"{split}_mask has {len(mask)} entries, and there are {len(nodes)} nodes")
+        nodes = nodes[mask.bool().numpy()]
     return nodes, labels[nodes]
 
 
@@ -156,6 +180,8 @@ def load_model(path: str | Path, **callables: Any) -> Method:
     folder = Path(path)
     if not folder.is_dir():
         raise ModelFileError(f"no model folder at {folder}")
+    if (folder / "model" / "model.json").exists():  # the folder of a run
+        folder = folder / "model"
     model = _read_json(folder / "model.json")
     if model.get("format") != FORMAT:
         raise ModelFileError(f"{folder} has model format {model.get('format')}, this pignn reads {FORMAT}")

@@ -9,11 +9,11 @@ from torch_geometric.data import Data
 READ = ("x", "edge_index", "crow", "col", "edge_weight", "y", "train_mask", "val_mask", "label_weight", "trusted_mask")
 
 
-def fingerprint(data: Data) -> str:
+def fingerprint(data: Data, *, truth: bool = False) -> str:
     total = hashlib.sha256()
     digest = data.get("digest") if data.get("checked") else None  # a store on disk knows its own
     total.update(str(digest).encode())
-    for key in READ:
+    for key in (*READ, "y_true") if truth else READ:
         value = data.get(key)
         if value is not None and not (digest and key in ("x", "crow", "col", "edge_weight")):
             total.update(f"{key}{tuple(value.shape)}".encode())

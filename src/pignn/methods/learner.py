@@ -68,7 +68,7 @@ class NetworkLearner:
 
     def _seed(self, phase: Phase, epoch: int) -> int:
         """Of what is drawn for an epoch: a resumed run, and all processes of one, come to the same."""
-        return (self.method.seed * 1_000_003 + 2 * epoch + phase.selects) % 2**63
+        return (int(self.method.seed) * 1_000_003 + 2 * epoch + phase.selects) % 2**63
 
     def losses(self, phase: Phase, epoch: int, batch: Batch | None, *, value: bool) -> dict[str, Tensor]:
         regulariser = self.regulariser

@@ -130,8 +130,11 @@ class NetworkMethod(Method):
         elif self.pairs == "auto":
             self.pairs_, reason = choose(data.num_nodes, self.epochs)
             self.pairs_why_ = f"{self.pairs_}: {reason}"
-        device = _device(self.device)
-        with seeded(self.seed, device):
+        settings.whole("checkpoint_every", checkpoint_every, 1)
+        if self.connected_share < 1 and self.pairs_ != "sampled":
+            raise ConfigError("connected_share goes with pairs='sampled'")
+        device = _device(str(self.device))
+        with seeded(int(self.seed), device):
             learner = self._learner(data, device)
             if distributed.place()[1] > 1:  # the same networks everywhere, but not the same dropout
                 torch.manual_seed(self.seed + 1_000_003 * (1 + distributed.place()[0]))
@@ -153,6 +156,7 @@ class NetworkMethod(Method):
         if run.stopped_by and selection.epoch < 0:  # the classifier has learnt nothing yet: there is no best so far
             raise KeyboardInterrupt
         self.history_ = history
+        self.settings_ = self._plain_settings()
         self.networks_ = nn.ModuleDict(learner.networks).eval()
         self.num_features_ = int(data.x.shape[1])
         self.class_names_ = _class_names(data)
@@ -185,8 +189,8 @@ class NetworkMethod(Method):
         optimizers: dict[str, torch.optim.Optimizer] = {
             name: torch.optim.Adam(
                 network.parameters(),
-                lr=backbones.default_lr(kinds[name]) if self.lr is None else self.lr,
-                weight_decay=self.weight_decay,
+                lr=backbones.default_lr(kinds[name]) if self.lr is None else float(self.lr),
+                weight_decay=float(self.weight_decay),
             )
             for name, network in networks.items()
         }
@@ -262,7 +266,13 @@ class NetworkMethod(Method):
         # More epochs may be asked for, unless their number says where a second phase begins.
         free = ("device",) if self.schedule == "pretrain" else ("epochs", "device")
         kept = {k: v for k, v in self._plain_settings().items() if k not in free}
-        return {"method": self.name, **kept, "processes": distributed.place()[1], "data": fingerprint(data)}
+        oracle = self.selection == "clean-val" or self.pair_labels == "true"
+        return {
+            "method": self.name,
+            **kept,
+            "processes": distributed.place()[1],
+            "data": fingerprint(data, truth=oracle),
+        }
 
     def _check_settings(self) -> None:
         for value, name, known in (
@@ -292,10 +302,11 @@ class NetworkMethod(Method):
             settings.whole("batch_size", self.batch_size, 2)
         elif distributed.place()[1] > 1:
             raise ConfigError("several processes share the batches: set batch_size (1024, say)")
-        if not isinstance(self.neighbours, Sequence) or len(self.neighbours) < self.layers:
-            raise ConfigError(f"neighbours must be at least {self.layers} numbers, one for each layer")
-        for most in self.neighbours:
-            settings.whole("each of neighbours", most, 1)
+        if self.batch_size is not None:
+            if isinstance(self.neighbours, str) or len(self.neighbours) < self.layers:
+                raise ConfigError(f"neighbours must be at least {self.layers} numbers, one for each layer: [15, 10]")
+            for most in self.neighbours:
+                settings.whole("each of neighbours", most, 1)
         if self.hidden is not None:
             settings.whole("hidden", self.hidden, 1)
         if self.lr is not None:
@@ -310,7 +321,7 @@ class NetworkMethod(Method):
     # ---- answers ----
 
     def _outputs(self, data: Data) -> Tensor:
-        device = _device(self.device)
+        device = _device(str(self.device))
         inputs = backbones.Inputs.from_data(data, directed=self.directed, device=device)
         self.networks_.to(device)
         return self.networks_["classifier"](inputs)

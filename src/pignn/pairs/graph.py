@@ -7,6 +7,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from ..errors import DataError
 from ..graphs import simple_edges
 from ..sparse import Pattern
 
@@ -22,6 +23,7 @@ class PairGraph:
     """
 
     def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
+        _check_edges(edge_index, num_nodes)
         row, col = simple_edges(edge_index, num_nodes).edge_index
         self._set(Pattern.from_sorted(row, col, (num_nodes, num_nodes)))
 
@@ -40,7 +42,6 @@ class PairGraph:
         self.loop_w = self.w
         self.share = 1.0  # of the edges that are here
         self.c = self.total / (2 * (self.total - self.num_edges)) if self.num_edges else 0.5
-        self._last: tuple[int, int, Tensor, Tensor] | None = None  # what products() was asked last
         self._tiles: dict[int, dict[tuple[int, int], Tensor]] = {}
 
     def among(self, nodes: Tensor) -> PairGraph:
@@ -104,11 +105,8 @@ class PairGraph:
         return {(i // count, i % count): place for i, place in zip(ids.tolist(), positions, strict=True)}
 
     def products(self, h: Tensor) -> Tensor:
-        """z_ij = h_i·h_j of every connected pair. Not to be written to: the estimator's serve two losses in a row."""
-        key = (h.data_ptr(), h._version)
-        if self._last is None or self._last[:2] != key:
-            self._last = (*key, h, torch.cat([self.edges.products(h, h), h.square().sum(dim=1)]))
-        return self._last[3]
+        """z_ij = h_i·h_j of every connected pair."""
+        return torch.cat([self.edges.products(h, h), h.square().sum(dim=1)])
 
     def spread(self, values: Tensor, h: Tensor) -> Tensor:
         """Σ_j values_ij · h_j for every node i."""
@@ -116,6 +114,22 @@ class PairGraph:
         return (self.edges.matrix(edges) @ h).addcmul_(loops[:, None], h)
 
 
-def pair_graph(edges: Tensor | PairGraph, num_nodes: int) -> PairGraph:
-    """The connected pairs of ``edges``, made now unless they were made before."""
-    return edges if isinstance(edges, PairGraph) else PairGraph(edges, num_nodes)
+def _check_edges(edge_index: Tensor, num_nodes: int) -> None:
+    if num_nodes < 1:
+        raise DataError("pairs need at least one node")
+    if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.dtype not in (torch.int64, torch.int32):
+        kind = f"{edge_index.dtype} of shape {list(edge_index.shape)}"
+        raise DataError(f"edge_index must be whole numbers of shape [2, edges], not {kind}")
+    if edge_index.numel() and not 0 <= int(edge_index.min()) <= int(edge_index.max()) < num_nodes:
+        ends = f"{int(edge_index.min())} to {int(edge_index.max())}"
+        raise DataError(f"edge_index holds nodes {ends}, and there are {num_nodes} (0 to {num_nodes - 1})")
+
+
+def pair_graph(edges: Tensor | PairGraph, h: Tensor) -> PairGraph:
+    """The connected pairs of ``edges``, made now unless they were made before, for embeddings that fit them."""
+    if h.dim() != 2 or h.dtype not in (torch.float32, torch.float64):
+        raise DataError(f"embeddings must be float32 or float64 of shape [nodes, d], not {h.dtype} {list(h.shape)}")
+    graph = edges if isinstance(edges, PairGraph) else PairGraph(edges, h.shape[0])
+    if graph.num_nodes != h.shape[0]:
+        raise DataError(f"the graph has {graph.num_nodes} nodes and the embeddings {h.shape[0]} rows")
+    return graph

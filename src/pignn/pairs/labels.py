@@ -109,12 +109,12 @@ class Random(PairLabels):
 
     def __init__(self, num_nodes: int, seed: int, dtype: torch.dtype = torch.float32, device: str = "cpu") -> None:
         self.ids = torch.arange(num_nodes, dtype=torch.int64, device=device)
-        self.seed = seed
+        self.seed = seed * 0x9E3779B1 % 2**32
         self.dtype = dtype
 
     def _hash(self, a: Tensor, b: Tensor) -> Tensor:
         low, high = torch.minimum(a, b), torch.maximum(a, b)
-        return _mix(_mix(low + self.seed * 0x9E3779B1) ^ high).bitwise_and_(0xFFFFFF).to(self.dtype).div_(2**24)
+        return _mix(_mix(low + self.seed) ^ high).bitwise_and_(0xFFFFFF).to(self.dtype).div_(2**24)
 
     def block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
         p = self._hash(self.ids[rows, None], self.ids[None, cols])

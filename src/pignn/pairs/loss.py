@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ..errors import ConfigError, unknown
+from ..errors import ConfigError, DataError, unknown
 from .graph import PairGraph, pair_graph
 from .labels import Estimated, PairLabels
 from .sample import PairSample
@@ -46,7 +46,7 @@ def structure_loss(
         value: ``False`` saves about half of the time: the result is then NaN, but its gradient is right.
         sample: random pairs in place of all disconnected ones; draw them anew for every step.
     """
-    graph = pair_graph(edges, h.shape[0])
+    graph = _fitting(pair_graph(edges, h), sample)
     return _PairLoss.apply(h, graph, None, "masked", _scale(beta, graph), value, sample)
 
 
@@ -78,9 +78,9 @@ def regularizer(
     """
     if target not in TARGETS:
         raise unknown("target", target, TARGETS)
-    graph = pair_graph(edges, h.shape[0])
+    graph = _fitting(pair_graph(edges, h), sample)
     if isinstance(labels, Tensor):
-        labels = Estimated(labels)
+        labels = Estimated(labels.to(h.dtype))
     return _PairLoss.apply(h, graph, labels, target, _scale(beta, graph), value, sample)
 
 
@@ -89,11 +89,19 @@ def all_pairs_softplus(h: Tensor) -> Tensor:
     return _PairLoss.apply(h, None, None, "masked", 1.0, True, None)
 
 
+def _fitting(graph: PairGraph, sample: PairSample | None) -> PairGraph:
+    if sample is not None and sample.num_nodes != graph.num_nodes:
+        raise DataError(f"the sample is of {sample.num_nodes} nodes, the graph has {graph.num_nodes}")
+    if sample is None and graph.share < 1:
+        raise ConfigError("a share of the connected pairs goes with sample=, random pairs")
+    return graph
+
+
 def _scale(beta: float | str, graph: PairGraph) -> float:
-    if isinstance(beta, str):
-        if beta != "auto":
-            raise ConfigError(f"beta must be 'auto' or a number, not '{beta}'")
+    if beta == "auto":
         beta = graph.c
+    if not isinstance(beta, int | float):
+        raise ConfigError(f"beta must be 'auto' or a number, not {beta!r}")
     return beta / graph.total
 
 
@@ -228,9 +236,8 @@ def _connected(
     Random pairs do not know which of them are connected; where they were ``counted`` as disconnected, what they
     added, in expectation, is taken off here (self-pairs are never among them).
     """
-    p = None if labels is None else labels.connected(graph)  # first: it may ask for products that are still known
     z = graph.products(h)
-    p = torch.ones_like(z) if p is None else p
+    p = torch.ones_like(z) if labels is None else labels.connected(graph)
     total, slope = z.new_zeros(()), None
     if value:
         terms = p * F.softplus(-z) if target == "masked" else _bce(z, p)

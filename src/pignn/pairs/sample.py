@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from ..errors import ConfigError
+
 CHUNK = 2**19  # pairs that are held at once
 
 
@@ -25,6 +27,8 @@ class PairSample:
         device: torch.device | str = "cpu",
         generator: torch.Generator | None = None,
     ) -> None:
+        if partners < 1:
+            raise ConfigError(f"a node needs at least one partner, not {partners}")
         self.num_nodes = num_nodes
         self.count = max(1, num_nodes // (partners + 1))
         self.order = torch.randperm(num_nodes, generator=generator).to(device)
