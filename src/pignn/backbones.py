@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from .decoupled import APPNP, MLP, SGC
 from .errors import ConfigError, unknown
 from .graphs import simple_edges
 from .sparse import Operator, Pattern, SparseFeatures, row_softmax, weighted
@@ -252,6 +253,9 @@ BACKBONES = {
     "gcn": _Kind(GCN, 0.01, "graph convolution, hidden 16"),
     "gat": _Kind(GAT, 0.005, "graph attention, 8 heads of 8"),
     "sage": _Kind(GraphSAGE, 0.01, "GraphSAGE, mean aggregator, hidden 64"),
+    "appnp": _Kind(APPNP, 0.01, "MLP smoothed by personalised PageRank, hidden 64"),
+    "sgc": _Kind(SGC, 0.2, "linear, on propagated features"),
+    "mlp": _Kind(MLP, 0.01, "features alone, hidden 64"),
 }
 ALIASES = {"graphsage": "sage"}
 

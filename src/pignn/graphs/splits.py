@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from ..errors import DataError
 from .wording import counted
@@ -72,3 +74,21 @@ def _by_rank(y: Tensor, rank: Tensor, train: int, val: int) -> Masks:
     in_train = labelled & (rank < train_size[mine])
     in_val = labelled & ~in_train & (rank < (train_size + val_size)[mine])
     return Masks(in_train, in_val, labelled & ~in_train & ~in_val)
+
+
+def trust(data: Data, per_class: int = 1, *, seed: int = 0) -> Data:
+    """A copy in which so many labels of every class are trusted: `corrupt` leaves them true, methods may rely on them.
+
+    For experiments, before `corrupt`. They are drawn among the nodes that are in no split, which then join the
+    training nodes; of a class that has none of those, among its training nodes.
+    """
+    data = copy.copy(data)
+    used = data.train_mask | data.val_mask | data.test_mask
+    order = torch.randperm(data.num_nodes, generator=torch.Generator().manual_seed(seed))
+    free = data.y.masked_fill(used, -1)
+    missing = torch.bincount(free[free >= 0], minlength=int(data.y.max()) + 1) < per_class
+    candidates = torch.where(missing[data.y.clamp(min=0)], data.y.masked_fill(~data.train_mask, -1), free)
+    chosen = (candidates >= 0) & (_rank(candidates, order) < per_class)
+    data.train_mask = data.train_mask | chosen
+    data.trusted_mask = chosen
+    return data

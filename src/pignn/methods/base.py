@@ -119,14 +119,21 @@ class Method(BaseEstimator, ABC):
 
     def _plain_settings(self) -> dict[str, Any]:
         """Settings as JSON can hold them; somebody's own backbone by its name only."""
-        return {key: _plain(value) for key, value in self.get_params(deep=False).items()}
+        return {key: plain(value) for key, value in self.get_params(deep=False).items()}
 
     @property
     def num_classes_(self) -> int:
         return len(self.class_names_)
 
 
-def _plain(value: Any) -> Any:
+def class_names(data: Data) -> list[str]:
+    """As the graph has them, else their numbers."""
+    names = data.get("class_names")
+    return [str(i) for i in range(graphs.num_classes(data))] if names is None else [str(name) for name in names]
+
+
+def plain(value: Any) -> Any:
+    """As JSON can hold it; a callable by its name only."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, torch.device):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from .. import backbones, pairs
 from ..training import Phase
@@ -23,10 +24,37 @@ class Task:
     """What a method learns from. The truth is not in it."""
 
     inputs: backbones.Inputs
-    y: Tensor
-    nodes: Tensor
-    weight: Tensor
+    y: Tensor  # [N], −1 where there is nothing to learn from
+    nodes: Tensor  # those with something to learn from
+    weight: Tensor  # [N], sums to 1 over ``nodes``
     num_classes: int
+    trusted: Tensor  # [N]: somebody verified this label
+
+
+@dataclass
+class Step:
+    """What an objective sees: the labelled nodes of one step, and what the classifier says of them.
+
+    ``h`` are the logits in training mode, [n, classes], or [k, n, classes] of a committee of k networks.
+    """
+
+    epoch: int
+    phase: str
+    nodes: Tensor
+    y: Tensor
+    weight: Tensor
+    trusted: Tensor
+    h: Tensor
+    networks: dict[str, nn.Module]
+    evaluate: Callable[..., Tensor]  # the same logits in evaluation mode, of these or of other parameters
+
+    def mean(self, each: Tensor, chosen: Tensor | None = None) -> Tensor:
+        """The weighted mean of one number a node, over all or over the chosen ones; 0 where none is chosen."""
+        if chosen is None:
+            return (self.weight * each).sum()
+        weight = self.weight * chosen
+        # In a batch the weights of a step are an estimate of 1: a mean over the chosen keeps that scale.
+        return (weight * each).sum() * (self.weight.sum() / weight.sum().clamp(min=1e-12))
 
 
 class NetworkLearner:
@@ -46,6 +74,7 @@ class NetworkLearner:
         self.optimizers = optimizers
         self.regulariser = regulariser
         self.estimates = "estimator" in networks
+        self.age = 0  # epochs that the classifier had learnt before this phase
         if method.batch_size is not None:
             self.sampler = NeighbourSampler(task.inputs, method.neighbours)
             # Pairs are learnt from all nodes, classes from the labelled ones alone.
@@ -53,11 +82,14 @@ class NetworkLearner:
             self.pool = task.nodes if regulariser is None else everybody
 
     def begin(self, phase: Phase) -> None:
-        if self.estimates and self.method.schedule == "pretrain" and phase.selects:
+        before = self.method.phases()
+        self.age = sum(p.epochs for p in before[: before.index(phase)] if p.name != "estimator")
+        if self.estimates and self.method.schedule == "pretrain" and phase.name != "estimator":
             assert self.regulariser is not None
             with torch.no_grad():
                 h = self.networks["estimator"].eval()(self.task.inputs)
             self.regulariser.fixed = pairs.Estimated(h)
+        self.method.prepare(self.task, self.networks, phase)
 
     def batches(self, phase: Phase, epoch: int) -> Iterator[Batch | None]:
         if self.method.batch_size is None:
@@ -80,29 +112,62 @@ class NetworkLearner:
         inputs = self.task.inputs if batch is None else batch.inputs
         rows = slice(None) if batch is None else slice(batch.seeds.numel())
         terms, h_estimator = {}, None
-        if self.estimates and (not phase.selects or self.method.schedule == "joint"):
+        if self.estimates and (phase.name == "estimator" or self.method.schedule == "joint"):
             assert regulariser is not None
             h_estimator = self.networks["estimator"](inputs)[rows]
             terms["estimator"] = regulariser.estimator_loss(h_estimator, value=value)
-        if phase.selects:
-            h = self.networks["classifier"](inputs)[rows]
-            terms["class"] = self._class_loss(h, batch)
+        if phase.name != "estimator":
+            h = self.networks["classifier"](inputs)[..., rows, :]
+            terms["class"] = self.method.objective(self._step(phase, epoch, batch, h))
             if regulariser is not None:
-                pair = regulariser.loss(h, epoch, h_estimator, value=value)
-                if pair is not None:
-                    terms["pair"] = pair
+                members = h.unbind(0) if h.dim() == 3 else (h,)
+                for member in members:
+                    pair = regulariser.loss(member, self.age + epoch, h_estimator, value=value)
+                    if pair is not None:
+                        terms["pair"] = terms["pair"] + pair if "pair" in terms else pair
         return terms
 
-    def _class_loss(self, h: Tensor, batch: Batch | None) -> Tensor:
-        """Weighted mean over the training nodes; of a batch, the estimate of it that its nodes give."""
+    def _step(self, phase: Phase, epoch: int, batch: Batch | None, h: Tensor) -> Step:
+        """The labelled nodes; of a batch, weighed so that they estimate the mean over all training nodes."""
         task = self.task
         if batch is None:
-            each = self.method.pointwise(h[task.nodes], task.y[task.nodes])
-            return (task.weight[task.nodes] * each).sum()
-        labelled = (task.y[batch.seeds] >= 0).nonzero().view(-1)
-        nodes = batch.seeds[labelled]
-        each = self.method.pointwise(h[labelled], task.y[nodes])
-        return (task.weight[nodes] * each).sum() * (self.pool.numel() / batch.seeds.numel())
+            inputs, rows, nodes, scale = task.inputs, task.nodes, task.nodes, 1.0
+        else:
+            inputs = batch.inputs
+            rows = (task.y[batch.seeds] >= 0).nonzero().view(-1)
+            nodes, scale = batch.seeds[rows], self.pool.numel() / batch.seeds.numel()
+
+        def evaluate(parameters: dict[str, Tensor] | None = None) -> Tensor:
+            with evaluating(self.networks["classifier"]) as classifier:
+                if parameters is not None:
+                    return functional_call(classifier, parameters, (inputs,)).index_select(-2, rows)
+                every = getattr(classifier, "each", classifier)  # of a committee, not its mean
+                return every(inputs).index_select(-2, rows)
+
+        return Step(
+            epoch=epoch,
+            phase=phase.name,
+            nodes=nodes,
+            y=task.y[nodes],
+            weight=task.weight[nodes] * scale,
+            trusted=task.trusted[nodes],
+            h=h.index_select(-2, rows),
+            networks=self.networks,
+            evaluate=evaluate,
+        )
 
     def outputs(self) -> Tensor:
         return self.networks["classifier"](self.task.inputs)
+
+
+class evaluating:
+    """``with evaluating(network)``: in evaluation mode inside, in training mode again afterwards."""
+
+    def __init__(self, network: nn.Module) -> None:
+        self.network = network
+
+    def __enter__(self) -> nn.Module:
+        return self.network.eval()
+
+    def __exit__(self, *_: object) -> None:
+        self.network.train()

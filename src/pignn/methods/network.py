@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -17,9 +17,9 @@ from .. import backbones, graphs, pairs, settings
 from ..errors import ConfigError, DataError, ModelFileError, PignnWarning, unknown
 from ..training import RULES, Phase, Run, Selection, distributed
 from ..training.loop import seeded
-from .base import Method
+from .base import Method, class_names, plain
 from .fingerprint import fingerprint
-from .learner import NetworkLearner, Task
+from .learner import NetworkLearner, Step, Task
 from .regulariser import PairRegulariser, choose, fixed_labels
 
 SCHEDULES = ("joint", "pretrain")
@@ -90,11 +90,84 @@ class NetworkMethod(Method):
     schedule: str = "joint"
     rank: int = 400
 
+    # What else a method learns, as JSON can hold it: kept in the model's folder.
+    learned: ClassVar[tuple[str, ...]] = ()
+
     # ---- what a method may change ----
 
     def pointwise(self, h: Tensor, y: Tensor) -> Tensor:
         """The loss of each labelled node, from its logits and its given label: here −log softmax(h)_y."""
         return F.cross_entropy(h, y, reduction="none")
+
+    def objective(self, step: Step) -> Tensor:
+        """The class loss of one step: here the weighted mean of :meth:`pointwise`."""
+        return step.mean(self.pointwise(step.h, step.y))
+
+    def phases(self) -> list[Phase]:
+        """What is trained, in order; the last one selects. A phase named ``estimator`` leaves the classifier alone."""
+        pretrains = self.pairs is not None and self.pair_labels == "estimated" and self.schedule == "pretrain"
+        return [Phase("estimator", self.epochs, selects=False)] * pretrains + [Phase("training", self.epochs)]
+
+    def make_networks(self, width: int, classes: int, nodes: int) -> dict[str, nn.Module]:
+        """``classifier``, which predicts, and whatever else is trained, for a graph of so many features and nodes."""
+        networks = {"classifier": self.build(self.backbone, width, classes)}
+        if self.pairs is not None and self.pair_labels == "estimated":
+            networks["estimator"] = self.build(self.estimator or self.backbone, width, classes)
+        return networks
+
+    def optimizer(self, name: str, network: nn.Module) -> torch.optim.Optimizer:
+        """Adam with the common settings."""
+        kind = (self.estimator or self.backbone) if name == "estimator" else self.backbone
+        lr = backbones.default_lr(kind) if self.lr is None else float(self.lr)
+        return torch.optim.Adam(network.parameters(), lr=lr, weight_decay=float(self.weight_decay))
+
+    def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
+        """Called before a phase, and again when a run is resumed inside it: what is found here must be the same."""
+
+    def check_settings(self) -> None:
+        """Refuse what cannot be meant, in one line; a method with settings of its own adds to it."""
+        for value, name, known in (
+            (self.init, "initialisation", backbones.INITIALISATIONS),
+            (self.selection, "selection", RULES),
+            (self.pair_labels, "pair_labels", pairs.SOURCES),
+            (self.target, "target", pairs.TARGETS),
+            (self.schedule, "schedule", SCHEDULES),
+            (self.pairs, "pairs", (None, *PAIRS)),
+        ):
+            if value not in known:
+                raise unknown(name, value, [text for text in known if text])
+        backbones.check_kind(self.backbone)
+        if self.estimator is not None:
+            backbones.check_kind(self.estimator)
+        settings.seed("seed", self.seed)
+        settings.whole("epochs", self.epochs, 1)
+        settings.whole("layers", self.layers, 1)
+        settings.whole("rank", self.rank, 1)
+        settings.whole("partners", self.partners, 1)
+        if not isinstance(self.connected_share, int | float) or not 0 < self.connected_share <= 1:
+            raise ConfigError(f"connected_share must be above 0 and at most 1, not {self.connected_share!r}")
+        settings.whole("warmup", self.warmup, -1)
+        settings.number("weight_decay", self.weight_decay)
+        settings.flag("directed", self.directed)
+        if self.batch_size is not None:
+            settings.whole("batch_size", self.batch_size, 2)
+        elif distributed.place()[1] > 1:
+            raise ConfigError("several processes share the batches: set batch_size (1024, say)")
+        if self.batch_size is not None:
+            if isinstance(self.neighbours, str) or len(self.neighbours) < self.layers:
+                raise ConfigError(f"neighbours must be at least {self.layers} numbers, one for each layer: [15, 10]")
+            for most in self.neighbours:
+                settings.whole("each of neighbours", most, 1)
+        if self.hidden is not None:
+            settings.whole("hidden", self.hidden, 1)
+        if self.lr is not None:
+            settings.number("lr", self.lr)
+        if self.dropout is not None:
+            settings.number("dropout", self.dropout, below=1)
+        if self.beta != "auto":
+            if isinstance(self.beta, str):
+                raise ConfigError(f"beta must be 'auto' or a number, not {self.beta!r}")
+            settings.number("beta", self.beta)
 
     # ---- fitting ----
 
@@ -122,7 +195,7 @@ class NetworkMethod(Method):
         Ctrl-C ends the training after the epoch under way with the best classifier so far in place, and is raised
         again as ``KeyboardInterrupt``.
         """
-        self._check_settings()
+        self.check_settings()
         data = graphs.check(data, split_index=split_index)
         self.pairs_, self.pairs_why_ = self.pairs, ""
         if self.batch_size is not None and self.pairs is not None:
@@ -139,9 +212,8 @@ class NetworkMethod(Method):
             if distributed.place()[1] > 1:  # the same networks everywhere, but not the same dropout
                 torch.manual_seed(self.seed + 1_000_003 * (1 + distributed.place()[0]))
             selection, scored = self._selection(data, device)
-            pretrains = learner.estimates and self.schedule == "pretrain"
             run = Run(
-                phases=[Phase("estimator", self.epochs, selects=False)] * pretrains + [Phase("training", self.epochs)],
+                phases=self.phases(),
                 selection=selection,
                 scored=scored,
                 identity=self._identity(data) if checkpoint else {},
@@ -158,8 +230,9 @@ class NetworkMethod(Method):
         self.history_ = history
         self.settings_ = self._plain_settings()
         self.networks_ = nn.ModuleDict(learner.networks).eval()
+        self.num_nodes_ = int(data.num_nodes)
         self.num_features_ = int(data.x.shape[1])
-        self.class_names_ = _class_names(data)
+        self.class_names_ = class_names(data)
         self.best_epoch_ = selection.epoch
         self.selection_ = selection.rule
         self.stopped_by_ = run.stopped_by
@@ -174,29 +247,23 @@ class NetworkMethod(Method):
         classes = graphs.num_classes(data)
         nodes = data.train_mask.nonzero().view(-1).to(device)
         y = torch.where(data.train_mask, data.y, -1).to(device)
-        task = Task(inputs, y, nodes, _node_weights(data, nodes, self.class_weight, classes), classes)
+        trusted = data.get("trusted_mask")
+        trusted = torch.zeros_like(data.train_mask) if trusted is None else trusted
+        weight = _node_weights(data, nodes, self.class_weight, classes)
+        task = Task(inputs, y, nodes, weight, classes, trusted.to(device))
 
-        kinds: dict[str, str | Callable[[int, int], nn.Module]] = {"classifier": self.backbone}
-        regulariser = None
-        if self.pairs is not None:
-            regulariser = self._regulariser(data, task)
-            if self.pair_labels == "estimated":
-                kinds["estimator"] = self.estimator or self.backbone
-        networks = {name: self._build(kind, inputs.x.shape[1], classes).to(device) for name, kind in kinds.items()}
+        regulariser = None if self.pairs is None else self._regulariser(data, task)
+        made = self.make_networks(inputs.x.shape[1], classes, inputs.num_nodes)
+        networks = {name: network.to(device) for name, network in made.items()}
         for name, network in networks.items():
             if inputs.edge_weight is not None and not getattr(network, "uses_weights", True):
                 warnings.warn(f"the {name} makes no use of edge_weight", PignnWarning, stacklevel=4)
-        optimizers: dict[str, torch.optim.Optimizer] = {
-            name: torch.optim.Adam(
-                network.parameters(),
-                lr=backbones.default_lr(kinds[name]) if self.lr is None else float(self.lr),
-                weight_decay=float(self.weight_decay),
-            )
-            for name, network in networks.items()
-        }
+        learning = {name: network for name, network in networks.items() if any(True for _ in network.parameters())}
+        optimizers = {name: self.optimizer(name, network) for name, network in learning.items()}
         return NetworkLearner(self, task, networks, optimizers, regulariser)
 
-    def _build(self, kind: str | Callable[[int, int], nn.Module], inputs: int, outputs: int) -> nn.Module:
+    def build(self, kind: str | Callable[[int, int], nn.Module], inputs: int, outputs: int) -> nn.Module:
+        """A network of a kind, with the common settings."""
         return backbones.build(
             kind,
             inputs,
@@ -264,7 +331,7 @@ class NetworkMethod(Method):
 
     def _identity(self, data: Data) -> dict[str, Any]:
         # More epochs may be asked for, unless their number says where a second phase begins.
-        free = ("device",) if self.schedule == "pretrain" else ("epochs", "device")
+        free = ("device",) if len(self.phases()) > 1 else ("epochs", "device")
         kept = {k: v for k, v in self._plain_settings().items() if k not in free}
         oracle = self.selection == "clean-val" or self.pair_labels == "true"
         return {
@@ -273,50 +340,6 @@ class NetworkMethod(Method):
             "processes": distributed.place()[1],
             "data": fingerprint(data, truth=oracle),
         }
-
-    def _check_settings(self) -> None:
-        for value, name, known in (
-            (self.init, "initialisation", backbones.INITIALISATIONS),
-            (self.selection, "selection", RULES),
-            (self.pair_labels, "pair_labels", pairs.SOURCES),
-            (self.target, "target", pairs.TARGETS),
-            (self.schedule, "schedule", SCHEDULES),
-            (self.pairs, "pairs", (None, *PAIRS)),
-        ):
-            if value not in known:
-                raise unknown(name, value, [text for text in known if text])
-        backbones.check_kind(self.backbone)
-        if self.estimator is not None:
-            backbones.check_kind(self.estimator)
-        settings.seed("seed", self.seed)
-        settings.whole("epochs", self.epochs, 1)
-        settings.whole("layers", self.layers, 1)
-        settings.whole("rank", self.rank, 1)
-        settings.whole("partners", self.partners, 1)
-        if not isinstance(self.connected_share, int | float) or not 0 < self.connected_share <= 1:
-            raise ConfigError(f"connected_share must be above 0 and at most 1, not {self.connected_share!r}")
-        settings.whole("warmup", self.warmup, -1)
-        settings.number("weight_decay", self.weight_decay)
-        settings.flag("directed", self.directed)
-        if self.batch_size is not None:
-            settings.whole("batch_size", self.batch_size, 2)
-        elif distributed.place()[1] > 1:
-            raise ConfigError("several processes share the batches: set batch_size (1024, say)")
-        if self.batch_size is not None:
-            if isinstance(self.neighbours, str) or len(self.neighbours) < self.layers:
-                raise ConfigError(f"neighbours must be at least {self.layers} numbers, one for each layer: [15, 10]")
-            for most in self.neighbours:
-                settings.whole("each of neighbours", most, 1)
-        if self.hidden is not None:
-            settings.whole("hidden", self.hidden, 1)
-        if self.lr is not None:
-            settings.number("lr", self.lr)
-        if self.dropout is not None:
-            settings.number("dropout", self.dropout, below=1)
-        if self.beta != "auto":
-            if isinstance(self.beta, str):
-                raise ConfigError(f"beta must be 'auto' or a number, not {self.beta!r}")
-            settings.number("beta", self.beta)
 
     # ---- answers ----
 
@@ -330,16 +353,15 @@ class NetworkMethod(Method):
         about = {
             "best_epoch": self.best_epoch_,
             "selection": self.selection_,
-            "networks": list(self.networks_),
+            "num_nodes": self.num_nodes_,
             "history": self.history_,
+            "learned": {name: plain(getattr(self, name)) for name in self.learned},
         }
         return dict(self.networks_.state_dict()), about
 
     def _set_state(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
-        kinds = {"classifier": self.backbone, "estimator": self.estimator or self.backbone}
-        self.networks_ = nn.ModuleDict(
-            {name: self._build(kinds[name], self.num_features_, self.num_classes_) for name in about["networks"]}
-        )
+        self.num_nodes_ = about["num_nodes"]
+        self.networks_ = nn.ModuleDict(self.make_networks(self.num_features_, self.num_classes_, self.num_nodes_))
         missing = set(self.networks_.state_dict()) ^ set(tensors)
         if missing:
             raise ModelFileError(f"the weights are not those of this method ({sorted(missing)[0]} differs)")
@@ -348,6 +370,8 @@ class NetworkMethod(Method):
         self.best_epoch_ = about["best_epoch"]
         self.selection_ = about["selection"]
         self.history_ = about["history"]
+        for name in self.learned:
+            setattr(self, name, about["learned"][name])
 
 
 def _node_weights(data: Data, nodes: Tensor, class_weight: str | Sequence[float] | None, classes: int) -> Tensor:
@@ -372,11 +396,6 @@ def _node_weights(data: Data, nodes: Tensor, class_weight: str | Sequence[float]
     if not total > 0:
         raise DataError("the weights of all training labels are 0; nothing would be learnt")
     return torch.zeros(data.num_nodes, device=nodes.device).index_copy_(0, nodes, weight / total)
-
-
-def _class_names(data: Data) -> list[str]:
-    names = data.get("class_names")
-    return [str(i) for i in range(graphs.num_classes(data))] if names is None else [str(name) for name in names]
 
 
 def _device(name: str) -> torch.device:

@@ -24,7 +24,78 @@ class MethodInfo(NamedTuple):
 BUILT_IN = {
     info.name: info
     for info in (
+        MethodInfo("apl", "pignn.methods.apl:APL", "active passive loss, NCE + RCE (Ma et al., ICML 2020)"),
+        MethodInfo(
+            "appnp",
+            "pignn.methods.references:APPNP",
+            "an MLP smoothed by personalised PageRank (Gasteiger et al., ICLR 2019)",
+        ),
+        MethodInfo(
+            "backward",
+            "pignn.methods.correction:Backward",
+            "loss correction by the inverse transition matrix (Patrini et al., CVPR 2017)",
+        ),
+        MethodInfo(
+            "co-teaching",
+            "pignn.methods.co_teaching:CoTeaching",
+            "two networks teach each other the small-loss nodes (Han et al., NeurIPS 2018)",
+        ),
+        MethodInfo(
+            "decoupling",
+            "pignn.methods.decoupling:Decoupling",
+            "two networks learn where they disagree (Malach & Shalev-Shwartz, NeurIPS 2017)",
+        ),
+        MethodInfo(
+            "dividemix",
+            "pignn.methods.dividemix:DivideMix",
+            "Gaussian mixture on losses, then MixMatch (Li et al., ICLR 2020)",
+        ),
+        MethodInfo(
+            "forward",
+            "pignn.methods.correction:Forward",
+            "loss correction by the transition matrix (Patrini et al., CVPR 2017)",
+        ),
+        MethodInfo("gce", "pignn.methods.gce:GCE", "generalised cross-entropy (Zhang & Sabuncu, NeurIPS 2018)"),
+        MethodInfo(
+            "ica", "pignn.methods.ica:ICA", "iterative classification by logistic regression (Lu & Getoor, ICML 2003)"
+        ),
+        MethodInfo(
+            "jocor", "pignn.methods.jocor:JoCoR", "two networks with a joint loss of agreement (Wei et al., CVPR 2020)"
+        ),
+        MethodInfo(
+            "label-propagation",
+            "pignn.methods.label_propagation:LabelPropagation",
+            "labels along the edges, no features (Zhu & Ghahramani, 2002)",
+        ),
+        MethodInfo(
+            "lpm", "pignn.methods.lpm:LPM", "label propagation + meta learning on trusted nodes (Xia et al., 2021)"
+        ),
+        MethodInfo("mlp", "pignn.methods.references:MLP", "features alone, no graph"),
         MethodInfo("pi-gnn", "pignn.methods.pi_gnn:PIGNN", "cross-entropy + pair regulariser (Du et al., TMLR 2023)"),
+        MethodInfo(
+            "planetoid-t",
+            "pignn.methods.planetoid:Planetoid",
+            "embedding that foretells walks and labels (Yang et al., ICML 2016)",
+        ),
+        MethodInfo(
+            "prototypes",
+            "pignn.methods.prototypes:Prototypes",
+            "nearest class direction in smoothed features, with a noise model; no network",
+        ),
+        MethodInfo(
+            "s-model",
+            "pignn.methods.s_model:SModel",
+            "a learnt noise layer after the softmax (Goldberger & Ben-Reuven, ICLR 2017)",
+        ),
+        MethodInfo("sce", "pignn.methods.sce:SCE", "symmetric cross-entropy (Wang et al., ICCV 2019)"),
+        MethodInfo(
+            "sgc", "pignn.methods.references:SGC", "linear classifier on propagated features (Wu et al., ICML 2019)"
+        ),
+        MethodInfo(
+            "t-revision",
+            "pignn.methods.t_revision:TRevision",
+            "importance weights with a revised transition matrix (Xia et al., NeurIPS 2019)",
+        ),
         MethodInfo("vanilla", "pignn.methods.vanilla:Vanilla", "the backbone alone, trained by cross-entropy"),
     )
 }

@@ -78,10 +78,16 @@ class PairRegulariser:
         return part
 
     def estimator_loss(self, h_estimator: Tensor, *, value: bool) -> Tensor:
+        self.graph.keep_products(h_estimator)  # pair labels are made of them too
         return pairs.structure_loss(h_estimator, self.graph, value=value, sample=self.sample)
 
     def loss(self, h: Tensor, epoch: int, h_estimator: Tensor | None, *, value: bool) -> Tensor | None:
         """β·L_reg of the classifier's embeddings in this epoch; ``None`` where there is none."""
+        result = self._loss(h, epoch, h_estimator, value)
+        self.graph.keep_products(None)
+        return result
+
+    def _loss(self, h: Tensor, epoch: int, h_estimator: Tensor | None, value: bool) -> Tensor | None:
         warming = epoch <= self.warmup
         common: dict[str, Any] = {"beta": self.beta, "value": value, "sample": self.sample}
         if self.source == "connectivity" or (warming and self.target == "masked"):

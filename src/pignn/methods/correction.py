@@ -1,0 +1,87 @@
+"""Loss correction with a transition matrix: forward and backward."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ..errors import ConfigError, PignnWarning
+from ..noise.kinds import checked_matrix
+from ..training import Phase
+from .first_look import estimate_noise
+from .learner import Step, Task
+from .losses import noisy_cross_entropy
+from .network import NetworkMethod
+
+SINGULAR = 1e3  # a matrix of a larger condition number is not inverted
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Corrected(NetworkMethod):
+    """A method that knows, or estimates, the transition matrix T[i, j] = P(given = j | true = i).
+
+    Args:
+        transition: T; ``None`` to estimate it with :func:`pignn.noise.estimate`. ``transition_`` is what was used.
+    """
+
+    learned: ClassVar[tuple[str, ...]] = ("transition_",)
+
+    transition: Sequence[Sequence[float]] | None = None
+    transition_: list[list[float]] = field(init=False)
+
+    def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
+        if self.transition is None:
+            matrix = estimate_noise(task, self.seed).transition
+        else:
+            matrix = checked_matrix(self.transition)
+            if len(matrix) != task.num_classes:
+                raise ConfigError(f"transition has {len(matrix)} rows, and there are {task.num_classes} classes")
+        self.transition_ = matrix.tolist()
+        self._matrix = torch.as_tensor(matrix, dtype=torch.float32, device=task.y.device)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Forward(Corrected):
+    """Cross-entropy of the labels that noise would make of the predictions: −log (Tᵀp)_y.
+
+    Patrini et al., "Making Deep Neural Networks Robust to Label Noise: a Loss Correction Approach", CVPR 2017.
+    """
+
+    name: ClassVar[str] = "forward"
+
+    def objective(self, step: Step) -> Tensor:
+        return step.mean(noisy_cross_entropy(step.h, step.y, self._matrix, step.trusted))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Backward(Corrected):
+    """Cross-entropy whose expectation under the noise is that of true labels: Σ_c (T⁻¹)_yc · (−log p_c).
+
+    Patrini et al., CVPR 2017. Unbiased, and not bounded below: with few labels it may grow large and negative.
+    """
+
+    name: ClassVar[str] = "backward"
+
+    def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
+        super().prepare(task, networks, phase)
+        matrix = np.asarray(self.transition_)
+        if np.linalg.cond(matrix) > SINGULAR:
+            warnings.warn(
+                "the transition matrix can hardly be inverted: its rows are too alike; 'forward' needs no inverse",
+                PignnWarning,
+                stacklevel=2,
+            )
+        inverse = np.linalg.pinv(matrix, rcond=1 / SINGULAR)
+        self._inverse = torch.as_tensor(inverse, dtype=torch.float32, device=task.y.device)
+
+    def objective(self, step: Step) -> Tensor:
+        losses = -F.log_softmax(step.h, dim=-1)
+        corrected = (self._inverse[step.y] * losses).sum(-1)
+        return step.mean(corrected.where(~step.trusted, losses.gather(1, step.y[:, None]).view(-1)))

@@ -1,0 +1,148 @@
+"""A model of given labels: what the truth probably is, and how it becomes the label that was given.
+
+    P(given = j | x) = Σ_k P(true = k | x) · T[k, j],    P(true = k | x) ∝ q_k(x)^a · exp(b_k),
+
+where q are the class probabilities of a classifier that has not seen the label. Without further assumption T cannot
+be told from classes that overlap: T = I with blurred probabilities and T ≠ I with sharp ones give the same labels. What
+tells them apart is how disagreement depends on confidence. A classifier's own mistakes become rare where it is
+sure; wrong labels do not. The sharpness a, the shift b and T are therefore fitted together, by maximum likelihood, and
+T gets a weak prior that favours its diagonal: what the data leave open is put down to the classifier.
+
+A full T has n(n − 1) free numbers and takes up part of the classifier's own confusions. It is used where it raises the
+log-likelihood by more than it has numbers (Akaike's criterion); else all wrong labels are equally likely, one number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from .kinds import Floats, Ints
+
+Bools = NDArray[np.bool_]
+FLOOR = 1e-6  # least probability: a classifier that says 0 means "hardly"
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseModel:
+    """Sharpness a, shift b and T, and how well they explain the given labels."""
+
+    sharpness: float
+    shift: Floats  # [classes]
+    transition: Floats  # [classes, classes]
+    evidence: float = 0.0  # log-likelihood less the number of free numbers in T
+
+    def truth(self, logs: Floats) -> Floats:
+        """P(true = k | x), [nodes, classes], from the logarithms of class probabilities."""
+        return softmax(self.sharpness * logs + self.shift)
+
+    def posterior(self, given: Ints, logs: Floats) -> Floats:
+        """P(true = k | x, given); of nodes without a label (-1), P(true = k | x)."""
+        p = self.truth(logs)
+        known = given >= 0
+        p[known] = normalised(p[known] * self.transition.T[given[known]])
+        return p
+
+
+def fit(given: Ints, logs: Floats, trusted: Bools | None = None, *, start: NoiseModel | None = None) -> NoiseModel:
+    """The noise model of given labels (none is -1); where `trusted`, the given label is the true one.
+
+    With a `start` only its kind of T is fitted, in few steps: for the bootstrap.
+    """
+    n = logs.shape[1]
+    if not len(given) or n < 2:
+        return NoiseModel(1.0, np.zeros(n), np.eye(n))
+    likelihood = _Likelihood(given, logs, trusted)
+    if start is not None:
+        return likelihood.maximise(_is_full(start.transition), start)
+    full, uniform = likelihood.maximise(True), likelihood.maximise(False)
+    return full if full.evidence > uniform.evidence else uniform
+
+
+class _Likelihood:
+    """Minus the logarithm of the likelihood and priors, with its gradient, over (a, b, numbers of T)."""
+
+    def __init__(self, given: Ints, logs: Floats, trusted: Bools | None) -> None:
+        self.given, self.logs = given, logs
+        self.n = logs.shape[1]
+        self.hot = np.eye(self.n)[given]
+        self.trusted = None if trusted is None or not trusted.any() else trusted
+        # A tenth of a label off the diagonal keeps T inside; one label and a hundredth of the class on it.
+        self.pseudo = np.full((self.n, self.n), 0.1 / self.n)
+        self.pseudo += np.diag(1.0 + 0.01 * np.bincount(given, minlength=self.n))
+        self.others = (1 - np.eye(self.n)) / (self.n - 1)
+
+    def maximise(self, full: bool, start: NoiseModel | None = None) -> NoiseModel:
+        n = self.n
+        matrix = np.full((n, n), 0.1 / (n - 1)) if start is None else start.transition.copy()
+        if start is None:
+            np.fill_diagonal(matrix, 0.9)
+        numbers = np.log(matrix).ravel() if full else [np.log((1 - matrix[0, 0]) / matrix[0, 0])]
+        a, b = (1.5, np.zeros(n)) if start is None else (start.sharpness, start.shift)
+        found = minimize(
+            self.loss,
+            np.concatenate([[a], b, numbers]),
+            args=(full,),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": 100 if start is None else 30},
+        ).x
+        a, b, matrix = self.parts(found, full)
+        total = (softmax(a * self.logs + b) * self.likely(matrix)).sum(axis=1)
+        free = n * (n - 1) if full else 1
+        return NoiseModel(float(a), b, matrix, float(np.log(total).sum()) - free)
+
+    def parts(self, numbers: Floats, full: bool) -> tuple[float, Floats, Floats]:
+        a, b, rest = numbers[0], numbers[1 : 1 + self.n], numbers[1 + self.n :]
+        if full:
+            return a, b, softmax(rest.reshape(self.n, self.n))
+        rate = 1 / (1 + np.exp(-np.clip(rest[0], -30, 30)))
+        return a, b, (1 - rate) * np.eye(self.n) + rate * self.others
+
+    def likely(self, matrix: Floats) -> Floats:
+        """P(given label of a node | true = k), [nodes, classes]."""
+        return matrix.T[self.given] if self.trusted is None else self._likely_trusted(matrix)
+
+    def _likely_trusted(self, matrix: Floats) -> Floats:
+        return np.where(self.trusted[:, None], self.hot + 1e-12, matrix.T[self.given])  # type: ignore[index]
+
+    def loss(self, numbers: Floats, full: bool) -> tuple[float, Floats]:
+        a, b, matrix = self.parts(numbers, full)
+        p = softmax(a * self.logs + b)
+        joint = p * self.likely(matrix)
+        total = joint.sum(axis=1, keepdims=True)
+        posterior = joint / total
+        noisy = posterior if self.trusted is None else posterior * ~self.trusted[:, None]
+        counts = noisy.T @ self.hot + self.pseudo
+        value = -np.log(total).sum() - (self.pseudo * np.log(matrix)).sum() + 0.5 * (b**2).sum() + (a - 1) ** 2
+        if full:
+            slope = -(counts - matrix * counts.sum(axis=1, keepdims=True)).ravel()
+        else:
+            kept = np.trace(counts)
+            slope = np.array([kept - matrix[0, 0] * counts.sum()])
+        difference = posterior - p
+        gradient = [[-(difference * self.logs).sum() + 2 * (a - 1)], b - difference.sum(axis=0), slope]
+        return float(value), np.concatenate(gradient)
+
+
+def _is_full(matrix: Floats) -> bool:
+    off = matrix[~np.eye(len(matrix), dtype=bool)]
+    return bool(np.ptp(off) > 1e-9)
+
+
+def logarithms(probability: Floats) -> Floats:
+    return np.log(np.maximum(normalised(probability), FLOOR))
+
+
+def normalised(rows: Floats) -> Floats:
+    """Rows that sum to 1; a row of zeros becomes uniform."""
+    total = rows.sum(axis=1, keepdims=True)
+    return np.where(total > 0, rows / np.where(total > 0, total, 1.0), 1.0 / rows.shape[1])
+
+
+def softmax(value: Floats) -> Floats:
+    value = np.exp(value - value.max(axis=-1, keepdims=True))
+    return value / value.sum(axis=-1, keepdims=True)

@@ -1,0 +1,202 @@
+"""What every method that trains must do, built in or brought by another package."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import torch
+
+import pignn
+from pignn import graphs
+from pignn.errors import ConfigError, DataError
+from pignn.methods.network import NetworkMethod
+from pignn.methods.registry import method_class
+
+NAMES = [info.name for info in pignn.list_methods()]
+NETWORKS = [name for name in NAMES if issubclass(method_class(name), NetworkMethod)]
+SHORT = {
+    "posterior_epochs": 4,
+    "context_epochs": 4,
+    "warm_epochs": 4,
+    "start": 3,
+    "refresh": 2,
+    "epochs": 12,
+    "warmup": 3,
+}
+
+
+@pytest.fixture
+def noisy():
+    """A small graph with 30 % wrong labels and two trusted ones a class."""
+    clean = graphs.csbm(nodes=240, classes=3, signal=2.0, seed=0)
+    return pignn.corrupt(graphs.trust(clean, 2), "symmetric", 0.3, seed=0)
+
+
+def quick(name, **settings):
+    known = method_class(name)._get_param_names()
+    return pignn.make(name, **{key: value for key, value in SHORT.items() if key in known} | settings)
+
+
+@pytest.mark.parametrize("backbone", ["gat", "sage", "appnp", "sgc", "mlp"])
+@pytest.mark.parametrize("name", [name for name in NETWORKS if name != "planetoid-t"])
+def test_with_every_backbone(name, backbone, noisy):
+    model = quick(name, backbone=backbone).fit(noisy)
+    assert np.isfinite(model.predict_proba(noisy)).all()
+
+
+@pytest.mark.parametrize("name", [name for name in NETWORKS if name != "planetoid-t"])
+def test_in_batches(name, noisy):
+    model = quick(name, batch_size=16, neighbours=(5, 5)).fit(noisy)
+    assert np.isfinite(model.predict_proba(noisy)).all()
+    assert model.history_[-1]["class_loss"] != model.history_[-2]["class_loss"]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_pair_regulariser_goes_on_top(name, noisy):
+    model = quick(name, pairs="exact").fit(noisy)
+    assert "estimator" in model.networks_
+    assert model.history_[-1]["pair_loss"] > 0
+    plain = quick(name, pairs=None).fit(noisy)
+    assert not np.array_equal(plain.embed(noisy), model.embed(noisy))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_saved_and_loaded_bit_for_bit(name, noisy, tmp_path):
+    model = quick(name).fit(noisy)
+    model.save(tmp_path / "model")
+    again = pignn.load_model(tmp_path / "model")
+    assert np.array_equal(again.embed(noisy), model.embed(noisy))
+
+
+@pytest.mark.parametrize("settings", [{}, {"pairs": "exact"}, {"batch_size": 32}], ids=["plain", "pairs", "batches"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_resumed_runs_end_alike(name, settings, noisy, tmp_path, monkeypatch):
+    if name == "planetoid-t" and "batch_size" in settings:
+        with pytest.raises(ConfigError, match="no mini-batches"):
+            quick(name, **settings).fit(noisy)
+        return
+    if name == "gce":
+        settings = {**settings, "truncated": True}
+    whole = quick(name, **settings).fit(noisy)
+    from pignn.training import loop
+
+    write, count = loop.Run._save, []
+
+    def dies(self, learner):
+        write(self, learner)
+        count.append(1)
+        if len(count) == 3:
+            raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop.Run, "_save", dies)
+        with pytest.raises(MemoryError):
+            quick(name, **settings).fit(noisy, checkpoint=tmp_path, checkpoint_every=3)
+    resumed = quick(name, **settings).fit(noisy, checkpoint=tmp_path, resume=True)
+    for key, value in whole.networks_.state_dict().items():
+        assert torch.equal(resumed.networks_.state_dict()[key], value), key
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_true_label_reaches_it(name, noisy):
+    first = quick(name).fit(noisy).predict_proba(noisy)
+    noisy.y_true = noisy.y_true.roll(7)
+    assert np.array_equal(quick(name).fit(noisy).predict_proba(noisy), first)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_learns(name, noisy):
+    settings = {"epochs": 100} if "epochs" in method_class(name)._get_param_names() else {}
+    if name == "planetoid-t":  # a random embedding has to be learnt first
+        settings |= {"context_epochs": 100}
+    # Features alone say little about this graph's classes: chance is 0.33.
+    assert quick(name, **settings).fit(noisy).score(noisy) > (0.4 if name in ("mlp", "ica") else 0.6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_labels_of_one_class_and_of_one_node_each(name, noisy):
+    """Few labels are no reason for NaN."""
+    nodes = [int(((noisy.y == c) & noisy.train_mask).nonzero()[0]) for c in range(3)]
+    few = noisy.clone()
+    few.train_mask = torch.zeros_like(noisy.train_mask)
+    few.train_mask[nodes] = True
+    few.trusted_mask = few.train_mask.clone()
+    assert np.isfinite(quick(name).fit(few).predict_proba(few)).all()
+    alike = noisy.clone()
+    alike.y = torch.where(noisy.train_mask & (noisy.y == 2), 1, noisy.y)  # no training node carries class 2
+    with pytest.warns(pignn.errors.PignnWarning, match="class"):
+        assert np.isfinite(quick(name).fit(alike).predict_proba(alike)).all()
+
+
+def test_methods_that_know_their_graph_only_say_so(noisy):
+    other = graphs.csbm(nodes=100, classes=3, seed=9)
+    for name in ("label-propagation", "planetoid-t"):
+        with pytest.raises(DataError, match="knows the 240 nodes it was fitted to"):
+            quick(name).fit(noisy).predict(other)
+
+
+def test_lpm_needs_trusted_labels(noisy):
+    del noisy.trusted_mask
+    with pytest.raises(DataError, match="trusted_mask"):
+        quick("lpm").fit(noisy)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("gce", {"q": 0.0}, "q must be above 0"),
+        ("forward", {"transition": [[1.0, 0.0], [0.0, 1.0]]}, "transition has 2 rows, and there are 3 classes"),
+        ("forward", {"transition": [[0.5, 0.0], [0.0, 1.0]]}, "must sum to 1"),
+        ("co-teaching", {"forget_rate": 1.0}, "forget_rate must be"),
+        ("jocor", {"agreement": 2.0}, "agreement must be"),
+        ("dividemix", {"threshold": 1.5}, "threshold must be"),
+        ("t-revision", {"percentile": 101.0}, "percentile must be"),
+        ("label-propagation", {"alpha": 1.0}, "alpha must be"),
+    ],
+)
+def test_wrong_settings_are_one_line(noisy, name, settings, message):
+    with pytest.raises(ConfigError, match=message):
+        quick(name, **settings).fit(noisy)
+
+
+def test_a_method_of_another_package_works_like_a_built_in_one(noisy, tmp_path, monkeypatch):
+    """Found through its entry point alone, as after `pip install`."""
+    (tmp_path / "otherwise.py").write_text(
+        textwrap.dedent(
+            """
+            from dataclasses import dataclass
+            from typing import ClassVar
+            from pignn.methods import NetworkMethod
+
+            @dataclass(kw_only=True, eq=False, repr=False)
+            class Absolute(NetworkMethod):
+                '''Mean absolute error.'''
+                name: ClassVar[str] = "absolute"
+
+                def pointwise(self, h, y):
+                    return 1 - h.softmax(-1).gather(1, y[:, None]).view(-1)
+            """
+        )
+    )
+    about = tmp_path / "otherwise-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: otherwise\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[pignn.methods]\nabsolute = otherwise:Absolute\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "absolute" in [info.name for info in pignn.list_methods()]
+    model = pignn.make("absolute", epochs=30, pairs="exact", backbone="sage").fit(noisy, checkpoint=tmp_path / "state")
+    model.save(tmp_path / "model")
+    assert np.array_equal(pignn.load_model(tmp_path / "model").embed(noisy), model.embed(noisy))
+    from typer.testing import CliRunner
+
+    from pignn.cli.app import app
+
+    runner = CliRunner()
+    assert "absolute" in runner.invoke(app, ["methods"]).output
+    train = ["train", "--dataset", "csbm", "--noise", "symmetric", "--rate", "0.3", "--method", "absolute"]
+    result = runner.invoke(app, [*train, "--epochs", "2", "--out", str(tmp_path / "run")])
+    assert result.exit_code == 0, result.output
+    sys.modules.pop("otherwise", None)
