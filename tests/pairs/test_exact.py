@@ -90,7 +90,7 @@ def test_loss_and_gradient_equal_the_dense_reference(kind, n, d, edges, seed, sc
     e64 = torch.randn(n, d, generator=generator, dtype=torch.float64)
     y = torch.randint(-1, 3, (n,), generator=generator)
     edge_index = graph_of(edges, n, seed)
-    before, loss_module.TILE_CPU = loss_module.TILE_CPU, 8  # so that N is and is not a multiple of the tile
+    before, loss_module.TILE_CPU = loss_module.TILE_CPU, (4, 8)  # so that N is and is not a multiple of the tile
     try:
         for dtype, tolerance in ((torch.float64, 1e-6), (torch.float32, 1e-4)):
             graph = pairs.PairGraph(edge_index, n)
@@ -125,6 +125,34 @@ def test_loss_and_gradient_equal_the_dense_reference(kind, n, d, edges, seed, sc
             assert (ours.grad.double() - exact.grad).abs().max().item() <= tolerance * size + rounding
     finally:
         loss_module.TILE_CPU = before
+
+
+@pytest.mark.parametrize("alike", [False, True])
+@pytest.mark.parametrize("size", [0.01, 0.5, 3.0, 4.0, 12.0])
+@pytest.mark.parametrize("kind", ["structure", *pairs.TARGETS])
+def test_value_where_all_terms_are_tiny_and_where_exponentials_overflow(kind, size, alike):
+    """Two cliques that point opposite ways, z = ±size² and next to nothing left to lose; or the same way, all wrong."""
+    n = 60
+    side = torch.arange(n) % 2
+    edge_index = (side[:, None] == side[None, :]).nonzero().t()
+    sign = torch.ones(n, dtype=torch.float64) if alike else 1 - 2 * side.double()
+    h = size * sign[:, None] * (1 + 0.01 * torch.rand(n, 1, dtype=torch.float64))
+    h_e = -2.0 * torch.ones(n, 1, dtype=torch.float64)  # p ≈ 0.98: wrong for half of the pairs
+    for dtype, tolerance in ((torch.float64, 1e-6), (torch.float32, 1e-4)):
+        mine, labels = h.to(dtype), h_e.to(dtype)
+        p = None if kind == "structure" else torch.sigmoid(labels.double() @ labels.double().t())
+        expected = dense_loss(mine.double(), edge_index, p, kind).item()
+        if p is None:
+            loss = pairs.structure_loss(mine, edge_index)
+        else:
+            loss = pairs.regularizer(mine, labels, edge_index, target=kind)
+        assert abs(loss.item() - expected) <= tolerance * expected + torch.finfo(dtype).tiny
+
+
+def test_a_loss_of_nothing_but_nan_is_nan():
+    h = torch.randn(20, 3)
+    h[3, 1] = float("nan")
+    assert torch.isnan(pairs.structure_loss(h, graph_of("random", 20, 0)))
 
 
 def test_all_pairs_softplus():

@@ -75,6 +75,20 @@ def test_loss_and_gradient_are_unbiased(edges, target, source, share):
     assert ((grads.mean(0) - exact_grad).abs() < 5 * errors + 1e-12).all()
 
 
+def test_kept_products_are_those_of_the_embeddings_they_were_made_of(edges):
+    graph = pairs.PairGraph(edges, N)
+    h, other = torch.randn(N, 3), torch.randn(N, 3)
+    expected = (h[graph.row] * h[graph.col]).sum(1)
+    graph.keep_products(h.requires_grad_())
+    assert graph.products(h.detach()) is graph.products(h.detach())
+    torch.testing.assert_close(graph.products(h.detach()), expected)
+    torch.testing.assert_close(graph.products(other), (other[graph.row] * other[graph.col]).sum(1))
+    before = pairs.regularizer(other, h, graph)
+    graph.keep_products(None)
+    assert graph.products(h.detach()) is not graph.products(h.detach())
+    torch.testing.assert_close(pairs.regularizer(other, h, graph), before)
+
+
 def test_one_node_has_no_pairs():
     h = torch.randn(1, 3, requires_grad=True)
     empty = torch.empty(2, 0, dtype=torch.int64)

@@ -34,6 +34,7 @@ class Method(BaseEstimator, ABC):
     """
 
     name: ClassVar[str]
+    trusted_per_class: ClassVar[int] = 0  # trusted labels that it cannot do without
 
     seed: int = 0
 

@@ -77,6 +77,7 @@ class LPM(NetworkMethod):
     """
 
     name: ClassVar[str] = "lpm"
+    trusted_per_class: ClassVar[int] = 1
 
     alpha: float = 0.9
     steps: int = 50

@@ -42,7 +42,8 @@ class PairGraph:
         self.loop_w = self.w
         self.share = 1.0  # of the edges that are here
         self.c = self.total / (2 * (self.total - self.num_edges)) if self.num_edges else 0.5
-        self._tiles: dict[int, dict[tuple[int, int], Tensor]] = {}
+        self._kept: tuple[Tensor, Tensor] | None = None
+        self._tiles: dict[tuple[int, int], dict[tuple[int, int], Tensor]] = {}
 
     def among(self, nodes: Tensor) -> PairGraph:
         """The pairs among some nodes, drawn at random, weighed so that the expected loss is that of the whole graph.
@@ -87,31 +88,51 @@ class PairGraph:
     def col(self) -> Tensor:
         return torch.cat([self.edges.col.long(), torch.arange(self.num_nodes, device=self.edges.col.device)])
 
-    def in_tiles(self, size: int) -> dict[tuple[int, int], Tensor]:
-        """Flat positions of the connected pairs inside each tile on or above the diagonal that has any."""
-        if size not in self._tiles:
-            self._tiles[size] = self._in_tiles(size)
-        return self._tiles[size]
+    def in_tiles(self, height: int, width: int) -> dict[tuple[int, int], Tensor]:
+        """Flat positions of the connected pairs inside each tile that has any, by the tile's first row and column.
 
-    def _in_tiles(self, size: int) -> dict[tuple[int, int], Tensor]:
-        upper = self.row // size <= self.col // size
+        Tiles stand in strips of ``height`` rows, each strip from the diagonal to the right.
+        """
+        if (height, width) not in self._tiles:
+            self._tiles[height, width] = self._in_tiles(height, width)
+        return self._tiles[height, width]
+
+    def _in_tiles(self, height: int, width: int) -> dict[tuple[int, int], Tensor]:
+        upper = self.col >= self.row // height * height
         row, col = self.row[upper], self.col[upper]
-        width = (self.num_nodes - col // size * size).clamp(max=size)
-        count = -(-self.num_nodes // size)
-        tile = row // size * count + col // size
+        top = row // height * height
+        left = top + (col - top) // width * width
+        position = (row - top) * (self.num_nodes - left).clamp(max=width) + col - left
+        tile = top * self.num_nodes + left
         order = torch.argsort(tile, stable=True)
         ids, sizes = torch.unique_consecutive(tile[order], return_counts=True)
-        positions = (row % size * width + col % size)[order].split(sizes.tolist())
-        return {(i // count, i % count): place for i, place in zip(ids.tolist(), positions, strict=True)}
+        parts = position[order].split(sizes.tolist())
+        return {divmod(i, self.num_nodes): part for i, part in zip(ids.tolist(), parts, strict=True)}
 
     def products(self, h: Tensor) -> Tensor:
-        """z_ij = h_i·h_j of every connected pair."""
-        return torch.cat([self.edges.products(h, h), h.square().sum(dim=1)])
+        """z_ij = h_i·h_j of every connected pair; not to be written into."""
+        if self._kept is not None and _is_same(self._kept[0], h):
+            return self._kept[1]
+        return torch.cat([self.edges.products(h, h), torch.linalg.vector_norm(h, dim=1).square_()])
 
-    def spread(self, values: Tensor, h: Tensor) -> Tensor:
-        """Σ_j values_ij · h_j for every node i."""
+    def keep_products(self, h: Tensor | None) -> None:
+        """Until the next call, remember the products of embeddings that several losses ask for; ``None`` forgets."""
+        self._kept = None
+        if h is not None:
+            h = h.detach().contiguous()
+            self._kept = h, self.products(h)
+
+    def add_spread(self, values: Tensor, h: Tensor, out: Tensor) -> Tensor:
+        """Σ_j values_ij · h_j for every node i, added to ``out``."""
         edges, loops = values.split([self.num_edges, self.num_nodes])
-        return (self.edges.matrix(edges) @ h).addcmul_(loops[:, None], h)
+        if self.num_edges:
+            out.addmm_(self.edges.matrix(edges), h)
+        return out.addcmul_(loops[:, None], h)
+
+
+def _is_same(a: Tensor, b: Tensor) -> bool:
+    """Do both show the same numbers in the same place?"""
+    return a.data_ptr() == b.data_ptr() and a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype
 
 
 def _check_edges(edge_index: Tensor, num_nodes: int) -> None:

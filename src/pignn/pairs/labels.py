@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -45,9 +46,10 @@ class PairLabels(ABC):
         """p that ``at`` gives to the connected pairs, if it differs from what ``connected`` gave."""
         return connected
 
-    def within(self, groups: Tensor) -> Tensor:
-        """p of all pairs within groups of nodes: [groups, size] → [groups, size, size]."""
-        return self.at(groups[:, :, None], groups[:, None, :])
+    def within(self, groups: Tensor, *, complement: bool) -> Tensor:
+        """p (or 1 − p) of all pairs within groups of nodes: [groups, size] → [groups, size, size]."""
+        p = self.at(groups[:, :, None], groups[:, None, :])
+        return 1 - p if complement else p
 
 
 class Estimated(PairLabels):
@@ -55,8 +57,14 @@ class Estimated(PairLabels):
 
     def __init__(self, h: Tensor) -> None:
         self.h = h.detach()
-        self.opposite = -self.h
-        self.ht = self.h.t().contiguous()
+
+    @cached_property
+    def opposite(self) -> Tensor:
+        return -self.h
+
+    @cached_property
+    def ht(self) -> Tensor:
+        return self.h.t().contiguous()
 
     def block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
         # 1 − σ(z) = σ(−z), which keeps its digits where σ(z) rounds to 1.
@@ -72,9 +80,9 @@ class Estimated(PairLabels):
     def connected(self, graph: PairGraph) -> Tensor:
         return graph.products(self.h).sigmoid()
 
-    def within(self, groups: Tensor) -> Tensor:
+    def within(self, groups: Tensor, *, complement: bool) -> Tensor:
         h = self.h.index_select(0, groups.view(-1)).view(*groups.shape, -1)
-        return torch.bmm(h, h.transpose(1, 2)).sigmoid_()
+        return torch.bmm(-h if complement else h, h.transpose(1, 2)).sigmoid_()
 
 
 class Compared(PairLabels):
@@ -165,8 +173,9 @@ class LowRank(PairLabels):
         part.left, part.right = self.left[nodes], self.right[:, nodes]
         return part
 
-    def within(self, groups: Tensor) -> Tensor:
-        return torch.bmm(self.left[groups], self.right.t()[groups].transpose(1, 2)).clamp_(0, 1)
+    def within(self, groups: Tensor, *, complement: bool) -> Tensor:
+        p = torch.bmm(self.left[groups], self.right.t()[groups].transpose(1, 2)).clamp_(0, 1)
+        return 1 - p if complement else p
 
 
 def _leading_eigenpairs(graph: PairGraph, rank: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,7 @@
 """Pair losses: exact sums over all |V|² ordered pairs, in memory that grows with |V|.
 
-Write z_ij = h_i·h_j. The disconnected pairs are taken tile by tile, gradient and all, over half of the tiles (the
-other half mirrors them), with the few connected pairs blanked out; those are taken on a sparse pattern.
+Write z_ij = h_i·h_j. The disconnected pairs are taken tile by tile, gradient and all, on one side of the diagonal (the
+other side mirrors it), with the few connected pairs blanked out; those are taken on a sparse pattern.
 
 With a :class:`PairSample` the tiles give way to random pairs: then cost grows with nodes and edges, and loss and
 gradient are unbiased estimates of the exact ones.
@@ -9,6 +9,7 @@ gradient are unbiased estimates of the exact ones.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -22,8 +23,8 @@ from .labels import Estimated, PairLabels
 from .sample import PairSample
 
 TARGETS = ("masked", "soft")
-TILE_CPU = 768  # with its gradient it stays in the L2 caches of two cores
-TILE_CUDA = 4096
+TILE_CPU = (384, 1536)  # rows, columns: it stays in the L2 caches of two cores, little of it is below the diagonal
+TILE_CUDA = (4096, 4096)
 BLANK = -1e4  # softplus and σ of it are exactly 0, and unlike −∞ it can be multiplied by 0
 
 
@@ -129,7 +130,7 @@ class _PairLoss(torch.autograd.Function):
             extra, slope = _connected(h, graph, labels, target, wants_grad, value, counted=sample is not None)
             total = total + extra
             if slope is not None:
-                half_grad += graph.spread(slope, h)
+                graph.add_spread(slope, h, out=half_grad)
         if wants_grad:
             ctx.save_for_backward(half_grad.mul_(2 * scale))  # z_ij and z_ji are one number
         return (total * scale).to(h.dtype) if value else h.new_tensor(float("nan"))
@@ -138,49 +139,90 @@ class _PairLoss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         (saved,) = ctx.saved_tensors
-        return saved * grad, None, None, None, None, None, None
+        # A pass over all embeddings is spared where nobody weighs the loss; the engine never writes into what is saved.
+        alone = not grad.is_cuda and grad == 1
+        return saved if alone else saved * grad, None, None, None, None, None, None
 
 
 def _disconnected(
-    h: Tensor, graph: PairGraph | None, labels: PairLabels | None, target: str, wants_grad: bool, value: bool
+    h: Tensor,
+    graph: PairGraph | None,
+    labels: PairLabels | None,
+    target: str,
+    wants_grad: bool,
+    value: bool,
+    quick: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """Σ over the ordered pairs of B⁻ (all pairs without a graph), and half of its gradient."""
     n = h.shape[0]
-    size = TILE_CUDA if h.is_cuda else TILE_CPU
+    height, width = TILE_CUDA if h.is_cuda else TILE_CPU
     ht = h.t().contiguous()
     grad, grad_t = torch.zeros_like(h), torch.zeros_like(ht)
     total = torch.zeros((), dtype=torch.float64, device=h.device)
-    scratch = h.new_empty(2, min(size, n) ** 2)
-    holes = {} if graph is None else graph.in_tiles(size)
-    for a in range(0, n, size):
-        rows = slice(a, min(a + size, n))
-        for b in range(a, n, size):
-            cols = slice(b, min(b + size, n))
+    scratch = h.new_empty(3 if value and quick else 2, min(height, n) * min(width, n))
+    holes = {} if graph is None else graph.in_tiles(height, width)
+    reach = float(h.square().sum(dim=1).max()) if value else 0.0  # no |z_ij| is larger
+    quick = quick and reach <= _largest(h.dtype)
+    for a in range(0, n, height):
+        rows = slice(a, min(a + height, n))
+        for b in range(a, n, width):
+            cols = slice(b, min(b + width, n))
             shape = rows.stop - a, cols.stop - b
-            z, room = scratch[:, : shape[0] * shape[1]].view(2, *shape)
+            z, room = scratch[:2, : shape[0] * shape[1]].view(2, *shape)
             torch.mm(h[rows], ht[:, cols], out=z)
             p = None if labels is None else labels.block(rows, cols, complement=target == "masked", out=room)
-            hole = holes.get((a // size, b // size))
+            hole = holes.get((a, b))
             if hole is not None:
                 z.view(-1).index_fill_(0, hole, BLANK)
                 if p is not None:
                     p.view(-1).index_fill_(0, hole, 0)
+            # A tile on the diagonal begins with a square that has both z_ij and z_ji; the rest stands for two.
+            square = max(0, rows.stop - b)
             if value:
-                total += (1 if a == b else 2) * _tile_value(z, p, target)
+                for part, times in (slice(0, square), 1), (slice(square, None), 2):
+                    mine = None if p is None else p[:, part]
+                    total += times * (
+                        _quick_value(z[:, part], mine, target, reach, scratch[2])
+                        if quick
+                        else _tile_value(z[:, part], mine, target)
+                    )
             if wants_grad:
                 slope = _tile_slope(z, p, target)
                 grad[rows].addmm_(slope, h[cols])
-                if a != b:  # the mirrored tile; Hᵀ·G takes half the time of Gᵀ·H
-                    grad_t[:, cols].addmm_(ht[:, rows], slope)
+                # Hᵀ·G takes half the time of Gᵀ·H
+                grad_t[:, b + square : cols.stop].addmm_(ht[:, rows], slope[:, square:])
+    if value and quick and total < 16 * torch.finfo(h.dtype).eps ** 0.5 * max(1.0, reach) * n * n:
+        total, _ = _disconnected(h, graph, labels, target, False, True, quick=False)
     return total, grad.add_(grad_t.t())
 
 
 def _tile_value(z: Tensor, p: Tensor | None, target: str) -> Tensor:
-    if p is None:
-        terms = F.softplus(z)
-    else:
-        terms = F.softplus(z).mul_(p) if target == "masked" else _bce(z, p)
-    return terms.sum(dtype=torch.float64) if z.dtype == torch.float64 else terms.sum().double()
+    """Σ of the terms of a tile: softplus(z), (1 − p)·softplus(z) with ``p`` holding 1 − p, or softplus(z) − p·z."""
+    terms = F.softplus(z) if p is None or target == "masked" else _bce(z, p)
+    if p is not None and target == "masked":
+        terms *= p
+    return terms.sum().double()
+
+
+def _quick_value(z: Tensor, p: Tensor | None, target: str, reach: float, room: Tensor) -> Tensor:
+    """The same from softplus(z) = log(1 + e^z), with one logarithm for the product of several factors.
+
+    No |z| exceeds ``reach``, so that so many factors do not overflow. Each is off by the last digit of 1, which matters
+    where all terms are tiny.
+    """
+    factors = torch.exp(z, out=room[: z.numel()].view_as(z)).add_(1)
+    if p is not None and target == "masked":
+        return factors.log_().mul_(p).sum().double()
+    count = min(16, int(_largest(z.dtype) / max(reach, 1.0)))
+    flat = factors.view(-1)
+    even = flat.numel() // count * count
+    total = flat[:even].view(count, -1).prod(dim=0).log_().sum().double() + flat[even:].log_().sum()
+    return total if p is None else total - torch.mul(p, z, out=factors).sum()
+
+
+def _largest(dtype: torch.dtype) -> float:
+    """1 + e^z does not overflow up to this z."""
+    return math.log(torch.finfo(dtype).max) - 1
 
 
 def _bce(z: Tensor, p: Tensor) -> Tensor:
@@ -201,25 +243,24 @@ def _drawn(
 ) -> tuple[Tensor, Tensor]:
     """Σ over all ordered pairs of distinct nodes, estimated, as if none were connected; half of its gradient."""
     total = torch.zeros((), dtype=torch.float64, device=h.device)
-    # Rows are brought into the order of the groups once, and back once.
-    dealt, slopes = h.index_select(0, sample.order), torch.empty_like(h)
+    slopes = torch.empty_like(h)  # in the order of the groups
     done = 0
     for groups, weight in sample.groups():
         rows = slice(done, done + groups.numel())
         done = rows.stop
-        mine = dealt[rows].view(*groups.shape, -1)
+        mine = h.index_select(0, groups.view(-1)).view(*groups.shape, -1)
         z = torch.bmm(mine, mine.transpose(1, 2))
         z.diagonal(dim1=1, dim2=2).fill_(BLANK)
-        p = None if labels is None else labels.within(groups)
+        p = None if labels is None else labels.within(groups, complement=target == "masked")
         if p is not None:
-            p = p.neg_().add_(1) if target == "masked" else p
             p.diagonal(dim1=1, dim2=2).zero_()
         if value:
             total += weight * _tile_value(z, p, target)
         if wants_grad:
-            torch.bmm(_tile_slope(z, p, target), mine, out=slopes[rows].view_as(mine)).mul_(weight)
-    grad = torch.zeros_like(h)
-    return total, grad.index_copy_(0, sample.order[:done], slopes[:done]) if wants_grad else grad
+            slopes[rows].view_as(mine).baddbmm_(_tile_slope(z, p, target), mine, beta=0, alpha=weight)
+    if not wants_grad or done < h.shape[0]:  # one node alone has no partners
+        return total, torch.zeros_like(h)
+    return total, slopes.index_select(0, sample.place)
 
 
 def _connected(
@@ -237,23 +278,27 @@ def _connected(
     added, in expectation, is taken off here (self-pairs are never among them).
     """
     z = graph.products(h)
-    p = torch.ones_like(z) if labels is None else labels.connected(graph)
+    p = None if labels is None else labels.connected(graph)
     total, slope = z.new_zeros(()), None
     if value:
-        terms = p * F.softplus(-z) if target == "masked" else _bce(z, p)
+        terms = F.softplus(-z) if p is None or target == "masked" else _bce(z, p)
+        if p is not None and target == "masked":
+            terms *= p
         total = graph.weigh(terms).sum(dtype=torch.float64)
     if wants_grad:
-        slope = -p * torch.sigmoid(-z)  # σ(z) − p = (1 − p)·σ(z) − p·σ(−z), where nothing cancels
-        if target == "soft":
+        slope = torch.neg(z).sigmoid_().neg_()  # σ(z) − p = (1 − p)·σ(z) − p·σ(−z), where nothing cancels
+        if p is not None:
+            slope *= p
+        if p is not None and target == "soft":
             slope += (1 - p) * torch.sigmoid(z)
         slope = graph.weigh(slope)
     if counted:
         z = z[: graph.num_edges]
-        before = None if labels is None else labels.counted(graph, p)[: graph.num_edges]
+        before = None if labels is None or p is None else labels.counted(graph, p)[: graph.num_edges]
         if before is not None and target == "masked":
             before = 1 - before
         if value:
             total = total - _tile_value(z, before, target) / graph.share
         if slope is not None:
-            slope[: graph.num_edges] -= _tile_slope(z.clone(), before, target) / graph.share
+            slope[: graph.num_edges].sub_(_tile_slope(z.clone(), before, target), alpha=1 / graph.share)
     return total, slope

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -32,6 +33,13 @@ class PairSample:
         self.num_nodes = num_nodes
         self.count = max(1, num_nodes // (partners + 1))
         self.order = torch.randperm(num_nodes, generator=generator).to(device)
+
+    @cached_property
+    def place(self) -> Tensor:
+        """Where in the order each node stands."""
+        return torch.empty_like(self.order).index_copy_(
+            0, self.order, torch.arange(self.num_nodes, device=self.order.device)
+        )
 
     def groups(self) -> Iterator[tuple[Tensor, float]]:
         """Node numbers [groups, size], as many groups at once as fit, and what one pair of them stands for.
