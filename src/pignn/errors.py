@@ -37,6 +37,8 @@ class PignnWarning(UserWarning):
 def unknown(kind: str, name: object, known: Iterable[str]) -> ConfigError:
     """The error for a name that does not exist, with the nearest that does."""
     names = sorted(known)
-    near = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.5)
+    text = str(name).lower()
+    near = [other for other in names if sorted(other) == sorted(text)]  # letters in another order come first
+    near += difflib.get_close_matches(text, names, n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
     return ConfigError(f"unknown {kind} '{name}'; {hint}")

@@ -26,7 +26,7 @@ FLAGS = [
     ("unknown dataset 'croa'; did you mean 'cora'?", "--dataset", "croa"),
     ("unknown dataset ''; known: ", "--dataset", ""),
     ("unknown method 'pignn'; did you mean 'pi-gnn'?", "--method", "pignn"),
-    ("unknown method 'x'; known: pi-gnn, vanilla", "--method", "x"),
+    ("unknown method 'x'; known: apl, appnp, ", "--method", "x"),
     ("unknown backbone 'gnc'; did you mean 'gcn'?", "--backbone", "gnc"),
     ("unknown backbone 'gatt'; did you mean 'gat'?", "--estimator", "gatt"),
     ("unknown noise kind 'symetric'; did you mean 'symmetric'?", "--noise", "symetric", "--rate", "0.4"),

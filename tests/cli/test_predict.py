@@ -128,13 +128,13 @@ DAMAGES = {
     "no format": (drop("format"), "format"),
     "no settings": (drop("settings"), "settings"),
     "no classes": (drop("class_names"), "class_names"),
-    "no list of networks": (drop("networks"), "networks"),
+    "no number of nodes": (drop("num_nodes"), "num_nodes"),
     "settings a text": (edit(settings="gcn"), "damaged"),
     "an unknown setting": (edit(settings={"colour": "red"}), "colour"),
     "an unknown method": (edit(method="vanila"), "vanilla"),
     "another width": (edit(num_features=31), "size mismatch"),
     "more classes": (edit(class_names=list("abcde")), "size mismatch"),
-    "another network": (edit(networks=["classifier"]), "estimator"),
+    "another network": (edit(settings={"pairs": None}), "estimator"),
 }
 
 

@@ -1,10 +1,19 @@
-"""The folder of a run: what it may hold before, and that nothing is left of one that never began."""
+"""The folder of a run: what it may hold before, what goes into it, and that nothing is left of one that never began."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .. import __version__
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from ..methods import Method
 
 
 def holds_run(out: Path) -> bool:
@@ -28,3 +37,61 @@ def made(out: Path | None) -> Iterator[None]:
             with contextlib.suppress(OSError):
                 path.rmdir()  # only if it is empty
         raise
+
+
+def save_model(path: Path, model: Method, graph: Data) -> None:
+    """Write a model and, of a graph of the user's own, how its columns become features, and a card; all or nothing."""
+    from ..training import files
+
+    encoder = graph.get("encoder")
+    if encoder is None:
+        model.save(path)
+        return
+    with files.new_folder(path) as folder:
+        model.save(folder / "saved")
+        for file in (folder / "saved").iterdir():
+            os.replace(file, folder / file.name)
+        (folder / "saved").rmdir()
+        encoder.save(folder)
+        files.write_bytes(folder / "card.md", card(model, graph).encode())
+
+
+def card(model: Method, graph: Data) -> str:
+    """What one should know of a model before one uses it, in a page of Markdown."""
+    from ..graphs import understood
+    from ..methods.fingerprint import fingerprint
+
+    origin, about = graph.origin, understood(graph)
+    labelled = int((graph.y >= 0).sum())
+    trusted = graph.get("trusted_mask")
+    noise = graph.get("noise")
+    lines = [
+        f"# {model.name} on {graph.name}",
+        "",
+        f"Made by pignn {__version__}. Classes: {', '.join(model.class_names_)}.",
+        "",
+        "## Data",
+        "",
+        f"- nodes {origin.nodes}, edges {origin.edges or 'in the same file'}, labels '{origin.label}'",
+        f"- fingerprint {fingerprint(graph)}"
+        + (f", SHA-256 of the node file {origin.sha256}" if origin.sha256 else ""),
+        *(f"- {line.strip()}" for line in str(about).splitlines()),
+        "",
+        "## Protocol",
+        "",
+        f"- learnt from {int((graph.train_mask & (graph.y >= 0)).sum()):,} given labels of {labelled:,}"
+        + (f", {int(trusted.sum()):,} of them trusted" if trusted is not None else ""),
+        f"- {int(graph.val_mask.sum()):,} labels held out; epoch chosen by: {getattr(model, 'selection_', 'nothing')}",
+        f"- seed {model.seed}",
+    ]
+    if noise is not None:
+        lines.append(f"- labels were made wrong on purpose: {noise['kind']}, rate {noise['rate']}")
+    lines += [
+        "",
+        "## How far to believe it",
+        "",
+        "The given labels may be wrong. A score against them is agreement, not accuracy; how many are wrong was not",
+        "estimated here.",
+        "",
+    ]
+    return "\n".join(lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import time
 from pathlib import Path
@@ -22,7 +23,18 @@ if TYPE_CHECKING:
 
 
 def train(
-    dataset: o.Dataset,
+    dataset: o.Dataset = None,
+    nodes: o.Nodes = None,
+    edges: o.Edges = None,
+    label: o.Label = None,
+    id: o.Id = None,
+    features: o.Features = None,
+    trusted: o.Trusted = None,
+    source: o.Source = None,
+    val: o.Val = 0.0,
+    edge_columns: o.EdgeColumns = None,
+    delimiter: o.Delimiter = None,
+    drop_unknown: o.DropUnknown = False,
     method: Annotated[str, typer.Option(help="`pignn methods` lists them.")] = "pi-gnn",
     noise: o.Noise = "none",
     rate: o.Rate = None,
@@ -58,18 +70,20 @@ def train(
     split: o.Split = "default",
     split_seed: o.SplitSeed = 0,
     split_index: o.SplitIndex = None,
-    features: o.Features = None,
     data: o.DataOption = None,
     json: o.Json = False,
 ) -> int:
     """Train a classifier on a graph whose labels are noisy.
 
-    Labels of the training and validation nodes are made wrong as --noise and --rate say; true labels serve for the
+    Your own graph comes from --nodes and --edges; what was understood of it is shown first. Of a named one (--dataset)
+    labels of the training and validation nodes are made wrong as --noise and --rate say; true labels serve for the
     final score only. Ctrl-C keeps the best classifier so far.
 
     Examples:
 
     \b
+      pignn train --nodes papers.csv --edges citations.csv --label topic --out runs/mine
+      pignn train --nodes graph.graphml --label kind --features 'age,city:category,note:text' --val 0.2
       pignn train --dataset digits --noise symmetric --rate 0.4 --out runs/first
       pignn train --dataset digits --noise symmetric --rate 0.4 --out runs/first --resume
       pignn train --dataset cora --noise flip --rate 0.4 --method vanilla --backbone gat --json
@@ -77,7 +91,7 @@ def train(
       pignn train --dataset csbm --data nodes=5000 --data homophily=0.6 --noise pair --rate 0.3
       torchrun --nproc-per-node 2 -m pignn train --dataset digits --noise pair --rate 0.2 --batch-size 128
     """
-    from .. import methods
+    from .. import graphs, methods
     from .. import noise as noises
     from ..training import distributed
 
@@ -103,7 +117,31 @@ def train(
         settings[key] = value
     model = methods.make(method, seed=seed, **settings)
     kind = noises.load_noise(noise)
-    of_graph = o.graph_options(split, split_seed, split_index, features, data)
+    own = o.own_options(
+        "train",
+        dataset,
+        nodes=nodes,
+        edges=edges,
+        label=label,
+        id=id,
+        features=features,
+        trusted=trusted,
+        source=source,
+        val=val,
+        edge_columns=edge_columns,
+        delimiter=delimiter,
+        drop_unknown=drop_unknown,
+        split=split,
+        split_seed=split_seed,
+        split_index=split_index,
+        data=data,
+    )
+    if own is None:
+        of_graph = o.graph_options(split, split_seed, split_index, features, data)
+    elif label is None and nodes is not None and nodes.suffix.lower() not in o.WHOLE:
+        raise ConfigError("which column of --nodes has the labels? say so with --label")
+    else:
+        of_graph = own | {"directed": settings.get("directed") is True}
     if checkpoint_every < 1:
         raise ConfigError(f"--checkpoint-every must be at least 1, not {checkpoint_every}")
     if resume and out is None:
@@ -121,10 +159,18 @@ def train(
         keep["resume"] = resume or restarted
     stopped = None
     with folder.made(out), distributed.joined(device or "cpu"):
-        graph = noises.corrupt(o.load_graph(dataset, root, of_graph), kind, rate, seed=seed)
+        graph = o.load_graph(dataset, root, of_graph) if own is None else graphs.read_graph(**of_graph)
+        about = None if own is None else graphs.understood(graph)
+        if about is not None and not json and distributed.is_first():
+            print(f"{about}\n", flush=True)
+        if own is None or kind != "none":  # of one's own graph nobody knows the true labels
+            graph = noises.corrupt(graph, kind, rate, seed=seed)
+        elif rate is not None:
+            raise ConfigError("noise 'none' has no rate; leave --rate out or choose a --noise")
         start = time.perf_counter()
         try:
-            model.fit(graph, **keep)
+            # Methods without a training loop have nothing to continue.
+            model.fit(graph, **(keep if "checkpoint" in inspect.signature(model.fit).parameters else {}))
         except KeyboardInterrupt:
             stopped = getattr(model, "stopped_by_", None)
             if stopped is None:
@@ -132,9 +178,13 @@ def train(
         if not distributed.is_first():
             return 0 if stopped is None else 128 + stopped
         facts = summary(model, graph, time.perf_counter() - start)
+        if about is not None:
+            facts["understood"] = about.to_dict()
         if out is not None:
-            write_run(out, model, graph, facts | {"graph": of_graph, "pignn": __version__})
-    show_json(facts) if json else show_facts({k: v for k, v in facts.items() if k != "settings"})
+            plain = {key: str(value) if isinstance(value, Path) else value for key, value in of_graph.items()}
+            write_run(out, model, graph, facts | {"graph": plain, "pignn": __version__})
+    hidden = ("settings", "understood")
+    show_json(facts) if json else show_facts({k: v for k, v in facts.items() if k not in hidden})
     if stopped is not None:
         where = f"; the best so far is in {out}, go on with --resume" if out else ""
         say(f"pignn: interrupted after {facts['epochs_done']} epochs{where}")
@@ -154,7 +204,6 @@ def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
     """What a run gave, in words that do not promise too much."""
     from .. import noise as noises
 
-    report = noises.report(graph)
     predicted = model.predict(graph)
     given = graph.y.numpy()
     labelled = given >= 0
@@ -162,19 +211,23 @@ def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
         "dataset": graph.get("name"),
         "method": model.name,
         "seed": model.seed,
-        "noise": graph.noise["kind"],
-        "rate": graph.noise["rate"],
-        "realised_noise": report.rate,
-        "pair_noise": report.pair_rate,
+    }
+    if graph.get("noise") is not None:
+        report = noises.report(graph)
+        facts |= {"noise": graph.noise["kind"], "rate": graph.noise["rate"]}
+        facts |= {"realised_noise": report.rate, "pair_noise": report.pair_rate}
+    facts |= {
         "pairs": getattr(model, "pairs_why_", None) or getattr(model, "pairs_", None),
         "selection": getattr(model, "selection_", None),
         "best_epoch": getattr(model, "best_epoch_", None),
         "kept_in_warmup": getattr(model, "best_epoch_", 0) <= last_of_warmup(model),
         "epochs_done": len(getattr(model, "history_", [])),
     }
-    if bool(graph.test_mask.any()):
+    if bool(graph.test_mask.any()) and graph.get("y_true") is not None:
         facts["test_accuracy"] = model.score(graph)
         facts["test_macro_f1"] = model.score(graph, metric="macro_f1")
+    if graph.get("y_true") is None and bool(graph.val_mask.any()):
+        facts["val_agreement"] = model.score(graph, split="val", against="given")  # some of those labels are wrong
     facts["labels_given"] = int(labelled.sum())
     facts["labels_disagreed_with"] = int((predicted != given)[labelled].sum())
     facts["seconds"] = round(seconds, 2)
@@ -188,7 +241,7 @@ def write_run(out: Path, model: Method, graph: Data, facts: dict[str, Any]) -> N
     from ..training import files
 
     (out / "run.json").unlink(missing_ok=True)
-    model.save(out / "model")
+    folder.save_model(out / "model", model, graph)
     write_predictions(out / "predictions.csv", model, graph)
     history = getattr(model, "history_", [])
     if history:

@@ -1,4 +1,4 @@
-"""A graph comes in: named datasets, synthetic graphs, checks, splits, edges, and stores on disk."""
+"""A graph comes in: files of your own, named datasets, synthetic graphs, checks, splits, edges, stores on disk."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from .datasets import load
     from .disk import Conversion, convert, load_store, open_store
     from .edges import SimpleEdges, simple_edges
+    from .own import Encoder, Origin, from_networkx, from_pandas, from_scipy, load_encoder, read_graph, understood
+    from .splits import trust
     from .summary import describe
     from .synthetic import csbm
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "Conversion": "disk",
     "DatasetInfo": "catalogue",
+    "Encoder": "own",
+    "Origin": "own",
     "SimpleEdges": "edges",
     "available": "catalogue",
     "check": "checks",
@@ -26,19 +30,28 @@ _HOMES = {
     "csbm": "synthetic",
     "describe": "summary",
     "digits": "bundled",
+    "from_networkx": "own",
+    "from_pandas": "own",
+    "from_scipy": "own",
     "is_csr": "checks",
     "list_datasets": "catalogue",
     "load": "datasets",
+    "load_encoder": "own",
     "load_store": "disk",
     "num_classes": "checks",
     "open_store": "disk",
+    "read_graph": "own",
     "simple_edges": "edges",
+    "trust": "splits",
+    "understood": "own",
     "where": "catalogue",
 }
 
 __all__ = [
     "Conversion",
     "DatasetInfo",
+    "Encoder",
+    "Origin",
     "SimpleEdges",
     "available",
     "check",
@@ -46,13 +59,20 @@ __all__ = [
     "csbm",
     "describe",
     "digits",
+    "from_networkx",
+    "from_pandas",
+    "from_scipy",
     "is_csr",
     "list_datasets",
     "load",
+    "load_encoder",
     "load_store",
     "num_classes",
     "open_store",
+    "read_graph",
     "simple_edges",
+    "trust",
+    "understood",
     "where",
 ]
 

@@ -61,4 +61,5 @@ def _components(degree: Tensor, col: Tensor) -> int:
     crow = torch.cat([degree.new_zeros(1), degree.cumsum(0)]).cpu().numpy()
     ones = torch.ones(len(col), dtype=torch.bool).numpy()
     graph = csr_matrix((ones, col.cpu().numpy(), crow), shape=(len(degree), len(degree)))
-    return int(connected_components(graph, directed=False)[0])
+    # Every edge is there in both directions, so that strong components are all there are; no transpose is made.
+    return int(connected_components(graph, directed=True, connection="strong")[0])

@@ -1,0 +1,126 @@
+"""What kind of feature a column is, and why."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ...errors import DataError
+from ..disk.tables import shown
+
+KINDS = ("number", "category", "text", "date", "vector", "none")
+MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")
+SAMPLE = 20_000  # texts that are looked at to tell words from names
+_DATE = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?"
+
+
+class Guess(NamedTuple):
+    """One of `KINDS`, and the reason in words."""
+
+    kind: str
+    why: str
+
+
+def guess(column: pd.Series[Any]) -> Guess:
+    """How a column is best made into numbers."""
+    dtype = column.dtype
+    if pd.api.types.is_datetime64_any_dtype(dtype):
+        return Guess("date", "dates")
+    if is_numeric(column):
+        return _number(column)
+    known = column.dropna()
+    if not len(known):
+        return Guess("none", "empty")
+    first = known.iloc[0]
+    if isinstance(first, list | tuple | np.ndarray):
+        return Guess("vector", f"a list of {len(first):,} numbers a node")
+    texts = known.astype(str).str.strip()
+    texts = texts[~texts.str.lower().isin(MISSING)]
+    if not len(texts):
+        return Guess("none", "empty")
+    if not pd.to_numeric(texts, errors="coerce").isna().any():
+        return _number(pd.Series(numbers(column, "")))
+    sample = texts if len(texts) <= SAMPLE else texts.sample(SAMPLE, random_state=0)
+    if sample.str.fullmatch(_DATE).all() and texts.str.fullmatch(_DATE).all():
+        return Guess("date", "dates")
+    return _words(texts, sample)
+
+
+def _number(column: pd.Series[Any]) -> Guess:
+    values = column.to_numpy(np.float64, na_value=np.nan)
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return Guess("none", "empty")
+    if known.min() == known.max():
+        missing = len(known) < len(values)
+        return Guess("number", "numbers") if missing else Guess("none", "the same value everywhere")
+    if len(values) > 2 and len(known) == len(values) and values[0] in (0, 1) and bool((np.diff(values) == 1).all()):
+        return Guess("none", "counts the rows")
+    return Guess("number", "numbers")
+
+
+def _words(texts: pd.Series[Any], sample: pd.Series[Any]) -> Guess:
+    different = int(texts.nunique())
+    words = float((sample.str.count(r"\s+") + 1).mean())
+    rows = len(texts)
+    if different == 1:
+        return Guess("none", "the same value everywhere")
+    if words >= 4 and different > 0.2 * rows:
+        return Guess("text", f"{words:.0f} words a node on average")
+    if different <= max(20, min(200, rows // 5)) and different < 0.9 * rows:
+        return Guess("category", f"{different:,} different values")
+    if words >= 2:
+        return Guess("text", f"{words:.1f} words a node on average")
+    if different > 0.5 * rows:
+        return Guess("none", "nearly every node has a value of its own, as names and addresses do")
+    return Guess("category", f"{different:,} different values")
+
+
+def is_numeric(column: pd.Series[Any]) -> bool:
+    """Whether it was read as numbers."""
+    return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype)
+
+
+def numbers(column: pd.Series[Any], title: str) -> np.ndarray:
+    """A column as float64, NaN where there is no value; what is no number is an error."""
+    if is_numeric(column):
+        values = column.to_numpy(np.float64, na_value=np.nan)
+    else:
+        text = column.astype(str).str.strip()
+        values = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        wrong = np.isnan(values) & column.notna().to_numpy() & ~text.str.lower().isin(MISSING).to_numpy(bool)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise DataError(f"{title}, row {row + 1:,}: {shown(column.iloc[row])} is not a number")
+    # Infinite is as good as not there; and squares of what remains must be finite.
+    return np.clip(np.where(np.isinf(values), np.nan, values), -1e100, 1e100)
+
+
+def days(column: pd.Series[Any], title: str) -> np.ndarray:
+    """Dates as days since 1970, NaN where there is none."""
+    empty = column.isna().to_numpy()
+    if not pd.api.types.is_datetime64_any_dtype(column.dtype):
+        empty = empty | column.astype(str).str.strip().str.lower().isin(MISSING).to_numpy(bool)
+    dates = pd.to_datetime(column.where(~pd.Series(empty, index=column.index)), errors="coerce", utc=True)
+    wrong = dates.isna().to_numpy() & ~empty
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise DataError(f"{title}, row {row + 1:,}: {shown(column.iloc[row])} is not a date such as 2024-01-31")
+    return ((dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)).to_numpy(np.float64)
+
+
+def vectors(column: pd.Series[Any], title: str, width: int | None = None) -> np.ndarray:
+    """Lists of equally many numbers as rows, [N, width]; NaN where there is none."""
+    known = column.notna().to_numpy()
+    try:
+        rows = np.array([np.asarray(value, np.float64) for value in column[known]], np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{title} must hold lists of equally many numbers") from None
+    if rows.ndim != 2 or not rows.shape[1] or (width is not None and rows.shape[1] != width):
+        wanted = "equally many" if width is None else f"{width:,}"
+        raise DataError(f"{title} must hold lists of {wanted} numbers")
+    found = np.full((len(column), rows.shape[1]), np.nan)
+    found[known] = rows
+    return np.clip(np.where(np.isinf(found), np.nan, found), -1e100, 1e100)

@@ -1,0 +1,98 @@
+"""Columns that say something about labels: which class, whether verified, who gave it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from ...errors import DataError, PignnWarning
+from ..disk.nodes import MOST_CLASSES, _texts
+from ..disk.tables import shown
+from ..wording import counted
+
+NONE = ("", "-1")
+_DOUBTFUL = {"nan", "null", "n/a", "na", "none", "?", "-", "unknown", "unlabelled", "unlabeled"}
+_BITS = {"1": 1, "true": 1, "yes": 1, "y": 1, "t": 1, "0": 0, "false": 0, "no": 0, "n": 0, "f": 0, "": 0}
+
+
+def classes(column: pd.Series[Any], title: str, known: Sequence[str] | None = None) -> tuple[Tensor, list[str]]:
+    """Given labels as numbers, -1 where there is none, and the names of the classes.
+
+    Names are in alphabetical order, or by size if all are whole numbers; with `known` those of a model: labels that
+    it does not know count as none.
+    """
+    codes, values = _values(column, title)
+    found = sorted({value for value in values if value not in NONE}, key=_rank(values))
+    labelled = int((np.array([*(value not in NONE for value in values), False])[codes]).sum())
+    if known is None:
+        _check(found, labelled, title)
+        names = found
+    else:
+        names = list(known)
+        if new := [name for name in found if name not in names]:
+            _warn(
+                f"{title}: the model has no {'class' if len(new) == 1 else 'classes'} {_some(new)}; taken for no label"
+            )
+    place = {name: i for i, name in enumerate(names)}
+    numbers = np.array([*(place.get(value, -1) for value in values), -1])
+    return torch.from_numpy(numbers[codes]), names
+
+
+def _check(found: list[str], labelled: int, title: str) -> None:
+    if not found:
+        raise DataError(f"{title} has no label at all; is it the right column?")
+    if len(found) > MOST_CLASSES or len(found) > max(labelled / 2, 20):
+        raise DataError(
+            f"{title} has {len(found):,} different values on {counted(labelled, 'labelled node')}; is it the label?"
+        )
+    if doubtful := [name for name in found if name.lower() in _DOUBTFUL]:
+        _warn(f"{title}: {_some(doubtful)} taken for a class; leave the cell empty where there is no label")
+
+
+def _rank(values: list[str]) -> Any:
+    whole = all(
+        value.removeprefix("-").isdecimal() and value.isascii() and len(value) < 19 for value in values if value
+    )
+    return int if whole else str
+
+
+def trusted(column: pd.Series[Any], title: str) -> Tensor:
+    """Which labels were verified."""
+    codes, values = _values(column, title)
+    bits = np.array([*(_BITS.get(value.lower(), 2) for value in values), 0])[codes]
+    if bits.max(initial=0) > 1:
+        row = int(bits.argmax())
+        raise DataError(f"{title}, row {row + 1:,}: 1 or 0, yes or no expected, not {shown(column.iloc[row])}")
+    return torch.from_numpy(bits.astype(bool))
+
+
+def sources(column: pd.Series[Any], title: str) -> tuple[Tensor, list[str]]:
+    """Who gave each label, as numbers, -1 where that is not said; and their names in alphabetical order."""
+    codes, values = _values(column, title)
+    names = sorted({value for value in values if value})
+    if len(names) > MOST_CLASSES:
+        raise DataError(f"{title} has {len(names):,} different values; does it say who gave a label?")
+    place = {name: i for i, name in enumerate(names)}
+    return torch.from_numpy(np.array([*(place.get(value, -1) for value in values), -1])[codes]), names
+
+
+def _values(column: pd.Series[Any], title: str) -> tuple[np.ndarray, list[str]]:
+    try:
+        return _texts(column)
+    except TypeError:  # lists
+        raise DataError(f"{title} holds lists, and one value a node is expected") from None
+
+
+def _some(names: list[str], most: int = 5) -> str:
+    rest = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(shown, names[:most])) + rest
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, PignnWarning, stacklevel=4)

@@ -1,0 +1,243 @@
+"""Files that hold a whole graph, and objects; nothing in a file is run."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import zipfile
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import torch
+from torch_geometric.data import Data
+
+import pignn
+from pignn.errors import ConfigError, DataError
+from pignn.graphs import from_networkx, from_scipy, read_graph
+
+ENDS = np.array([[0, 1, 2, 3], [1, 2, 3, 4]])
+X = np.arange(10, dtype=np.float32).reshape(5, 2)
+Y = np.array([0, 1, -1, 1, 0])
+PAIRS = {(0, 1), (1, 2), (2, 3), (3, 4)}
+
+
+def pairs(data):
+    return {tuple(sorted(pair)) for pair in data.edge_index.t().tolist()}
+
+
+def as_expected(data, names=("0", "1")):
+    assert pairs(data) == PAIRS
+    assert data.y.tolist() == Y.tolist()
+    assert data.x.tolist() == X.tolist()
+    assert data.class_names == list(names)
+    assert data.train_mask.tolist() == (Y >= 0).tolist()
+
+
+def adjacency():
+    return sp.csr_matrix((np.ones(4), ENDS), shape=(5, 5))
+
+
+def test_npz(tmp_path):
+    np.savez(tmp_path / "g.npz", x=X, y=Y, edge_index=ENDS, class_names=np.array(["u", "v"]))
+    as_expected(read_graph(tmp_path / "g.npz"), ("u", "v"))
+    np.savez(tmp_path / "g.npz", features=X, labels=Y, edges=ENDS.T)
+    as_expected(read_graph(tmp_path / "g.npz"))
+
+
+def test_npz_with_sparse_matrices(tmp_path):
+    adj, attr = adjacency(), sp.csr_matrix(X)
+    parts = {f"{name}_{part}": getattr(matrix, part) for name, matrix in (("adj", adj), ("attr", attr))
+             for part in ("data", "indices", "indptr", "shape")}  # fmt: skip
+    np.savez(tmp_path / "g.npz", labels=Y, **parts)
+    as_expected(read_graph(tmp_path / "g.npz"))
+
+
+def test_npz_of_scipy_and_a_file_of_features(tmp_path):
+    sp.save_npz(tmp_path / "adj.npz", adjacency())
+    data = read_graph(tmp_path / "adj.npz")
+    assert pairs(data) == PAIRS
+    assert data.encoder.names[0] == "(structure) degree"
+    sp.save_npz(tmp_path / "x.npz", sp.csr_matrix(X))
+    assert read_graph(tmp_path / "adj.npz", features=tmp_path / "x.npz").x.tolist() == X.tolist()
+    np.save(tmp_path / "x.npy", X)
+    assert read_graph(tmp_path / "adj.npz", features=str(tmp_path / "x.npy")).x.tolist() == X.tolist()
+
+
+def test_masks_and_truth_of_a_file_are_kept(tmp_path):
+    train, test = Y >= 0, np.array([0, 0, 1, 0, 0]).astype(bool)
+    np.savez(tmp_path / "g.npz", x=X, y=Y, edge_index=ENDS, train_mask=train, test_mask=test, y_true=np.arange(5) % 2)
+    data = read_graph(tmp_path / "g.npz")
+    assert data.test_mask.tolist() == test.tolist()
+    assert data.y_true.tolist() == [0, 1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("kind", ["data", "dict", "tuple"])
+def test_pt(tmp_path, kind):
+    data = Data(x=torch.from_numpy(X), y=torch.from_numpy(Y), edge_index=torch.from_numpy(ENDS), class_names=["u", "v"])
+    data.node_id = ["a", "b", "c", "d", "e"]
+    content = {"data": data, "dict": data.to_dict(), "tuple": (data, None)}[kind]
+    torch.save(content, tmp_path / "g.pt")
+    read = read_graph(tmp_path / "g.pt")
+    as_expected(read, ("u", "v"))
+    assert read.node_id.tolist() == list("abcde")
+
+
+@pytest.mark.parametrize("suffix", ["graphml", "gml"])
+def test_networkx_files(tmp_path, suffix):
+    graph = nx.Graph()
+    for i, name in enumerate("abcde"):
+        graph.add_node(name, age=float(i), topic=["cat", "dog", "", "dog", "cat"][i])
+    graph.add_edges_from([("abcde"[a], "abcde"[b]) for a, b in ENDS.T])
+    getattr(nx, f"write_{suffix}")(graph, tmp_path / f"g.{suffix}")
+    data = read_graph(tmp_path / f"g.{suffix}", label="topic", features="age")
+    assert pairs(data) == PAIRS
+    assert data.class_names == ["cat", "dog"]
+    assert data.y.tolist() == Y.tolist()
+    assert data.node_id.tolist() == (list("abcde") if suffix == "graphml" else [0, 1, 2, 3, 4])
+    named = read_graph(tmp_path / f"g.{suffix}", label="topic", features="age", id="label") if suffix == "gml" else data
+    assert named.node_id.tolist() == list("abcde")
+
+
+def test_networkx():
+    graph = nx.DiGraph()
+    graph.add_node(("a", 1), kind="u", x=[1.0, 2.0])
+    graph.add_node("b", kind="v", x=[3.0, 4.0])
+    graph.add_node(3, x=[0.0, 0.5])
+    graph.add_edge(("a", 1), "b", weight=2.0)
+    graph.add_edge("b", 3)
+    data = from_networkx(graph, label="kind")
+    assert data.node_id.tolist() == ["('a', 1)", "b", "3"]
+    assert data.y.tolist() == [0, 1, -1]
+    assert data.edge_weight.tolist() == [2.0, 2.0, 1.0, 1.0]
+    assert data.encoder.names == ["x[0]", "x[1]"]
+    with pytest.raises(ConfigError, match="unexpected keyword argument 'lable'"):
+        from_networkx(graph, lable="kind")
+    with pytest.raises(DataError, match=r"networkx\.Graph"):
+        from_networkx(3)
+
+
+def test_scipy():
+    as_expected(from_scipy(adjacency(), Y, X))
+    as_expected(from_scipy(adjacency(), Y, sp.csr_matrix(X)))
+    names = np.array(["u", "v", None, "v", "u"], dtype=object)
+    data = from_scipy(adjacency(), names, ids=list("abcde"), trusted=[1, 0, 0, 0, 0])
+    assert data.y.tolist() == Y.tolist()
+    assert data.node_id.tolist() == list("abcde")
+    assert data.trusted_mask.tolist() == [True, False, False, False, False]
+    assert data.x.shape == (5, 9)
+    frame = pd.DataFrame({"age": [1, 5, 2, 9, 4], "city": ["A", "B", "A", "B", "A"]})
+    assert from_scipy(adjacency(), Y, frame).encoder.names == ["age", "city = A", "city = B"]
+    with pytest.raises(DataError, match="labels has 4 values"):
+        from_scipy(adjacency(), Y[:4])
+
+
+def test_what_was_read_can_be_learnt_from(tmp_path):
+    graph = pignn.load("csbm", nodes=150)
+    np.savez(tmp_path / "g.npz", x=graph.x, y=graph.y, edge_index=graph.edge_index)
+    data = read_graph(tmp_path / "g.npz", val=0.2)
+    model = pignn.PIGNN(epochs=30, warmup=5).fit(data)
+    assert (model.predict(data) == graph.y.numpy()).mean() > 0.8
+
+
+# ---- hostile ----
+
+
+class Evil:
+    def __reduce__(self):
+        return os.mkdir, ("/tmp/pignn-was-here",)
+
+
+@pytest.fixture
+def unharmed():
+    yield
+    assert not os.path.exists("/tmp/pignn-was-here")
+
+
+def test_a_pickle_in_npz(tmp_path, unharmed):
+    np.savez(tmp_path / "g.npz", x=X, edge_index=ENDS, y=np.array([Evil()] * 5, dtype=object))
+    with pytest.raises(DataError, match="'y' is pickled Python objects, which are refused"):
+        read_graph(tmp_path / "g.npz")
+
+
+@pytest.mark.parametrize("wrap", [lambda evil: evil, lambda evil: {"x": evil}, lambda evil: Data(x=evil)])
+def test_a_pickle_in_pt(tmp_path, unharmed, wrap):
+    torch.save(wrap(Evil()), tmp_path / "g.pt")
+    with pytest.raises(DataError, match=r"g\.pt is refused: it asks for posix\.mkdir"):
+        read_graph(tmp_path / "g.pt")
+
+
+def test_a_bare_pickle_named_pt(tmp_path, unharmed):
+    (tmp_path / "g.pt").write_bytes(pickle.dumps(Evil()))
+    with pytest.raises(DataError, match=r"g\.pt"):
+        read_graph(tmp_path / "g.pt")
+
+
+def test_a_pickle_in_npy(tmp_path, unharmed):
+    np.savez(tmp_path / "g.npz", y=Y, edge_index=ENDS)
+    np.save(tmp_path / "x.npy", np.array([Evil()] * 5, dtype=object), allow_pickle=True)
+    with pytest.raises(DataError, match="pickled"):
+        read_graph(tmp_path / "g.npz", features=tmp_path / "x.npy")
+
+
+def test_a_bomb(tmp_path):
+    with zipfile.ZipFile(tmp_path / "g.npz", "w", zipfile.ZIP_DEFLATED) as file:
+        head = io.BytesIO()
+        np.lib.format.write_array_header_1_0(
+            head, {"descr": "<f4", "fortran_order": False, "shape": (1 << 20, 1 << 20)}
+        )
+        file.writestr("x.npy", head.getvalue() + bytes(1 << 20))
+    with pytest.raises(DataError, match=r"cannot read .*g\.npz"):
+        read_graph(tmp_path / "g.npz")
+
+
+def test_a_tensor_larger_than_it_is(tmp_path):
+    torch.save({"x": torch.zeros(1, 1).expand(1 << 40, 4), "edge_index": torch.from_numpy(ENDS)}, tmp_path / "g.pt")
+    with pytest.raises(DataError, match="'x' claims 4,398,046,511,104 values and holds fewer"):
+        read_graph(tmp_path / "g.pt")
+
+
+def test_entities_in_graphml(tmp_path):
+    (tmp_path / "g.graphml").write_text('<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "c">]><graphml>&b;</graphml>')
+    with pytest.raises(DataError, match="declares no entities"):
+        read_graph(tmp_path / "g.graphml")
+
+
+BAD = {
+    "no edges": ({"x": X}, "holds no edges"),
+    "edges out of range": ({"x": X, "edge_index": ENDS + 3}, "edges go to node 7"),
+    "edges not whole": ({"x": X, "edge_index": ENDS + 0.5}, "whole numbers"),
+    "lengths differ": ({"x": X, "y": Y[:4], "edge_index": ENDS}, "numbers of nodes differ: features 5, y 4"),
+    "multi-label": ({"x": X, "y": np.eye(5), "edge_index": ENDS}, "multi-label"),
+    "how many": ({"edge_index": ENDS}, "how many nodes?"),
+    "words as features": ({"x": np.array([["a"]]), "edge_index": ENDS}, "must be numbers"),
+    "names too few": ({"x": X, "y": Y, "edge_index": ENDS, "class_names": np.array(["u"])}, "1 class names"),
+    "NaN weights": ({"x": X, "y": Y, "edge_index": ENDS, "edge_weight": np.ones(3)}, "one for each of 4 edges"),
+    "bad matrix": (
+        {f"adj_{part}": np.array(values) for part, values in
+         {"data": [1.0, 1.0], "indices": [0, 99], "indptr": [0, 2], "shape": [1, 1]}.items()},
+        "sparse matrix is damaged",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_arrays_that_are_no_graph(tmp_path, name):
+    arrays, said = BAD[name]
+    np.savez(tmp_path / "g.npz", **arrays)
+    with pytest.raises(DataError) as caught:
+        read_graph(tmp_path / "g.npz")
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("suffix", ["npz", "pt", "graphml", "gml"])
+@pytest.mark.parametrize("content", [b"", b"PK\3\4", b"\0" * 100, b"graph [ node [ id 0 ] edge [ ", b"<graphml>"])
+def test_files_that_are_something_else(tmp_path, suffix, content):
+    (tmp_path / f"g.{suffix}").write_bytes(content)
+    with pytest.raises(DataError) as caught:
+        read_graph(tmp_path / f"g.{suffix}")
+    assert f"g.{suffix}" in str(caught.value)
+    assert "\n" not in str(caught.value)
