@@ -30,6 +30,7 @@ BUILT_IN = {
             "pignn.methods.references:APPNP",
             "an MLP smoothed by personalised PageRank (Gasteiger et al., ICLR 2019)",
         ),
+        MethodInfo("auto", "pignn.methods.auto:Auto", "chooses a method by held-out given labels, and says why"),
         MethodInfo(
             "backward",
             "pignn.methods.correction:Backward",
@@ -44,6 +45,11 @@ BUILT_IN = {
             "decoupling",
             "pignn.methods.decoupling:Decoupling",
             "two networks learn where they disagree (Malach & Shalev-Shwartz, NeurIPS 2017)",
+        ),
+        MethodInfo(
+            "denoised",
+            "pignn.methods.denoised:Denoised",
+            "linear classifier of smoothed features, learnt from corrected labels; no network",
         ),
         MethodInfo(
             "dividemix",

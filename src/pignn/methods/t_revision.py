@@ -58,7 +58,7 @@ class TRevision(NetworkMethod):
 
     name: ClassVar[str] = "t-revision"
 
-    posterior_epochs: int = 50
+    posterior_epochs: int = 20
     percentile: float = 97.0
     slack_lr: float = 1e-3
 

@@ -76,6 +76,24 @@ def score(
     return float(f1_score(y, pred, average="macro", zero_division=0))
 
 
+def calibration_error(y: Any, proba: Any, bins: int = 15) -> float:
+    """Expected calibration error: how far confidence is from accuracy; lower is better, nodes with y = -1 are left out.
+
+    Nodes are put into ``bins`` equal intervals of their largest probability; the error is the mean over nodes of
+    |accuracy − mean confidence| of the node's interval.
+    """
+    y, proba = _tensor(y), _tensor(proba).double()
+    if y.dim() != 1 or proba.dim() != 2 or len(proba) != len(y):
+        raise DataError(f"labels of shape {list(y.shape)} do not fit probabilities of shape {list(proba.shape)}")
+    y, proba = y[y >= 0], proba[y >= 0]
+    if not len(y):
+        raise DataError("nothing to compute the calibration error of: no node has a label")
+    confidence, pred = proba.max(dim=1)
+    interval = (confidence * bins).ceil().long().clamp(1, bins) - 1
+    gap = torch.zeros(bins, dtype=torch.float64).index_add_(0, interval, (pred == y).double() - confidence)
+    return float(gap.abs().sum() / len(y))
+
+
 def _average_precision(y: NDArray[np.int64], proba: NDArray[np.float64]) -> float:
     from sklearn.metrics import average_precision_score
 

@@ -1,0 +1,428 @@
+"""pignn study"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import ConfigError
+from . import options as o
+from .output import say, show_json, show_table
+
+if TYPE_CHECKING:
+    from ..report import Table
+    from ..studies import Results, Study
+
+study = typer.Typer(
+    name="study",
+    help="Tables and figures from many runs: the paper's studies by name, or your own from a TOML file.",
+    epilog="Start with: pignn study list · pignn study run low-noise --datasets cora --seeds 0-2 --workers 2",
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+)
+
+Name = Annotated[str, typer.Argument(metavar="STUDY", help="A name of `pignn study list`, or a TOML file.")]
+Out = Annotated[Path, typer.Option(help="Folder of the results; studies that share one share their runs.")]
+Datasets = Annotated[str | None, typer.Option(help="Only these: cora,citeseer.")]
+Noises = Annotated[str | None, typer.Option(help="Only these: none,symmetric:0.4; flip for all its rates.")]
+Rates = Annotated[str | None, typer.Option(help="Only noises of these rates: 0.4,0.6.")]
+Seeds = Annotated[str | None, typer.Option(help="0-9, or 0,1,5.")]
+Methods = Annotated[str | None, typer.Option(help="Only these rows, by label or method; or other methods.")]
+Protocol = Annotated[str | None, typer.Option(help="paper, honest or noisygl.")]
+Trials = Annotated[int | None, typer.Option(help="Settings tried for each run, on given validation labels.")]
+Setting = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A setting of all methods that have it; may be repeated."),
+]
+Metric = Annotated[str | None, typer.Option(help="accuracy, macro_f1, balanced_accuracy, seconds, ...")]
+FOLDER = Path("runs/studies")
+
+
+def chosen(
+    name: str,
+    out: Path,
+    datasets: str | None = None,
+    noises: str | None = None,
+    rates: str | None = None,
+    seeds: str | None = None,
+    methods: str | None = None,
+    protocol: str | None = None,
+    trials: int | None = None,
+    setting: list[str] | None = None,
+    metric: str | None = None,
+    *,
+    as_run: bool = False,
+) -> Study:
+    """The study that was asked for. ``as_run``: where nothing cuts it, take it as it was last run in ``out``."""
+    from ..studies.paper import study as of_paper
+    from ..studies.plan import parse_seeds
+    from ..studies.protocol import Protocol as Rules
+    from ..studies.toml import read
+
+    cuts = (datasets, noises, rates, seeds, methods, protocol, trials, setting)
+    kept = out / f"{name}.toml"
+    if as_run and kept.is_file() and all(cut is None or cut == [] for cut in cuts):
+        found = read(kept)
+    else:
+        found = read(Path(name)) if name.endswith(".toml") else of_paper(name)
+    rules = None
+    if protocol is not None or trials is not None:
+        changes = {} if trials is None else {"trials": trials}
+        rules = Rules.named(found.protocol.name.removesuffix(" changed") if protocol is None else protocol, **changes)
+    return found.cut(
+        datasets=_list(datasets),
+        noises=_list(noises),
+        rates=_numbers(rates, "--rates"),
+        seeds=None if seeds is None else parse_seeds(seeds),
+        methods=_list(methods),
+        settings=o.settings(setting, "--set", texts=("pair_labels",)),
+        protocol=rules,
+        metric=metric,
+    )
+
+
+def _list(text: str | None) -> list[str] | None:
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _numbers(text: str | None, flag: str) -> list[float] | None:
+    try:
+        return None if text is None else [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ConfigError(f"{flag} takes numbers separated by commas, not '{text}'") from None
+
+
+def _results(found: Study, out: Path) -> Results:
+    from ..studies import collect, open_store
+
+    with open_store(out, create=False) as store:
+        return collect(found, store)
+
+
+@study.command("list")
+def list_(json: o.Json = False) -> int:
+    """List the paper's studies.
+
+    Examples:
+
+    \b
+      pignn study list
+      pignn study list --json
+    """
+    from ..studies.paper import STUDIES
+
+    rows = [
+        {
+            "study": found.name,
+            "runs": len(found),
+            "datasets": ", ".join(map(str, found.datasets)),
+            "noises": len(found.noises),
+            "rows": len(found.rows),
+            "what": found.title,
+        }
+        for found in STUDIES.values()
+    ]
+    show_json(rows) if json else show_table(rows)
+    return 0
+
+
+@study.command()
+def run(
+    name: Name,
+    out: Out = FOLDER,
+    datasets: Datasets = None,
+    noises: Noises = None,
+    rates: Rates = None,
+    seeds: Seeds = None,
+    methods: Methods = None,
+    protocol: Protocol = None,
+    trials: Trials = None,
+    setting: Setting = None,
+    workers: Annotated[int, typer.Option(help="Processes at a time.")] = 1,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of each.")] = 1,
+    ray: Annotated[bool, typer.Option("--ray", help="Compute on a Ray cluster; --workers 0 for all its CPUs.")] = False,
+    address: Annotated[
+        str | None, typer.Option(help="Of the Ray cluster; RAY_ADDRESS or a new local one if absent.")
+    ] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Try failed runs again.")] = False,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Say what would be computed, and leave.")] = False,
+    json: o.Json = False,
+) -> int:
+    """Compute the runs of a study that are not there yet.
+
+    Every finished run is kept at once. After Ctrl-C, a crash or a power cut the same command goes on where it was;
+    runs that another study in the same folder has computed are taken from there.
+
+    Examples:
+
+    \b
+      pignn study run low-noise --datasets cora --seeds 0-2 --workers 2
+      pignn study run baselines --noises symmetric:0.4,flip:0.6 --methods gce,pi-gnn --seeds 0-4 --out runs/mine
+      pignn study run effectiveness --datasets pubmed --seeds 0-2 --protocol honest --set epochs=200
+      pignn study run mine.toml --workers 2
+    """
+    from ..studies import jobs, open_store
+    from ..studies import run as sweep
+    from ..studies.toml import write
+
+    found = chosen(name, out, datasets, noises, rates, seeds, methods, protocol, trials, setting)
+    if address is not None and not ray:
+        raise ConfigError("--address is that of a Ray cluster; give --ray too")
+    if dry:
+        with open_store(out) as store:
+            keys = {planned.key for planned in jobs.plan(found, store)}
+            there = len(store.rows(keys))
+        facts = {"study": found.name, "planned": len(keys), "there": there, "to compute": len(keys) - there}
+        show_json(facts) if json else say(f"{found.name}: {len(keys)} runs planned, {there} are there")
+        return 0
+    with open_store(out):
+        write(found, out / f"{found.name}.toml")
+    cluster = (address or "auto") if ray else None
+    summary = sweep(found, out, workers=workers, threads=threads, ray=cluster, retry=retry)
+    facts = {"study": found.name, **vars(summary)}
+    if json:
+        show_json(facts)
+    else:
+        failed = f", {summary.failed} failed (pignn study status {name} --out {out})" if summary.failed else ""
+        say(
+            f"{found.name}: {summary.planned} runs, {summary.cached} were there, {summary.computed} computed{failed}; "
+            f"results in {out}"
+        )
+    return 1 if summary.failed else 0
+
+
+@study.command()
+def status(
+    name: Name,
+    out: Out = FOLDER,
+    datasets: Datasets = None,
+    noises: Noises = None,
+    rates: Rates = None,
+    seeds: Seeds = None,
+    methods: Methods = None,
+    protocol: Protocol = None,
+    trials: Trials = None,
+    setting: Setting = None,
+    json: o.Json = False,
+) -> int:
+    """Say how far a study is, and which of its runs failed and why.
+
+    Examples:
+
+    \b
+      pignn study status low-noise
+      pignn study status low-noise --datasets cora --json
+    """
+    found = chosen(name, out, datasets, noises, rates, seeds, methods, protocol, trials, setting, as_run=True)
+    results = _results(found, out)
+    failed = [
+        {
+            "dataset": str(planned.dataset),
+            "noise": str(planned.noise),
+            "row": planned.row.label,
+            "seed": planned.seed,
+            "error": error,
+        }
+        for planned, error in results.failed
+    ]
+    planned = len(results.runs)
+    missing = planned - results.done - len(failed)
+    if json:
+        show_json({"study": found.name, "planned": planned, "done": results.done, "missing": missing, "failed": failed})
+        return 0
+    print(f"{found.name}: {planned} runs planned, {results.done} done, {len(failed)} failed, {missing} to do")
+    show_table(failed)
+    return 0
+
+
+@study.command()
+def table(
+    name: Name,
+    out: Out = FOLDER,
+    form: Annotated[str, typer.Option("--format", help="text, markdown, latex or html.")] = "text",
+    datasets: Datasets = None,
+    noises: Noises = None,
+    rates: Rates = None,
+    seeds: Seeds = None,
+    methods: Methods = None,
+    protocol: Protocol = None,
+    trials: Trials = None,
+    setting: Setting = None,
+    metric: Metric = None,
+) -> int:
+    """Print the tables of a study: mean(std) over seeds, the best of a column marked.
+
+    Without options that cut it, a study is taken as it was last run in --out.
+
+    Examples:
+
+    \b
+      pignn study table low-noise
+      pignn study table low-noise --format latex --metric macro_f1
+    """
+    from ..studies import tables
+
+    found = chosen(name, out, datasets, noises, rates, seeds, methods, protocol, trials, setting, metric, as_run=True)
+    print(_joined(tables(_results(found, out)), form))
+    return 0
+
+
+@study.command()
+def compare(
+    name: Name,
+    out: Out = FOLDER,
+    form: Annotated[str, typer.Option("--format", help="text, markdown, latex or html.")] = "text",
+    datasets: Datasets = None,
+    noises: Noises = None,
+    rates: Rates = None,
+    seeds: Seeds = None,
+    methods: Methods = None,
+    protocol: Protocol = None,
+    trials: Trials = None,
+    setting: Setting = None,
+    json: o.Json = False,
+) -> int:
+    """Set our numbers beside the paper's, cell by cell, with the difference in standard errors.
+
+    Examples:
+
+    \b
+      pignn study compare low-noise
+      pignn study compare low-noise --datasets cora --format markdown
+    """
+    from ..studies import comparison
+
+    found = chosen(name, out, datasets, noises, rates, seeds, methods, protocol, trials, setting, as_run=True)
+    results = _results(found, out)
+    if json:
+        show_json([cell._asdict() | {"far": cell.far} for cell in comparison.compare(results)])
+    else:
+        print(_joined([comparison.table(results)], form))
+    return 0
+
+
+@study.command("test")
+def significance(
+    name: Name,
+    out: Out = FOLDER,
+    against: Annotated[str, typer.Option(help="The row that is tested against all others; the last if absent.")] = "",
+    form: Annotated[str, typer.Option("--format", help="text, markdown, latex or html.")] = "text",
+    datasets: Datasets = None,
+    noises: Noises = None,
+    rates: Rates = None,
+    seeds: Seeds = None,
+    methods: Methods = None,
+    protocol: Protocol = None,
+    trials: Trials = None,
+    setting: Setting = None,
+    metric: Metric = None,
+    json: o.Json = False,
+) -> int:
+    """Test whether a row is better than the others: paired t-test and Wilcoxon over seeds, Holm, effect sizes.
+
+    Examples:
+
+    \b
+      pignn study test low-noise
+      pignn study test low-noise --against PI-GNN --metric macro_f1
+    """
+    from ..errors import unknown
+    from ..studies import significance as tests
+
+    found = chosen(name, out, datasets, noises, rates, seeds, methods, protocol, trials, setting, metric, as_run=True)
+    results = _results(found, out)
+    if against and against not in results.labels:
+        raise unknown("row", against, results.labels)
+    if json:
+        show_json([tested._asdict() for tested in tests.against_all(results, against)])
+    else:
+        print(_joined([tests.table(results, against)], form))
+    return 0
+
+
+@study.command()
+def figure(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="The picture to write: .png or .svg.")],
+    out: Out = FOLDER,
+    datasets: Datasets = None,
+    noises: Noises = None,
+    rates: Rates = None,
+    seeds: Seeds = None,
+    methods: Methods = None,
+    protocol: Protocol = None,
+    trials: Trials = None,
+    setting: Setting = None,
+    metric: Metric = None,
+) -> int:
+    """Draw a study: curves over rates or settings, bars otherwise, the paper's values beside ours.
+
+    Examples:
+
+    \b
+      pignn study figure low-noise low-noise.png
+      pignn study figure warmup warmup.svg --datasets cora
+    """
+    from ..studies.figure import figure as draw
+    from ..training import files
+
+    found = chosen(name, out, datasets, noises, rates, seeds, methods, protocol, trials, setting, metric, as_run=True)
+    files.write_bytes(file, draw(_results(found, out), file.suffix.lower().lstrip(".") or "png"))
+    say(f"written to {file}")
+    return 0
+
+
+@study.command()
+def export(
+    name: Name,
+    file: Annotated[
+        Path, typer.Argument(help="Runs: .csv, .parquet; a whole page: .html, .md; tables: .tex; plan: .toml.")
+    ],
+    out: Out = FOLDER,
+    datasets: Datasets = None,
+    noises: Noises = None,
+    rates: Rates = None,
+    seeds: Seeds = None,
+    methods: Methods = None,
+    protocol: Protocol = None,
+    trials: Trials = None,
+    setting: Setting = None,
+    metric: Metric = None,
+) -> int:
+    """Write the runs of a study for other programs, a self-contained page, its tables, or its plan.
+
+    Examples:
+
+    \b
+      pignn study export low-noise runs.csv
+      pignn study export low-noise low-noise.html
+      pignn study export low-noise plan.toml --datasets cora
+    """
+    from ..studies.export import content
+    from ..studies.toml import write
+    from ..training import files
+
+    found = chosen(name, out, datasets, noises, rates, seeds, methods, protocol, trials, setting, metric, as_run=True)
+    if file.suffix.lower() == ".toml":
+        write(found, file)
+    else:
+        files.write_bytes(file, content(_results(found, out), file))
+    say(f"written to {file}")
+    return 0
+
+
+def _joined(found: list[Table], form: str) -> str:
+    forms: dict[str, Any] = {
+        "text": lambda table: table.text() + "\n",
+        "markdown": lambda table: table.markdown(),
+        "latex": lambda table: table.latex(),
+        "html": lambda table: table.html(),
+    }
+    if form not in forms:
+        from ..errors import unknown
+
+        raise unknown("format", form, forms)
+    return "\n".join(forms[form](one) for one in found).rstrip("\n")

@@ -1,0 +1,63 @@
+"""Probabilities that mean something, from given labels some of which are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from .. import noise
+
+SHARPNESS = [10 ** (k / 20) for k in range(-30, 31)]  # that scores are multiplied with
+FOLDS = 5  # parts of the labels, each judged by what the others teach
+MOST = 5_000  # labels that are enough to fit one number
+
+
+def folds(y: Tensor, count: int, seed: int = 0) -> Tensor:
+    """Which of ``count`` parts each label belongs to, the classes spread evenly over them."""
+    generator = torch.Generator().manual_seed(seed)
+    shuffled = torch.randperm(len(y), generator=generator)
+    order = shuffled[torch.argsort(y[shuffled], stable=True)]
+    part = torch.empty_like(order)
+    part[order] = torch.arange(len(y)) % count
+    return part
+
+
+def held_out(y: Tensor, classes: int, count: int, scores: Callable[[Tensor, Tensor], Tensor], seed: int = 0) -> Tensor:
+    """Scores [labels, classes] of every label by a classifier that has not seen it.
+
+    ``scores(keep, ask)`` learns from the labels where ``keep`` and answers for those where ``ask``.
+    """
+    part = folds(y, min(count, len(y)), seed)
+    result = torch.zeros(len(y), classes)
+    for fold in range(int(part.max()) + 1):
+        ask = part == fold
+        result[ask] = scores(~ask, ask)
+    return result
+
+
+def sharpness(scores: Tensor, reach: Tensor, weight: Tensor) -> tuple[float, Tensor]:
+    """(s, log-likelihood of each label): the s for which softmax(s·scores) says best what the labels are.
+
+    ``scores`` are those of a classifier that has not seen the labels; ``reach`` is P(given | true) for each label and
+    class. Without noise this is temperature scaling; with it, labels that the noise explains do not make the
+    probabilities duller.
+    """
+    scores, reach, weight = scores.double(), reach.double(), weight.double()
+
+    def likelihood(s: float, step: int = 1) -> Tensor:
+        return ((s * scores[::step]).softmax(1) * reach[::step]).sum(1).clamp(min=1e-12).log()
+
+    step = max(1, len(scores) // MOST)
+    best = max(SHARPNESS, key=lambda s: float(weight[::step] @ likelihood(s, step)))
+    return best, likelihood(best)
+
+
+def found_transition(scores: Tensor, y: Tensor, trusted: Tensor) -> Tensor:
+    """T as held-out scores tell it, see :func:`pignn.noise.estimate`; trusted labels have no part in it."""
+    doubtful = ~trusted
+    if not bool(doubtful.any()):
+        return torch.eye(scores.shape[1])
+    found = noise.estimate(y[doubtful].numpy(), scores[doubtful].softmax(1).numpy())
+    return torch.from_numpy(found.transition).float()

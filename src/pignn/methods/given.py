@@ -1,0 +1,79 @@
+"""The labels that a method without a loop learns from, and what a transition matrix says about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from .. import graphs
+from ..errors import ConfigError, DataError
+
+LABELS = ("train", "given")
+NEVER = -1e4  # logit of what cannot be; finite, so that no product of it is not a number
+
+
+@dataclass(frozen=True)
+class GivenLabels:
+    """The labelled nodes: their number, given class, weight, and whether somebody verified the label."""
+
+    nodes: Tensor
+    y: Tensor
+    weight: Tensor
+    trusted: Tensor
+    classes: int
+
+    @classmethod
+    def of(cls, data: Data, which: str, class_weight: str | Sequence[float] | None = None) -> GivenLabels:
+        """Of a checked graph: its training labels, or those of validation nodes too."""
+        mask = data.train_mask if which == "train" else data.train_mask | data.val_mask
+        weight = torch.ones(len(data.y)) if data.get("label_weight") is None else data.label_weight
+        trusted = torch.zeros(len(data.y), dtype=torch.bool) if data.get("trusted_mask") is None else data.trusted_mask
+        nodes = (mask & (data.y >= 0) & (weight > 0)).nonzero().view(-1)
+        classes = graphs.num_classes(data)
+        y = data.y[nodes]
+        each = _class_weights(class_weight, y, classes)
+        found = cls(nodes, y, weight[nodes] * each[y], trusted[nodes], classes)
+        if not float(found.weight.sum()) > 0:
+            raise DataError("the weights of all given labels are 0; nothing would be learnt")
+        return found
+
+    def take(self, keep: Tensor) -> GivenLabels:
+        return GivenLabels(self.nodes[keep], self.y[keep], self.weight[keep], self.trusted[keep], self.classes)
+
+    @property
+    def present(self) -> Tensor:
+        """Which classes have a label at all."""
+        return torch.bincount(self.y, weights=self.weight, minlength=self.classes) > 0
+
+
+def _class_weights(class_weight: str | Sequence[float] | None, y: Tensor, classes: int) -> Tensor:
+    if class_weight is None:
+        return torch.ones(classes)
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ConfigError(f"class_weight must be 'balanced' or one number a class, not '{class_weight}'")
+        return len(y) / (classes * torch.bincount(y, minlength=classes).clamp(min=1).float())
+    try:
+        each = torch.as_tensor(class_weight, dtype=torch.float32)
+    except (TypeError, ValueError, RuntimeError):
+        each = torch.empty(0)
+    if each.shape != (classes,) or not bool((torch.isfinite(each) & (each >= 0)).all()):
+        raise ConfigError(f"class_weight must be {classes} numbers of at least 0, one a class")
+    return each
+
+
+def symmetric(rate: float, classes: int) -> Tensor:
+    """T of symmetric noise."""
+    t = torch.full((classes, classes), rate / max(classes - 1, 1))
+    return t.fill_diagonal_(1 - rate)
+
+
+def evidence(given: GivenLabels, transition: Tensor) -> Tensor:
+    """log P(given | true) for each labelled node and class."""
+    doubtful = transition.clamp(min=1e-12).log().T[given.y]
+    sure = torch.full_like(doubtful, NEVER).scatter_(1, given.y[:, None], 0.0)
+    return torch.where(given.trusted[:, None], sure, doubtful)

@@ -1,0 +1,219 @@
+"""Prototypes: one direction a class in an embedding that the graph smoothed, and a model of how labels go wrong."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch_geometric.data import Data
+
+from .. import backbones, graphs, settings
+from ..errors import PignnWarning, unknown
+from ..propagation import Embedding, unit_rows
+from .base import Method, class_names
+from .calibration import FOLDS, found_transition, held_out, sharpness
+from .given import LABELS, NEVER, GivenLabels, evidence, symmetric
+
+TENSORS = ("components", "prototypes", "present", "transition", "posterior", "labelled")
+NOISE_MODELS = ("none", "symmetric", "full")
+START = 0.3  # the rate of noise that the mixture begins with
+MOST_UNLABELLED = 20_000  # nodes without a label that the mixture reads; more are represented by as many drawn ones
+
+
+def class_means(h: Tensor, given: GivenLabels) -> Tensor:
+    """The direction of each class's weighted mean, [classes, d]; zero for a class without a label."""
+    total = torch.zeros(given.classes, h.shape[1], dtype=h.dtype)
+    return unit_rows(total.index_add_(0, given.y, h[given.nodes] * given.weight[:, None]))
+
+
+@dataclass
+class Mixture:
+    """One prototype a class on the unit sphere, and T[i, j] = P(given = j | true = i)."""
+
+    prototypes: Tensor
+    transition: Tensor
+    posterior: Tensor  # P(true | node, given label) of the labelled nodes
+    rounds: int
+
+
+def fit_mixture(
+    h: Tensor,
+    given: GivenLabels,
+    *,
+    noise: str = "symmetric",
+    concentration: float = 20.0,
+    unlabelled: float = 0.05,
+    rounds: int = 50,
+    pseudo: float = 5.0,
+    seed: int = 0,
+) -> Mixture:
+    """Expectation–maximisation of P(h, given) = Σ_c exp(κ h·m_c) T[c, given] / C over unit rows ``h``.
+
+    Starts from the class means, and with ``"none"`` stays there. A node without a label has no factor T and counts
+    ``unlabelled``; a trusted label is its class. ``"full"`` learns every entry of T, with ``pseudo`` labels a class of
+    what symmetric noise would give; a class without a label keeps out of it.
+    """
+    classes = given.classes
+    means = class_means(h, given)
+    hot = F.one_hot(given.y, classes).to(h)
+    if noise == "none":
+        return Mixture(means, torch.eye(classes), hot, 0)
+    mine, weight = h[given.nodes], given.weight[:, None].to(h)
+    doubtful = weight * ~given.trusted[:, None]
+    rest, weight_rest = _unlabelled(h, given, unlabelled, seed)
+    absent = ~given.present
+    transition, posterior, done = symmetric(START, classes), hot, 0
+    while done < rounds:
+        done += 1
+        logits = concentration * mine @ means.T + evidence(given, transition)
+        posterior = logits.masked_fill_(absent, NEVER).softmax(1)
+        total = (posterior * weight).T @ mine
+        if len(rest):
+            spread = (concentration * rest @ means.T).masked_fill_(absent, NEVER).softmax(1)
+            total += weight_rest * spread.T @ rest
+        before, means = means, unit_rows(total)
+        if float(doubtful.sum()) > 0:
+            counts = (posterior * doubtful).T @ hot
+            rate = float(1 - counts.trace() / counts.sum())
+            even = symmetric(min(max(rate, 1e-3), 1 - 1 / classes), classes)
+            transition = even if noise == "symmetric" else F.normalize(counts + pseudo * even, p=1, dim=1)
+        if float((means - before).abs().max()) < 1e-4:
+            break
+    return Mixture(means, transition, posterior, done)
+
+
+def _unlabelled(h: Tensor, given: GivenLabels, weight: float, seed: int) -> tuple[Tensor, float]:
+    """Rows of nodes without a label, at most so many, and what each counts."""
+    if not weight:
+        return h[:0], 0.0
+    bare = torch.ones(len(h), dtype=torch.bool)
+    bare[given.nodes] = False
+    rest = bare.nonzero().view(-1)
+    if len(rest) > MOST_UNLABELLED:
+        weight *= len(rest) / MOST_UNLABELLED
+        drawn = torch.randperm(len(rest), generator=torch.Generator().manual_seed(seed))[:MOST_UNLABELLED]
+        rest = rest[drawn.sort().values]
+    return h[rest], weight
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Prototypes(Method):
+    """The class whose prototype is nearest, in features that the graph smoothed. No network; seconds.
+
+    Features are smoothed by personalised PageRank and reduced by :class:`pignn.propagation.Embedding`, for which no
+    label is needed; each class is one direction there. ``noise="none"`` takes the mean of the given labels' nodes.
+    Otherwise expectation–maximisation learns the directions together with the noise, see :func:`fit_mixture`. How sure
+    a prediction is, is set by held-out given labels under the noise that was found.
+
+    Fitted: ``transition_`` (P(given | true)), ``posterior_`` (P(true | features, given label) of the nodes in
+    ``labelled_``), ``sharpness_`` and ``rounds_``.
+
+    Args:
+        noise: the model of the noise: ``"none"``, ``"symmetric"`` or ``"full"`` (every entry of a transition matrix).
+        labels: learn from the ``"train"`` labels, or from all ``"given"`` ones, of validation nodes too.
+        dimensions, restart, steps: of the embedding.
+        concentration: κ, how tightly the nodes of a class lie around its prototype.
+        unlabelled: what a node without a label counts, beside 1 of a label.
+        rounds: of expectation–maximisation, at most.
+        class_weight: ``None``, ``"balanced"``, or one number a class.
+        directed: propagate along the edges' direction only.
+    """
+
+    name: ClassVar[str] = "prototypes"
+
+    noise: str = "symmetric"
+    labels: str = "train"
+    dimensions: int = 64
+    restart: float = 0.1
+    steps: int = 20
+    concentration: float = 20.0
+    unlabelled: float = 0.05
+    rounds: int = 50
+    class_weight: str | Sequence[float] | None = None
+    directed: bool = False
+
+    def fit(self, data: Data, *, split_index: int | None = None) -> Self:
+        """Learn from the given labels of the training nodes; with ``labels="given"``, of the validation nodes too."""
+        self._check_settings()
+        data = graphs.check(data, split_index=split_index)
+        given = GivenLabels.of(data, self.labels, self.class_weight)
+        inputs = backbones.Inputs.from_data(data, directed=self.directed)
+        for note in inputs.notes:
+            warnings.warn(f"edges: {note}", PignnWarning, stacklevel=2)
+        embedding = self.embedding()
+        h = embedding.fit_transform(inputs)
+        mixture = self._mixture(h, given)
+        scores = self.held_out(h, given)
+        transition = mixture.transition
+        if self.noise == "none":  # the means know of no noise; the sharpness must
+            transition = found_transition(scores, given.y, given.trusted)
+        self.transition_ = transition
+        self.sharpness_ = sharpness(scores, evidence(given, transition).exp(), given.weight)[0]
+        self.components_ = embedding.components_
+        self.prototypes_ = mixture.prototypes
+        self.present_ = given.present
+        self.posterior_ = mixture.posterior
+        self.labelled_ = given.nodes
+        self.rounds_ = mixture.rounds
+        self.num_features_ = int(data.x.shape[1])
+        self.class_names_ = class_names(data)
+        self.settings_ = self._plain_settings()
+        return self
+
+    def embedding(self) -> Embedding:
+        return Embedding(
+            self.dimensions, restart=self.restart, steps=self.steps, directed=self.directed, seed=int(self.seed) % 2**31
+        )
+
+    def _mixture(self, h: Tensor, given: GivenLabels) -> Mixture:
+        return fit_mixture(
+            h,
+            given,
+            noise=self.noise,
+            concentration=self.concentration,
+            unlabelled=self.unlabelled,
+            rounds=self.rounds,
+            seed=int(self.seed),
+        )
+
+    def held_out(self, h: Tensor, given: GivenLabels) -> Tensor:
+        """Scores of every given label by prototypes that have not seen it."""
+
+        def scores(keep: Tensor, ask: Tensor) -> Tensor:
+            part = given.take(keep)
+            return self._logits(h[given.nodes[ask]], self._mixture(h, part).prototypes, part.present)
+
+        return held_out(given.y, given.classes, FOLDS, scores, int(self.seed))
+
+    def _logits(self, h: Tensor, prototypes: Tensor, present: Tensor) -> Tensor:
+        return torch.where(present, self.concentration * h @ prototypes.T, NEVER)
+
+    def _outputs(self, data: Data) -> Tensor:
+        embedding = self.embedding()
+        embedding.components_ = self.components_
+        h = embedding.transform(backbones.Inputs.from_data(data, directed=self.directed))
+        return self.sharpness_ * self._logits(h, self.prototypes_, self.present_)
+
+    def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        tensors = {name: getattr(self, f"{name}_") for name in TENSORS}
+        return tensors, {"sharpness": self.sharpness_, "rounds": self.rounds_}
+
+    def _set_state(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
+        for name in TENSORS:
+            setattr(self, f"{name}_", tensors[name])
+        self.sharpness_, self.rounds_ = float(about["sharpness"]), int(about["rounds"])
+
+    def _check_settings(self) -> None:
+        for value, name, known in ((self.noise, "noise model", NOISE_MODELS), (self.labels, "labels", LABELS)):
+            if value not in known:
+                raise unknown(name, value, known)
+        settings.seed("seed", self.seed)
+        settings.number("concentration", self.concentration)
+        settings.number("unlabelled", self.unlabelled)
+        settings.whole("rounds", self.rounds, 1)
+        self.embedding()  # checks its own

@@ -1,0 +1,131 @@
+"""Tables for a terminal, Markdown, LaTeX and HTML. Text from outside stays text in each of them."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "−": "$-$",
+    "·": r"$\cdot$",
+    "–": "--",
+}
+
+
+class Cell(NamedTuple):
+    text: str
+    bold: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns with one or two lines of header; the first column names the rows.
+
+    ``groups`` are the texts over several columns, as (text, how many), and must cover all columns where there are any.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell | str]]
+    title: str = ""
+    groups: Sequence[tuple[str, int]] = ()
+    notes: Sequence[str] = field(default_factory=list)
+
+    def _cells(self) -> list[list[Cell]]:
+        return [[cell if isinstance(cell, Cell) else Cell(str(cell)) for cell in row] for row in self.rows]
+
+    def _flat(self) -> list[str]:
+        """Names of columns with their group, for forms that have one line of header."""
+        over = [text for text, count in self.groups for _ in range(count)] or [""] * len(self.columns)
+        return [f"{group} {name}".strip() for group, name in zip(over, self.columns, strict=True)]
+
+    def text(self) -> str:
+        header = self._flat()
+        lines = [[cell.text + ("*" if cell.bold else "") for cell in row] for row in self._cells()]
+        widths = [max(len(line[i]) for line in [header, *lines]) for i in range(len(header))]
+        show = [header, ["─" * width for width in widths], *lines]
+        body = [
+            "  ".join(v.ljust(w) if not i else v.rjust(w) for i, (v, w) in enumerate(zip(line, widths, strict=True)))
+            for line in show
+        ]
+        return "\n".join([*([self.title] if self.title else []), *(line.rstrip() for line in body), *self.notes])
+
+    def markdown(self) -> str:
+        def line(values: Sequence[str]) -> str:
+            return "| " + " | ".join(values) + " |"
+
+        lines = [f"**{markdown_text(self.title)}**", ""] if self.title else []
+        lines += [line([markdown_text(name) for name in self._flat()]), line(["---"] * len(self.columns))]
+        for row in self._cells():
+            lines.append(line([f"**{markdown_text(c.text)}**" if c.bold else markdown_text(c.text) for c in row]))
+        return "\n".join([*lines, *(part for note in self.notes for part in ("", markdown_text(note)))]) + "\n"
+
+    def latex(self) -> str:
+        """A ``table`` for the booktabs package."""
+        lines = [
+            r"\begin{table}[t]",
+            r"\centering",
+            rf"\begin{{tabular}}{{l{'c' * (len(self.columns) - 1)}}}",
+            r"\toprule",
+        ]
+        if self.groups:
+            at, parts, rules = 1, [], []
+            for text, count in self.groups:
+                parts.append(rf"\multicolumn{{{count}}}{{c}}{{{_latex(text)}}}" if text else " & " * (count - 1))
+                if text:
+                    rules.append(rf"\cmidrule(lr){{{at}-{at + count - 1}}}")
+                at += count
+            lines += [" & ".join(parts) + r" \\", " ".join(rules)]
+        lines += [" & ".join(_latex(name) for name in self.columns) + r" \\", r"\midrule"]
+        for row in self._cells():
+            cells = [rf"\textbf{{{_latex(c.text)}}}" if c.bold else _latex(c.text) for c in row]
+            lines.append(" & ".join(cells) + r" \\")
+        caption = " ".join([self.title, *self.notes]).strip()
+        lines += [
+            r"\bottomrule",
+            r"\end{tabular}",
+            *([rf"\caption{{{_latex(caption)}}}"] if caption else []),
+            r"\end{table}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def html(self) -> str:
+        lines = ["<table>"]
+        if self.title:
+            lines.append(f"<caption>{html.escape(self.title)}</caption>")
+        lines.append("<thead>")
+        if self.groups:
+            parts = [f'<th colspan="{count}">{html.escape(text)}</th>' for text, count in self.groups]
+            lines.append(f"<tr>{''.join(parts)}</tr>")
+        lines.append(f"<tr>{''.join(f'<th>{html.escape(name)}</th>' for name in self.columns)}</tr>")
+        lines.append("</thead><tbody>")
+        for row in self._cells():
+            cells = [f"<strong>{html.escape(c.text)}</strong>" if c.bold else html.escape(c.text) for c in row]
+            first = f'<th scope="row">{cells[0]}</th>' if cells else ""
+            lines.append(f"<tr>{first}{''.join(f'<td>{cell}</td>' for cell in cells[1:])}</tr>")
+        lines.append("</tbody></table>")
+        lines += [f"<p class=note>{html.escape(note)}</p>" for note in self.notes]
+        return "\n".join(lines) + "\n"
+
+
+def markdown_text(text: str) -> str:
+    """As it is, whatever it holds: nothing starts markup, a cell or a line."""
+    text = " ".join(html.escape(text, quote=False).split())
+    return re.sub(r"([\\`*_\[\]|~#])", r"\\\1", text)
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))

@@ -1,0 +1,69 @@
+"""What a study found so far, cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .jobs import Planned, plan
+from .plan import Dataset, Noise, Row, Study
+from .store import Store
+
+EXTERNAL = "external"  # the "method" of predictions that were made elsewhere
+
+
+@dataclass
+class Results:
+    """The rows of a study's runs. Cells are named by dataset, noise and label of the row."""
+
+    study: Study
+    runs: list[Planned]
+    rows: Mapping[str, Mapping[str, Any]]
+    external: Sequence[Mapping[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._cells: dict[tuple[Dataset, Noise, str], dict[int, Mapping[str, Any]]] = {}
+        for run in self.runs:
+            row = self.rows.get(run.key)
+            if row is not None and row["status"] == "done":
+                self._cells.setdefault((run.dataset, run.noise, run.row.label), {})[run.seed] = row
+        if self.external:
+            places = {(run.job["data"], run.job["labels"]): run for run in self.runs}
+            for row in self.external:
+                task = row["task"]
+                place = places.get((task["data"], task["labels"]))
+                if place is not None:
+                    self._cells.setdefault((place.dataset, place.noise, task["label"]), {})[place.seed] = row
+        names = {row["task"]["label"] for row in self.external}
+        self.labels = [row.label for row in self.study.rows]
+        self.labels += sorted(name for name in names if any(key[2] == name for key in self._cells))
+
+    def cell(self, dataset: Dataset, noise: Noise, label: str, metric: str | None = None) -> dict[int, float]:
+        """The numbers of a cell by seed."""
+        name = metric or self.study.metric
+        rows = self._cells.get((dataset, noise, label), {})
+        return {seed: row[name] for seed, row in sorted(rows.items()) if row[name] is not None}
+
+    @property
+    def failed(self) -> list[tuple[Planned, str]]:
+        """Runs that failed, with the reason."""
+        found = [(run, self.rows.get(run.key)) for run in self.runs]
+        return [(run, str(row["error"])) for run, row in found if row is not None and row["status"] == "failed"]
+
+    @property
+    def done(self) -> int:
+        return sum(run.key in self.rows and self.rows[run.key]["status"] == "done" for run in self.runs)
+
+    def row(self, label: str) -> Row | None:
+        return next((row for row in self.study.rows if row.label == label), None)
+
+
+def collect(study: Study, store: Store) -> Results:
+    """What the store has of a study; runs of other code, data or settings are not in it."""
+    import json
+
+    runs = plan(study, store, present=True)
+    rows = store.rows({run.key for run in runs})
+    external = [row | {"task": json.loads(row["config"])} for row in store.all("method = ?", (EXTERNAL,))]
+    return Results(study, runs, rows, external)

@@ -1,0 +1,161 @@
+"""Is one row better than another, or did it have luck? Tests over seeds, corrected for how many there are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..report.table import Cell, Table
+from .paper import published_test
+from .plan import show_seeds
+from .results import Results
+
+LEVEL = 0.05
+
+
+class Tested(NamedTuple):
+    """The reference row against another one in a cell, over the seeds that both have.
+
+    ``difference`` is reference − other; ``effect`` is Cohen's d of the pairs (mean of the differences in their
+    standard deviations); ``wins`` the share of seeds where the reference is better. ``t`` and ``p`` are the paired
+    t-test's, ``p_wilcoxon`` the signed-rank test's, both two-sided; ``..._holm`` are corrected for all
+    comparisons of the study. ``one_sample_t`` and ``one_sample_p`` test the reference's runs against the other's
+    mean as if it were a known number, which is what the paper did: it leaves out half of the luck.
+    """
+
+    dataset: str
+    noise: str
+    reference: str
+    row: str
+    seeds: int
+    difference: float
+    effect: float
+    wins: float
+    t: float
+    p: float
+    p_holm: float
+    p_wilcoxon: float
+    p_wilcoxon_holm: float
+    one_sample_t: float
+    one_sample_p: float
+
+
+def against_all(results: Results, reference: str = "") -> list[Tested]:
+    """The reference row (the study's, else its last one) against all others, cell by cell."""
+    study = results.study
+    against = reference or study.reference or study.rows[-1].label
+    found: list[Tested] = []
+    for dataset in study.datasets:
+        for noise in study.noises:
+            ours = results.cell(dataset, noise, against)
+            for label in results.labels:
+                theirs = results.cell(dataset, noise, label)
+                seeds = sorted(set(ours) & set(theirs))
+                if label == against or len(seeds) < 2:
+                    continue
+                numbers = _compare([ours[seed] for seed in seeds], [theirs[seed] for seed in seeds])
+                found.append(Tested(str(dataset), str(noise), against, label, len(seeds), **numbers))
+    corrected = holm([test.p for test in found]), holm([test.p_wilcoxon for test in found])
+    return [
+        test._replace(p_holm=p, p_wilcoxon_holm=w) for test, p, w in zip(found, corrected[0], corrected[1], strict=True)
+    ]
+
+
+def _compare(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, float]:
+    from scipy import stats
+
+    a, b = np.array(ours), np.array(theirs)
+    apart = a - b
+    mean, std = float(apart.mean()), float(apart.std(ddof=1))
+    if std > 0:
+        paired = stats.ttest_rel(a, b)
+        t, p = float(paired.statistic), float(paired.pvalue)
+    else:  # the same difference for every seed
+        t, p = (0.0, 1.0) if mean == 0 else (math.copysign(math.inf, mean), 0.0)
+    wilcoxon = float(stats.wilcoxon(a, b).pvalue) if apart.any() else 1.0
+    if a.std() > 0:
+        single = stats.ttest_1samp(a, b.mean())
+        one_t, one_p = float(single.statistic), float(single.pvalue)
+    else:
+        one_t, one_p = (0.0, 1.0) if mean == 0 else (math.copysign(math.inf, mean), 0.0)
+    return {
+        "difference": mean,
+        "effect": mean / std if std > 0 else (0.0 if mean == 0 else math.copysign(math.inf, mean)),
+        "wins": float((apart > 0).mean() + 0.5 * (apart == 0).mean()),
+        "t": t,
+        "p": p,
+        "p_holm": p,
+        "p_wilcoxon": wilcoxon,
+        "p_wilcoxon_holm": wilcoxon,
+        "one_sample_t": one_t,
+        "one_sample_p": one_p,
+    }
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Holm's correction: p-values such that calling those below α significant errs at all with probability ≤ α."""
+    order = sorted(range(len(p)), key=lambda i: p[i])
+    corrected = [0.0] * len(p)
+    largest = 0.0
+    for rank, i in enumerate(order):
+        largest = max(largest, min(1.0, (len(p) - rank) * p[i]))
+        corrected[i] = largest
+    return corrected
+
+
+def table(results: Results, reference: str = "") -> Table:
+    """The tests as a table; p-values below 0.05 after Holm's correction are bold."""
+    found = against_all(results, reference)
+    shows_paper = any(_paper(results, test) for test in found)
+    columns = ["dataset", "noise", "against", "seeds", "difference", "d", "wins", "t", "p", "p Holm", "Wilcoxon p"]
+    columns += ["Wilcoxon p Holm", "one-sample |t|", "one-sample p"]
+    columns += ["paper's |t|", "paper's p"] if shows_paper else []
+    rows = []
+    for test in found:
+        row = [
+            Cell(test.dataset),
+            Cell(test.noise.replace(":", " ")),
+            Cell(test.row),
+            Cell(str(test.seeds)),
+            Cell(f"{test.difference:+.3f}"),
+            Cell(f"{test.effect:+.2f}"),
+            Cell(f"{test.wins:.0%}"),
+            Cell(f"{test.t:+.2f}"),
+            Cell(_p(test.p)),
+            Cell(_p(test.p_holm), test.p_holm < LEVEL),
+            Cell(_p(test.p_wilcoxon)),
+            Cell(_p(test.p_wilcoxon_holm), test.p_wilcoxon_holm < LEVEL),
+            Cell(f"{abs(test.one_sample_t):.2f}"),
+            Cell(_p(test.one_sample_p)),
+        ]
+        if shows_paper:
+            printed = _paper(results, test)
+            row += [Cell("" if printed is None else f"{value:g}") for value in printed or (0, 0)]
+        rows.append(row)
+    study = results.study
+    name = reference or study.reference or study.rows[-1].label
+    return Table(
+        columns=columns,
+        rows=rows,
+        title=f"{study.name}: {name} against the others",
+        notes=[
+            "difference: mean over seeds; d: in standard deviations of the differences; wins: share of seeds; t and p: "
+            "paired t-test, two-sided; Holm: corrected for all comparisons here; one-sample: the paper's form, which "
+            "takes the other row's mean for a known number",
+            f"seeds {show_seeds(study.seeds)}; {study.protocol}",
+        ],
+    )
+
+
+def _paper(results: Results, test: Tested) -> tuple[float, float] | None:
+    if results.study.name != "significance" or test.row != "GAT":
+        return None
+    noise = next(noise for noise in results.study.noises if str(noise) == test.noise)
+    return published_test(test.dataset, noise)
+
+
+def _p(p: float) -> str:
+    return "<0.001" if p < 0.001 else f"{p:.3f}"

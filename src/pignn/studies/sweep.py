@@ -1,0 +1,159 @@
+"""Run what a study lacks. Nothing that is in the store is computed again, and what is computed is in it at once."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError, OutputError
+from .jobs import Planned, plan
+from .plan import Study
+from .pool import LocalPool, Outcome, Pool
+from .store import Store
+
+STORE = "runs.sqlite"
+ATTEMPTS = 2  # of a run whose worker died under it
+
+
+@dataclass
+class Summary:
+    """What a sweep did: planned runs, those that were there, those it added, and those that failed (in all)."""
+
+    planned: int
+    cached: int
+    computed: int
+    failed: int
+
+
+@dataclass
+class Sweep:
+    """A study on its way: what a live view shows."""
+
+    study: Study
+    runs: list[Planned]
+    rows: dict[str, dict[str, Any]]
+    workers: int
+    total: int = 0
+    done: int = 0
+
+    @property
+    def left(self) -> list[Planned]:
+        return [run for run in self.runs if run.key not in self.rows]
+
+
+def open_store(folder: str | Path, *, create: bool = True) -> Store:
+    """The store in a folder of studies."""
+    return Store(Path(folder) / STORE, create=create)
+
+
+def run(
+    study: Study,
+    folder: str | Path,
+    *,
+    workers: int = 1,
+    threads: int = 1,
+    ray: str | None = None,
+    retry: bool = False,
+    progress: bool | None = None,
+) -> Summary:
+    """Compute the runs of a study that its folder lacks.
+
+    Args:
+        study: the plan.
+        folder: where the store is, or will be; several studies may share one, and then share their runs.
+        workers: processes; with ``ray``, runs at a time (0 for as many as the cluster has CPUs).
+        threads: of each.
+        ray: the address of a Ray cluster, or ``"auto"``, or ``"local"`` to start one.
+        retry: try runs again that failed by an error of their own; those whose worker died are always tried again.
+        progress: a live table; ``None`` shows it on a terminal only.
+
+    Interrupted in whatever way, the same call goes on where it was.
+    """
+    if workers < (0 if ray else 1):
+        raise ConfigError(f"workers must be at least {0 if ray else 1}, not {workers}")
+    with open_store(folder) as store, _alone(Path(folder)):
+        runs = plan(study, store)
+        rows = store.rows(run.key for run in runs)
+        rows = {key: row for key, row in rows.items() if row["status"] == "done" or not (row["died"] or retry)}
+        cached = len(rows)
+        todo = {run.key: run for run in runs if run.key not in rows}
+        if todo:
+            code = {run.row.method: run.job["code"] for run in todo.values()}
+            size = min(workers, len(todo)) if workers else 0
+            pool = _pool(size, code, threads, ray)
+            sweep = Sweep(study, runs, rows, pool.size, total=len(todo))
+            with contextlib.closing(pool), _view(sweep, progress) as view:
+                for key, result in _outcomes(pool, todo):
+                    store.put(key, todo[key].job, result)
+                    rows[key] = store.rows([key])[key]
+                    sweep.done += 1
+                    view.update()
+        failed = sum(row["status"] == "failed" for row in rows.values())
+        return Summary(len({run.key for run in runs}), cached, len(todo), failed)
+
+
+def _outcomes(pool: Pool, todo: dict[str, Planned]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Results as they come. A run whose worker died is tried once more, on another one."""
+    waiting = list(todo)
+    attempts = dict.fromkeys(todo, 0)
+    out: set[str] = set()
+    # One more than there are workers, so that none waits for the driver.
+    while waiting or out:
+        while waiting and len(out) < pool.size + 1:
+            key = waiting.pop(0)
+            attempts[key] += 1
+            out.add(key)
+            pool.submit(key, todo[key].job)
+        for outcome in pool.wait(1.0):
+            out.discard(outcome.key)
+            if outcome.died and attempts[outcome.key] < ATTEMPTS:
+                waiting.insert(0, outcome.key)
+            else:
+                yield outcome.key, outcome.result | {"died": outcome.died}
+
+
+def _pool(size: int, code: dict[str, str], threads: int, ray: str | None) -> Pool:
+    if ray is None:
+        return LocalPool(size, code, threads)
+    from .cluster import RayPool
+
+    return RayPool(size, code, threads, ray)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One sweep at a time in a folder: two would compute the same runs twice. The lock dies with its process."""
+    handle = os.open(folder / ".sweep", os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise OutputError(f"another sweep is running in {folder}; wait for it, or choose another folder") from None
+        yield
+    finally:
+        os.close(handle)
+
+
+class _Silence:
+    def update(self) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def _view(sweep: Sweep, progress: bool | None) -> Iterator[Any]:
+    if not (sys.stderr.isatty() if progress is None else progress):
+        yield _Silence()
+        return
+    from .live import Live
+
+    with Live(sweep) as live:
+        yield live
+
+
+__all__ = ["Outcome", "Summary", "Sweep", "open_store", "run"]

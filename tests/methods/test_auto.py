@@ -1,0 +1,54 @@
+"""The method that chooses a method."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+import pignn
+from pignn import graphs
+from pignn.methods import auto
+from pignn.training.metrics import calibration_error
+
+
+def test_chooses_says_why_saves_and_never_reads_the_truth(noisy: Data, tmp_path: Path) -> None:
+    model = pignn.make("auto").fit(noisy)
+    assert model.score(noisy) > 0.8
+    assert model.chosen_ in model.compared_
+    assert model.chosen_ in model.why_
+    proba = model.predict_proba(noisy)
+    model.save(tmp_path / "model")
+    again = pignn.load_model(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(noisy), proba)
+    assert (again.chosen_, again.why_) == (model.chosen_, model.why_)
+    scrambled = noisy.clone()
+    scrambled.y_true = scrambled.y_true.flip(0)
+    np.testing.assert_array_equal(pignn.make("auto").fit(scrambled).predict_proba(noisy), proba)
+
+
+def test_training_labels_only(noisy: Data) -> None:
+    hidden = noisy.clone()
+    hidden.y = torch.where(noisy.val_mask, -1, noisy.y)
+    one, two = (pignn.make("auto", labels="train").fit(data) for data in (noisy, hidden))
+    np.testing.assert_array_equal(one.predict_proba(noisy), two.predict_proba(noisy))
+
+
+def test_networks_are_tried_where_labels_are_many(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(auto, "ENOUGH", 50)
+    monkeypatch.setattr(auto, "NETWORKS", {"MLP": ("mlp", {"epochs": 60})})
+    clean = graphs.csbm(nodes=300, classes=3, homophily=0.05, signal=3.0, seed=0)
+    data = pignn.corrupt(clean, "symmetric", 0.2, seed=0)
+    model = pignn.make("auto").fit(data)
+    assert "MLP" in model.compared_
+    assert model.score(data) > 0.8
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(pignn.load_model(tmp_path / "model").predict_proba(data), model.predict_proba(data))
+
+
+def test_calibration_error_by_hand() -> None:
+    proba = np.array([[0.9, 0.1], [0.9, 0.1], [0.4, 0.6], [0.5, 0.5]])
+    assert calibration_error([0, 1, 1, -1], proba) == pytest.approx((abs(1 - 1.8) + abs(1 - 0.6)) / 3)

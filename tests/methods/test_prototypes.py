@@ -1,0 +1,121 @@
+"""Prototypes and denoised labels: worked-out cases, odd graphs, save and load."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+import pignn
+from pignn import errors, graphs
+from pignn.methods.calibration import sharpness
+from pignn.methods.denoised import left_out_cosines
+from pignn.methods.given import GivenLabels
+from pignn.methods.prototypes import class_means, fit_mixture
+
+METHODS: list[tuple[str, dict[str, Any]]] = [
+    ("prototypes", {"noise": "none"}),
+    ("prototypes", {}),
+    ("prototypes", {"noise": "full"}),
+    ("denoised", {"head": "ridge"}),
+    ("denoised", {}),
+]
+
+
+def given(y: list[int], trusted: list[int] | None = None, classes: int = 2) -> GivenLabels:
+    n = len(y)
+    sure = torch.zeros(n, dtype=torch.bool) if trusted is None else torch.tensor(trusted).bool()
+    return GivenLabels(torch.arange(n), torch.tensor(y), torch.ones(n), sure, classes)
+
+
+def test_one_round_of_the_mixture_by_hand() -> None:
+    h = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    labels = given([0, 1, 1])
+    means = class_means(h, labels)
+    torch.testing.assert_close(means, torch.tensor([[1.0, 0.0], [math.sqrt(0.5), math.sqrt(0.5)]]))
+    found = fit_mixture(h, labels, concentration=2.0, unlabelled=0.0, rounds=1)
+    r = math.sqrt(0.5)
+    q0 = [0.7 * math.exp(2), 0.3 * math.exp(2 * r)]
+    q1 = [0.3 * math.exp(2), 0.7 * math.exp(2 * r)]
+    q2 = [0.3 * math.exp(0), 0.7 * math.exp(2 * r)]
+    expected = torch.tensor([[a / (a + b), b / (a + b)] for a, b in (q0, q1, q2)])
+    torch.testing.assert_close(found.posterior, expected)
+    rate = 1 - float(expected[0, 0] + expected[1, 1] + expected[2, 1]) / 3
+    torch.testing.assert_close(found.transition, torch.tensor([[1 - rate, rate], [rate, 1 - rate]]))
+    total = expected.T @ h
+    torch.testing.assert_close(found.prototypes, total / total.norm(dim=1, keepdim=True))
+
+
+def test_trusted_labels_stay_and_a_wrong_one_is_found_out() -> None:
+    h = torch.tensor([[1.0, 0.0]] * 5 + [[0.0, 1.0]] * 5)
+    wrong = [0, 0, 0, 0, 1, 1, 1, 1, 1, 1]
+    assert float(fit_mixture(h, given(wrong)).posterior[4, 0]) > 0.9
+    kept = fit_mixture(h, given(wrong, [0, 0, 0, 0, 1, 0, 0, 0, 0, 0])).posterior
+    torch.testing.assert_close(kept[4], torch.tensor([0.0, 1.0]))
+
+
+def test_cosines_leave_the_node_itself_out() -> None:
+    h = torch.nn.functional.normalize(torch.randn(9, 4, generator=torch.Generator().manual_seed(0)), dim=1)
+    labels = given([0, 1, 2, 0, 1, 2, 0, 1, 2], classes=3)
+    found = left_out_cosines(h, labels)
+    for i in range(9):
+        keep = torch.arange(9) != i
+        torch.testing.assert_close(found[i], h[i] @ class_means(h, labels.take(keep)).T, atol=1e-5, rtol=1e-5)
+
+
+def test_noise_does_not_dull_the_sharpness() -> None:
+    scores = torch.tensor([[1.0, 0.0]]).repeat(100, 1)
+    y = torch.tensor([0] * 80 + [1] * 20)
+    noisy = torch.tensor([[0.8, 0.2], [0.2, 0.8]])
+    assert sharpness(scores, torch.eye(2)[:, y].T, torch.ones(100))[0] == pytest.approx(math.log(4), rel=0.06)
+    assert sharpness(scores, noisy[:, y].T, torch.ones(100))[0] > 5
+
+
+@pytest.mark.parametrize(("name", "chosen"), METHODS)
+def test_learns_saves_and_never_reads_the_truth(noisy: Data, tmp_path: Path, name: str, chosen: dict[str, Any]) -> None:
+    model = pignn.make(name, labels="given", **chosen).fit(noisy)
+    assert model.score(noisy) > 0.8
+    proba = model.predict_proba(noisy)
+    np.testing.assert_allclose(proba.sum(1), 1, atol=1e-5)
+    model.save(tmp_path / "model")
+    again = pignn.load_model(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(noisy), proba)
+    other = graphs.csbm(nodes=90, classes=3, signal=2.0, seed=0)
+    assert again.predict(other).shape == (90,)
+    scrambled = noisy.clone()
+    scrambled.y_true = scrambled.y_true[torch.randperm(noisy.num_nodes, generator=torch.Generator().manual_seed(1))]
+    np.testing.assert_array_equal(pignn.make(name, labels="given", **chosen).fit(scrambled).predict_proba(noisy), proba)
+
+
+@pytest.mark.parametrize(("name", "chosen"), METHODS)
+def test_odd_graphs_give_numbers(noisy: Data, name: str, chosen: dict[str, Any]) -> None:
+    few = noisy.clone()  # one label a class, one class without any, no edges, a node without features
+    few.train_mask = torch.zeros(noisy.num_nodes, dtype=torch.bool)
+    for c in (0, 1):
+        few.train_mask[(noisy.y == c).nonzero()[0, 0]] = True
+    few.edge_index = torch.empty(2, 0, dtype=torch.int64)
+    few.x = few.x.clone()
+    few.x[:5] = 0.0
+    with pytest.warns(errors.PignnWarning, match="no training node carries class 2"):
+        model = pignn.make(name, **chosen).fit(few)
+    proba = model.predict_proba(few)
+    assert np.isfinite(proba).all()
+    assert not proba[:, 2].any()
+
+
+def test_weights_count(noisy: Data) -> None:
+    heavy = noisy.clone()
+    heavy.label_weight = torch.where(noisy.y == noisy.y_true, 1.0, 0.0)
+    right = pignn.make("prototypes", noise="none").fit(heavy).prototypes_
+    only = noisy.clone()
+    only.train_mask = noisy.train_mask & (noisy.y == noisy.y_true)
+    torch.testing.assert_close(pignn.make("prototypes", noise="none").fit(only).prototypes_, right)
+    with pytest.raises(errors.ConfigError, match="class_weight"):
+        pignn.make("denoised", class_weight="equal").fit(noisy)
+    with pytest.raises(errors.ConfigError, match="noise model"):
+        pignn.make("prototypes", noise="symetric").fit(noisy)

@@ -1,0 +1,101 @@
+"""Pictures, pages and exports of a study."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+
+from pignn.errors import ConfigError
+from pignn.studies import Noise, Row, collect, open_store
+from pignn.studies.export import content, frame
+from pignn.studies.figure import figure
+from pignn.studies.page import command, html, markdown
+from pignn.studies.plan import vary
+
+from .conftest import make
+
+
+@pytest.fixture
+def results(tiny, swept):
+    with open_store(swept) as store:
+        return collect(tiny, store)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"noises": (Noise("none"), Noise("symmetric", 0.2), Noise("symmetric", 0.4), Noise("pair", 0.2))},
+        {"rows": tuple(vary("pi-gnn", {}, {"beta": [0.1, "auto"]})), "x": "beta"},
+    ],
+    ids=["bars", "rates", "setting"],
+)
+def test_pictures(numbers, changes):
+    results = numbers(make(**changes), lambda dataset, noise, label, seed: len(label) / 30 + seed / 20)
+    png, svg = figure(results, "png"), figure(results, "svg")
+    assert png.startswith(b"\x89PNG")
+    text = "".join(ElementTree.fromstring(svg).itertext())
+    for word in ("csbm", "auto" if "x" in changes else "GCN"):
+        assert word in text
+    assert figure(results, "svg") == svg
+    with pytest.raises(ConfigError, match="unknown picture format 'gif'"):
+        figure(results, "gif")
+
+
+class Page(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+
+def test_the_page_is_whole_and_loads_nothing(results):
+    text = html(results)
+    tags = Page(text).tags
+    assert {"table", "img", "pre", "dl"} <= {tag for tag, _ in tags}
+    sources = [value for _, attrs in tags for name, value in attrs.items() if name in ("src", "href")]
+    assert sources
+    assert all(source.startswith("data:image/svg+xml;base64,") for source in sources)
+    assert "script" not in {tag for tag, _ in tags}
+    for word in ("protocol paper", "PI-GNN", "torch", "pignn study run tiny", "[[rows]]", "Significance"):
+        assert word in text
+
+
+def test_hostile_names_stay_text(numbers):
+    evil = "<script>alert(1)</script>|**x**"
+    study = make(rows=(Row(evil, "vanilla"), Row("GCN", "vanilla", {"layers": 1})), title=evil)
+    results = numbers(study, lambda *_: 0.5)
+    assert "script" not in {tag for tag, _ in Page(html(results)).tags}
+    assert "<script>" not in markdown(results)
+    assert r"\|\*\*x\*\*" in markdown(results)
+
+
+def test_runs_for_other_programs(results, tmp_path, tiny):
+    whole = frame(results)
+    assert len(whole) == len(tiny)
+    assert {"dataset", "noise", "rate", "row", "seed", "accuracy", "settings", "versions", "key"} <= set(whole.columns)
+    (tmp_path / "runs.csv").write_bytes(content(results, tmp_path / "runs.csv"))
+    read = pd.read_csv(tmp_path / "runs.csv")
+    assert read["accuracy"].tolist() == pytest.approx(whole["accuracy"].tolist())
+    pytest.importorskip("pyarrow")
+    (tmp_path / "runs.parquet").write_bytes(content(results, tmp_path / "runs.parquet"))
+    assert pd.read_parquet(tmp_path / "runs.parquet")["key"].tolist() == whole["key"].tolist()
+
+
+def test_other_files(results, tmp_path):
+    assert content(results, tmp_path / "a.tex").decode().count("\\toprule") == 1
+    assert content(results, tmp_path / "a.md").startswith(b"# tiny")
+    with pytest.raises(ConfigError, match=r"\.csv, \.parquet, \.html"):
+        content(results, tmp_path / "a.docx")
+
+
+def test_the_command_that_is_told_runs_the_study(tiny):
+    said = command(tiny)
+    assert said.startswith("pignn study run tiny --datasets csbm --noises symmetric:0.2,flip:0.4 --seeds 0-1")
+    assert "--set epochs=3" in said

@@ -1,0 +1,80 @@
+"""What a study consists of, and what may be cut."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pignn.errors import ConfigError
+from pignn.studies import Noise, Protocol, Row, paper
+from pignn.studies.plan import parse_seeds, show_seeds, vary
+
+from .conftest import make
+
+
+def test_texts_of_noise():
+    assert Noise.parse("symmetric:0.4") == Noise("symmetric", 0.4)
+    assert Noise.parse("none") == Noise("none", None)
+    assert Noise.parse("C:/labels.npz") == Noise("C:/labels.npz", None)
+    assert str(Noise("flip", 0.60)) == "flip:0.6"
+
+
+@given(st.sets(st.integers(0, 60), min_size=1))
+def test_seeds_come_back_from_their_text(seeds):
+    assert sorted(parse_seeds(show_seeds(sorted(seeds)))) == sorted(seeds)
+
+
+@pytest.mark.parametrize("text", ["", "a", "1-", "-3", "1,,2", True, 0, [1.5]])
+def test_bad_seeds(text):
+    with pytest.raises(ConfigError):
+        parse_seeds(text)
+
+
+def test_cuts():
+    study = paper.study("effectiveness").cut(
+        datasets=["cora"], noises=["none", "flip"], rates=[0.0, 0.4], seeds=[0, 1], methods=["pi-gnn"]
+    )
+    assert [str(dataset) for dataset in study.datasets] == ["cora"]
+    assert [str(noise) for noise in study.noises] == ["none", "flip:0.4"]
+    assert [row.label for row in study.rows] == ["PI-GNN"]
+    assert len(study) == 4
+    with pytest.raises(ConfigError, match="no noise of a rate"):
+        study.cut(rates=[0.3])
+
+
+def test_rows_are_chosen_by_label_or_by_method_or_are_new():
+    study = paper.study("pair-labels")
+    assert [row.label for row in study.cut(methods=["random"]).rows] == ["Random"]
+    assert [row.label for row in paper.study("heterophily").cut(methods=["vanilla"]).rows] == ["GCN"]
+    assert study.cut(methods=["vanilla"]).rows == (Row("vanilla", "vanilla"),)
+    with pytest.raises(ConfigError, match="did you mean"):
+        study.cut(methods=["vanila"])
+
+
+def test_every_combination_is_a_row():
+    rows = vary("pi-gnn", {"hidden": 4}, {"warmup": [0, 5], "beta": ["auto"]})
+    assert [row.label for row in rows] == ["warmup=0, beta=auto", "warmup=5, beta=auto"]
+    assert rows[1].settings == {"hidden": 4, "warmup": 5, "beta": "auto"}
+
+
+def test_nothing_twice_and_nothing_missing():
+    with pytest.raises(ConfigError, match="seeds twice"):
+        make(seeds=(0, 0))
+    with pytest.raises(ConfigError, match="no rows"):
+        make(rows=())
+    with pytest.raises(ConfigError, match="reference"):
+        make(reference="nobody")
+
+
+def test_a_protocol_says_what_it_is():
+    text = str(Protocol.named("paper"))
+    assert "clean-val (an oracle)" in text
+    assert "no tuning" in text
+    assert "per seed" in str(Protocol.named("noisygl"))
+    changed = Protocol.named("honest", trials=3)
+    assert changed.name == "honest changed"
+    assert "3 trials" in str(changed)
+    assert Protocol.named("honest", trials=0).name == "honest"
+    with pytest.raises(ConfigError, match="did you mean 'trials'"):
+        Protocol.named("honest", trails=3)

@@ -1,0 +1,299 @@
+"""A sweep computes what is missing, once, and survives what kills it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import pignn
+from pignn import graphs
+from pignn.errors import ConfigError, OutputError, PignnError
+from pignn.studies import Protocol, Row, collect, open_store, run
+from pignn.studies.jobs import plan
+from pignn.studies.pool import LocalPool, Outcome
+from pignn.studies.sweep import _alone, _outcomes
+from pignn.studies.toml import write
+from pignn.studies.work import draws
+
+from .conftest import GRAPH, make
+
+
+def test_numbers_are_those_of_a_bare_training(tiny, swept):
+    with open_store(swept) as store:
+        results = collect(tiny, store)
+    assert results.done == len(tiny)
+    noisy = pignn.corrupt(graphs.load("csbm", **dict(GRAPH.options)), "flip", 0.4, seed=1)
+    model = pignn.make("pi-gnn", warmup=1, epochs=3, hidden=4, selection="clean-val", seed=1).fit(noisy)
+    cell = (GRAPH, tiny.noises[1], "PI-GNN")
+    for metric in ("accuracy", "balanced_accuracy", "macro_f1", "average_precision"):
+        assert results.cell(*cell, metric)[1] == pytest.approx(model.score(noisy, metric=metric))
+    assert results.cell(*cell, "best_epoch")[1] == model.best_epoch_
+    assert results.cell(*cell, "pair_noise")[1] == pytest.approx(pignn.noise.report(noisy).pair_rate)
+    row = next(iter(results.rows.values()))
+    assert row["seconds"] > 0
+    assert row["peak_mb"] > 50
+    assert set(json.loads(row["versions"])) >= {"python", "torch", "torch_geometric", "pignn"}
+
+
+def test_nothing_is_computed_twice(tiny, swept, here):
+    before = len(here.computed)
+    assert before == len(tiny)
+    again = run(tiny, swept)
+    assert (again.planned, again.cached, again.computed, again.failed) == (len(tiny), len(tiny), 0, 0)
+    more = run(replace(tiny, name="more", seeds=(0, 1, 2)), swept)  # another study, in part the same runs
+    assert (more.cached, more.computed) == (len(tiny), len(tiny) // 2)
+    assert len(here.computed) == len(set(here.computed)) == before + len(tiny) // 2
+
+
+def test_rows_that_are_the_same_run_are_one_run(tmp_path, here):
+    study = make(rows=(Row("a", "vanilla"), Row("b", "vanilla", {"layers": 2})), seeds=(0,))
+    summary = run(study, tmp_path)
+    assert (summary.planned, summary.computed) == (2, 2)
+    with open_store(tmp_path) as store:
+        results = collect(study, store)
+    assert results.cell(GRAPH, study.noises[0], "a") == results.cell(GRAPH, study.noises[0], "b") != {}
+
+
+def test_a_run_that_fails_is_recorded_and_the_rest_goes_on(tmp_path, here):
+    study = make(rows=(Row("GCN", "vanilla"), Row("bad", "vanilla", {"lr": 1e29})), seeds=(0,))
+    summary = run(study, tmp_path)
+    assert (summary.computed, summary.failed) == (4, 2)
+    with open_store(tmp_path) as store:
+        results = collect(study, store)
+    assert results.done == 2
+    assert {planned.row.label for planned, _ in results.failed} == {"bad"}
+    assert all("try a smaller learning rate" in error for _, error in results.failed)
+    assert run(study, tmp_path).computed == 0  # it would fail again
+    assert run(study, tmp_path, retry=True).computed == 2
+
+
+def test_mistakes_are_found_before_anything_is_computed(tmp_path, here):
+    for row, words in (
+        (Row("x", "vanilla", {"learning_rate": 1}), "row 'x': unknown setting 'learning_rate'"),
+        (Row("x", "vanilla", {"epochs": 0}), "row 'x': epochs must be"),
+        (Row("x", "vanilla", {"selection": "last"}), "the protocol says it"),
+        (Row("x", "vanilla", {"seed": 3}), "the list of seeds says it"),
+        (Row("x", "nothing"), "unknown method"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            run(make(rows=(Row("GCN", "vanilla"), row)), tmp_path)
+    with pytest.raises(ConfigError, match="unknown dataset"):
+        run(make().cut(datasets=["corra"]), tmp_path)
+    with pytest.raises(ConfigError, match="workers"):
+        run(make(), tmp_path, workers=0)
+    assert here.computed == []
+
+
+def test_tuning_tries_the_same_number_for_all_and_sees_given_labels_only(tmp_path, here, monkeypatch):
+    import pignn.methods.base as base
+
+    asked = []
+    original = base.Method.score
+    monkeypatch.setattr(base.Method, "score", lambda *a, **k: asked.append(k) or original(*a, **k))
+    study = make(
+        protocol=Protocol.named("honest", trials=3),
+        seeds=(0,),
+        rows=(Row("GCN", "vanilla"), Row("own", "vanilla", search={"lr": [0.1]})),
+    )
+    assert run(study, tmp_path).failed == 0
+    assert len(asked) == 2 * (3 + 2)  # the second row has only two settings to try
+    assert all(call == {"split": "val", "against": "given"} for call in asked)
+    with open_store(tmp_path) as store:
+        chosen = [json.loads(row["chosen"]) for row in store.all()]
+    assert all(set(one) <= {"lr", "weight_decay", "hidden"} for one in chosen)
+
+
+def test_draws():
+    assert draws({"lr": [1, 2]}, 0, 0) == [{}]
+    assert draws({"lr": [1, 2]}, 9, 0)[0] == {}
+    assert sorted(one["lr"] for one in draws({"lr": [1, 2]}, 9, 0)[1:]) == [1, 2]
+    grid = {"a": list(range(10)), "b": list(range(10))}
+    assert draws(grid, 5, 1) == draws(grid, 5, 1) != draws(grid, 5, 2)
+    assert len(draws(grid, 5, 1)) == 5
+
+
+class Fragile:
+    """A pool whose workers die under some runs."""
+
+    size = 2
+
+    def __init__(self, deaths: dict[str, int]) -> None:
+        self.deaths = deaths
+        self.given: list[str] = []
+        self.waiting: list[str] = []
+
+    def submit(self, key, job):
+        self.given.append(key)
+        self.waiting.append(key)
+
+    def wait(self, seconds):
+        key = self.waiting.pop(0)
+        if self.deaths.get(key, 0) > 0:
+            self.deaths[key] -= 1
+            return [Outcome(key, {"error": "the worker died"}, died=True)]
+        return [Outcome(key, {"accuracy": 1.0}, died=False)]
+
+    def close(self):
+        pass
+
+
+def test_a_run_whose_worker_dies_is_tried_once_more(tmp_path, tiny, monkeypatch):
+    with open_store(tmp_path) as store:
+        keys = [planned.key for planned in plan(tiny, store)]
+    todo = dict(zip(keys, plan_of(tiny, tmp_path), strict=True))
+    pool = Fragile({keys[0]: 1, keys[1]: 2})
+    results = dict(_outcomes(pool, todo))
+    assert sorted(results) == sorted(keys)
+    assert "error" not in results[keys[0]]
+    assert results[keys[1]] == {"error": "the worker died", "died": True}
+    assert (pool.given.count(keys[0]), pool.given.count(keys[1]), pool.given.count(keys[2])) == (2, 2, 1)
+
+    # What died is tried again by the next sweep, without being asked to.
+    pools = [Fragile({keys[1]: 2}), Fragile({})]
+    monkeypatch.setattr("pignn.studies.sweep._pool", lambda *_: pools.pop(0))
+    assert run(tiny, tmp_path).failed == 1
+    summary = run(tiny, tmp_path)
+    assert (summary.computed, summary.failed) == (1, 0)
+
+
+def plan_of(study, folder):
+    with open_store(folder) as store:
+        return plan(study, store)
+
+
+def test_one_sweep_at_a_time_in_a_folder(tmp_path, tiny, here):
+    with open_store(tmp_path), _alone(tmp_path), pytest.raises(OutputError, match="another sweep is running"):
+        run(tiny, tmp_path)
+    assert run(tiny, tmp_path).computed == len(tiny)
+
+
+# ---- real processes ----
+
+
+@pytest.fixture
+def deadly(tmp_path, monkeypatch):
+    """A method of another package that kills its process: always, or the first time only."""
+    place = tmp_path / "installed"
+    about = place / "deadly-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: deadly\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[pignn.methods]\ndeadly = deadly_method:Deadly\n")
+    (place / "deadly_method.py").write_text(
+        f"""
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+from pignn.methods import Vanilla
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Deadly(Vanilla):
+    name: ClassVar[str] = "deadly"
+    how: str = "always"
+
+    def fit(self, data, **options):
+        print("noise on standard output")
+        mark = Path({str(tmp_path / "mark")!r})
+        if self.how == "memory":
+            raise MemoryError
+        if self.how == "always" or not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), 9)
+        return super().fit(data, **options)
+"""
+    )
+    monkeypatch.setenv("PYTHONPATH", str(place))
+    monkeypatch.syspath_prepend(str(place))
+    yield
+    sys.modules.pop("deadly_method", None)
+
+
+def test_workers_that_die_are_replaced(tmp_path, deadly):
+    study = make(
+        rows=(
+            Row("GCN", "vanilla"),
+            Row("once", "deadly", {"how": "once"}),
+            Row("always", "deadly"),
+            Row("memory", "deadly", {"how": "memory"}),
+        ),
+        noises=(make().noises[0],),
+        seeds=(0,),
+    )
+    summary = run(study, tmp_path / "out", workers=1)
+    assert (summary.computed, summary.failed) == (4, 2)
+    with open_store(tmp_path / "out") as store:
+        results = collect(study, store)
+        assert len(store) == 4
+    errors = {planned.row.label: error for planned, error in results.failed}
+    assert "signal 9, perhaps out of memory" in errors["always"]
+    assert errors["memory"] == "out of memory"
+    value = results.cell(GRAPH, study.noises[0], "once")
+    assert value == results.cell(GRAPH, study.noises[0], "GCN") != {}
+
+
+def test_code_that_changes_under_a_sweep_ends_it():
+    pool = LocalPool(1, {"vanilla": "another version"})
+    try:
+        with pytest.raises(PignnError, match="the code of 'vanilla' has changed"):
+            pool.wait(120)
+    finally:
+        pool.close()
+
+
+def test_a_killed_driver_loses_nothing_and_its_workers_end(tmp_path):
+    study = make(settings={"epochs": 60}, seeds=tuple(range(6)))
+    write(study, tmp_path / "plan.toml")
+    command = [sys.executable, "-m", "pignn", "study", "run", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "o")]
+    driver = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + 120
+        while _count(tmp_path / "o") < 3 and time.monotonic() < until:
+            time.sleep(0.02)
+        workers = Path(f"/proc/{driver.pid}/task/{driver.pid}/children").read_text().split()
+    finally:
+        driver.kill()
+        driver.wait()
+    kept = _count(tmp_path / "o")
+    assert 3 <= kept < len(study)
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert f"{len(study)} runs, {kept} were there, {len(study) - kept} computed" in done.stderr
+    assert _count(tmp_path / "o") == len(study)
+    assert workers
+    assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
+
+
+def _count(folder: Path) -> int:
+    try:
+        with open_store(folder, create=False) as store:
+            return len(store)
+    except PignnError:
+        return 0
+
+
+def test_interrupt_keeps_what_is_done(tmp_path):
+    study = make(settings={"epochs": 60}, seeds=tuple(range(6)))
+    write(study, tmp_path / "plan.toml")
+    command = [sys.executable, "-m", "pignn", "study", "run", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "o")]
+    driver = subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    until = time.monotonic() + 120
+    while _count(tmp_path / "o") < 1 and time.monotonic() < until:
+        time.sleep(0.02)
+    os.kill(driver.pid, signal.SIGINT)
+    _, said = driver.communicate(timeout=60)
+    assert driver.returncode == 130
+    assert said == "pignn: interrupted\n"
+    assert 1 <= _count(tmp_path / "o") < len(study)

@@ -1,0 +1,119 @@
+"""Tables, comparisons and tests, against numbers worked out by hand or by SciPy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pignn.studies import Dataset, Noise, Row, comparison, paper, significance, tables
+from pignn.studies.table import show
+
+from .conftest import make
+
+VALUES = {"GCN": [0.50, 0.60, 0.70], "PI-GNN": [0.61, 0.69, 0.80]}
+
+
+def planned(**changes):
+    parts = {"name": "effectiveness", "datasets": (Dataset("csbm", (("nodes", 120),)),), "seeds": (0, 1, 2)}
+    return make(**parts | changes)
+
+
+def test_mean_and_spread_in_the_paper_s_form():
+    assert show([0.5, 0.6, 0.7], "accuracy", 3) == "0.600(0.10)"
+    assert show([0.5, 0.6], "accuracy", 3) == "0.550(0.07) n=2"
+    assert show([0.5], "accuracy", 1) == "0.500(0.00)"
+    assert show([], "accuracy", 3) == "–"
+    assert show([12.34], "seconds", 1) == "12.34(0.00)"
+
+
+def test_the_best_of_a_column_is_bold(numbers):
+    results = numbers(planned(), lambda dataset, noise, label, seed: VALUES[label][seed] if "flip" in noise else None)
+    (table,) = tables(results)
+    assert [cell.text for cell in table.rows[0]] == ["GCN", "–", "0.600(0.10)"]
+    assert [cell.text for cell in table.rows[1]] == ["PI-GNN", "–", "0.700(0.10)"]
+    assert [cell.bold for row in table.rows for cell in row] == [False, False, False, False, False, True]
+    assert table.groups == [("", 1), ("symmetric", 1), ("flip", 1)]
+    assert any("protocol paper" in note for note in table.notes)
+    assert "\\textbf{0.700(0.10)}" in table.latex()
+    assert "| **0.700(0.10)** |" in table.markdown()
+    assert "<strong>0.700(0.10)</strong>" in table.html()
+
+
+def test_less_is_better_where_it_is(numbers):
+    results = numbers(planned(metric="seconds"), lambda dataset, noise, label, seed: VALUES[label][seed])
+    (table,) = tables(results)
+    assert [cell.bold for cell in table.rows[0]] == [False, True, True]
+
+
+def test_distance_from_the_paper_in_standard_errors(numbers, monkeypatch):
+    monkeypatch.setattr(
+        comparison,
+        "published",
+        lambda study, dataset, noise, label: paper.Published(0.65, 0.00) if label == "GCN" else None,
+    )
+    results = numbers(planned(), lambda dataset, noise, label, seed: VALUES[label][seed])
+    cells = comparison.compare(results)
+    assert {cell.row for cell in cells} == {"GCN"}
+    error = math.sqrt(0.1**2 / 3 + 0.005**2 / 10)
+    assert cells[0].difference == pytest.approx(-0.05)
+    assert cells[0].errors == pytest.approx(-0.05 / error)
+    assert not cells[0].far
+    assert "0 of 2 cells" in comparison.table(results).notes[0]
+
+
+def test_tests_are_scipy_s(numbers):
+    results = numbers(planned(), lambda dataset, noise, label, seed: VALUES[label][seed])
+    found = significance.against_all(results)
+    assert [(test.reference, test.row) for test in found] == [("PI-GNN", "GCN")] * 2
+    ours, theirs = VALUES["PI-GNN"], VALUES["GCN"]
+    apart = np.subtract(ours, theirs)
+    test = found[0]
+    assert test.t == pytest.approx(stats.ttest_rel(ours, theirs).statistic)
+    assert test.p == pytest.approx(stats.ttest_rel(ours, theirs).pvalue)
+    assert test.p_holm == pytest.approx(min(2 * test.p, 1))
+    assert test.p_wilcoxon == pytest.approx(stats.wilcoxon(ours, theirs).pvalue)
+    assert test.one_sample_p == pytest.approx(stats.ttest_1samp(ours, np.mean(theirs)).pvalue)
+    assert test.effect == pytest.approx(apart.mean() / apart.std(ddof=1))
+    assert test.wins == 1.0
+    backwards = significance.against_all(results, "GCN")[0]
+    assert backwards.difference == pytest.approx(-test.difference)
+    assert backwards.p == pytest.approx(test.p)
+
+
+def test_equal_numbers_are_no_difference(numbers):
+    results = numbers(planned(), lambda *_: 0.5)
+    test = significance.against_all(results)[0]
+    assert (test.t, test.p, test.p_wilcoxon, test.effect, test.wins, test.one_sample_p) == (0, 1, 1, 0, 0.5, 1)
+
+
+def test_only_seeds_that_both_have_are_paired(numbers):
+    def value(dataset, noise, label, seed):
+        return None if (label, seed) == ("GCN", 2) else VALUES[label][seed]
+
+    test = significance.against_all(numbers(planned(), value))[0]
+    assert test.seeds == 2
+    assert test.difference == pytest.approx(0.10)
+
+
+def test_holm_by_hand():
+    # From the smallest: 4 · 0.005, 3 · 0.01, 2 · 0.03, and what must not be smaller than the one before.
+    assert significance.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert significance.holm([0.9, 0.9]) == [1.0, 1.0]
+    assert significance.holm([]) == []
+
+
+def test_the_paper_s_own_tests_stand_beside_ours(numbers):
+    study = planned(
+        name="significance",
+        datasets=(Dataset("csbm", (("nodes", 120),)),),
+        noises=(Noise("symmetric", 0.8),),
+        rows=(Row("GAT", "vanilla"), Row("PI-GNN", "pi-gnn")),
+    )
+    values = {"GAT": VALUES["GCN"], "PI-GNN": VALUES["PI-GNN"]}
+    results = numbers(study, lambda dataset, noise, label, seed: values[label][seed])
+    table = significance.table(results)
+    assert len(table.columns) == len(table.rows[0]) == 14  # of csbm, the paper has none
+    assert paper.published_test("cora", Noise("symmetric", 0.8)) == (4.78, 0.001)
