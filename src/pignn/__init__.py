@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import backbones, errors, graphs, methods, noise, pairs, training
-    from .graphs import list_datasets, load
+    from . import audit, backbones, errors, graphs, methods, noise, pairs, propagation, report, studies, training
+    from .audit import find_label_issues
+    from .graphs import list_datasets, load, read_graph
     from .methods import PIGNN, Vanilla, list_methods, load_model, make
     from .noise import corrupt
 
@@ -18,21 +19,37 @@ _NAMES = {
     "PIGNN": "methods",
     "Vanilla": "methods",
     "corrupt": "noise",
+    "find_label_issues": "audit",
     "list_datasets": "graphs",
     "list_methods": "methods",
     "load": "graphs",
     "load_model": "methods",
     "make": "methods",
+    "read_graph": "graphs",
 }
-_MODULES = ("backbones", "errors", "graphs", "methods", "noise", "pairs", "training")
+_MODULES = (
+    "audit",
+    "backbones",
+    "errors",
+    "graphs",
+    "methods",
+    "noise",
+    "pairs",
+    "propagation",
+    "report",
+    "studies",
+    "training",
+)
 
 __all__ = [
     "PIGNN",
     "Vanilla",
     "__version__",
+    "audit",
     "backbones",
     "corrupt",
     "errors",
+    "find_label_issues",
     "graphs",
     "list_datasets",
     "list_methods",
@@ -42,6 +59,10 @@ __all__ = [
     "methods",
     "noise",
     "pairs",
+    "propagation",
+    "read_graph",
+    "report",
+    "studies",
     "training",
 ]
 

@@ -249,3 +249,25 @@ def test_demo_leaves_a_run_of_train_alone(command, trained):
     before = files(trained)
     command("demo", "--epochs", "2", "--out", trained).fails(str(trained))
     assert files(trained) == before
+
+
+@pytest.mark.parametrize(
+    ("flag", "word"),
+    [("--drop-suspects", "left out"), ("--relabel-suspects", "suggested"), ("--weight-by-quality", "by quality")],
+)
+def test_suspects_are_dealt_with_before_training(command, flag, word):
+    graph = ("--dataset", "csbm", "--data", "nodes=300", "--data", "classes=3", "--data", "signal=4")
+    train = ("train", *graph, "--noise", "symmetric", "--rate", "0.3", "--method", "vanilla")
+    plain = json.loads(command(*train, "--epochs", 5, "--json").out)
+    facts = json.loads(command(*train, "--epochs", 5, "--json", flag).out)
+    assert facts["suspects"] > 0
+    assert word in facts["suspects_were"]
+    assert facts["labels_given"] == plain["labels_given"]  # the summary is about the labels that came in
+    assert facts["labels_disagreed_with"] != plain["labels_disagreed_with"]
+
+
+def test_one_way_to_clean_at_a_time(command):
+    train = ("train", "--dataset", "csbm", "--drop-suspects", "--relabel-suspects")
+    result = command(*train)
+    assert result.code == 2
+    assert "give one" in result.err

@@ -7,11 +7,15 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from .apply import apply
+from .audit import audit
 from .convert import convert
 from .datasets import datasets
 from .demo import demo
 from .methods import methods
 from .predict import predict
+from .study import study
+from .task import task
 from .train import train
 
 app = typer.Typer(
@@ -39,5 +43,7 @@ def options(
     """Node classification when the labels of a graph cannot be trusted."""
 
 
-for command in (demo, train, predict, convert, datasets, methods):
+for command in (demo, train, predict, audit, apply, convert, datasets, methods):
     app.command()(command)
+app.add_typer(study)
+app.add_typer(task)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from ..methods import Method
 
+CLEANED = {"drop": "left out", "relabel": "given the suggested label", "weight": "counted by quality"}
+
 
 def train(
     dataset: o.Dataset = None,
@@ -59,6 +61,16 @@ def train(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Any other setting of the method; may be repeated."),
     ] = None,
+    drop_suspects: Annotated[
+        bool, typer.Option("--drop-suspects", help="Audit first; leave out labels that are probably wrong.")
+    ] = False,
+    relabel_suspects: Annotated[
+        bool, typer.Option("--relabel-suspects", help="Audit first; give them the label that the audit suggests.")
+    ] = False,
+    weight_by_quality: Annotated[
+        bool,
+        typer.Option("--weight-by-quality", help="Audit first; count a label by the probability that it is right."),
+    ] = False,
     seed: Annotated[int, typer.Option(help="Of the noise and of the training.")] = 0,
     device: Annotated[str | None, typer.Option(help="cpu or cuda; cpu if absent.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the model, predictions, history and picture.")] = None,
@@ -89,6 +101,7 @@ def train(
       pignn train --dataset cora --noise flip --rate 0.4 --method vanilla --backbone gat --json
       pignn train --dataset cora --noise llm_labels.npz --set hidden=64 --set class_weight=balanced
       pignn train --dataset csbm --data nodes=5000 --data homophily=0.6 --noise pair --rate 0.3
+      pignn train --nodes papers.csv --edges citations.csv --label topic --drop-suspects --out runs/cleaned
       torchrun --nproc-per-node 2 -m pignn train --dataset digits --noise pair --rate 0.2 --batch-size 128
     """
     from .. import graphs, methods
@@ -142,6 +155,10 @@ def train(
         raise ConfigError("which column of --nodes has the labels? say so with --label")
     else:
         of_graph = own | {"directed": settings.get("directed") is True}
+    cleaning = {"drop": drop_suspects, "relabel": relabel_suspects, "weight": weight_by_quality}
+    ways = [how for how, wanted in cleaning.items() if wanted]
+    if len(ways) > 1:
+        raise ConfigError("--drop-suspects, --relabel-suspects and --weight-by-quality exclude each other; give one")
     if checkpoint_every < 1:
         raise ConfigError(f"--checkpoint-every must be at least 1, not {checkpoint_every}")
     if resume and out is None:
@@ -168,16 +185,17 @@ def train(
         elif rate is not None:
             raise ConfigError("noise 'none' has no rate; leave --rate out or choose a --noise")
         start = time.perf_counter()
+        learnt_from, cleaned = clean(graph, ways[0], seed) if ways else (graph, {})
         try:
             # Methods without a training loop have nothing to continue.
-            model.fit(graph, **(keep if "checkpoint" in inspect.signature(model.fit).parameters else {}))
+            model.fit(learnt_from, **(keep if "checkpoint" in inspect.signature(model.fit).parameters else {}))
         except KeyboardInterrupt:
             stopped = getattr(model, "stopped_by_", None)
             if stopped is None:
                 raise
         if not distributed.is_first():
             return 0 if stopped is None else 128 + stopped
-        facts = summary(model, graph, time.perf_counter() - start)
+        facts = summary(model, graph, time.perf_counter() - start) | cleaned
         if about is not None:
             facts["understood"] = about.to_dict()
         if out is not None:
@@ -192,6 +210,15 @@ def train(
     if out is not None and not json:
         say(f"written to {out}")
     return 0
+
+
+def clean(graph: Data, how: str, seed: int) -> tuple[Data, dict[str, Any]]:
+    """The graph to learn from, its labels cleaned by an audit of the given ones, and what was done."""
+    from .. import audit
+
+    found = audit.find_label_issues(graph, seed=seed)
+    suspects = int(((found["p_wrong"] > 0.5) & ~found["trusted"]).sum())
+    return audit.clean(graph, found, how), {"suspects": suspects, "suspects_were": CLEANED[how]}
 
 
 def last_of_warmup(model: Method) -> int:

@@ -47,15 +47,26 @@ class NoiseModel:
         return p
 
 
-def fit(given: Ints, logs: Floats, trusted: Bools | None = None, *, start: NoiseModel | None = None) -> NoiseModel:
+def fit(
+    given: Ints,
+    logs: Floats,
+    trusted: Bools | None = None,
+    before: Ints | None = None,
+    *,
+    start: NoiseModel | None = None,
+) -> NoiseModel:
     """The noise model of given labels (none is -1); where `trusted`, the given label is the true one.
+
+    `before` is the label that a trusted node had before somebody verified it, -1 where that is not known: it tells how
+    truth becomes a given label. That top suspects are reviewed first does no harm: given x and the label before, it
+    does not depend on the truth who is looked at.
 
     With a `start` only its kind of T is fitted, in few steps: for the bootstrap.
     """
     n = logs.shape[1]
     if not len(given) or n < 2:
         return NoiseModel(1.0, np.zeros(n), np.eye(n))
-    likelihood = _Likelihood(given, logs, trusted)
+    likelihood = _Likelihood(given, logs, trusted, before)
     if start is not None:
         return likelihood.maximise(_is_full(start.transition), start)
     full, uniform = likelihood.maximise(True), likelihood.maximise(False)
@@ -65,11 +76,17 @@ def fit(given: Ints, logs: Floats, trusted: Bools | None = None, *, start: Noise
 class _Likelihood:
     """Minus the logarithm of the likelihood and priors, with its gradient, over (a, b, numbers of T)."""
 
-    def __init__(self, given: Ints, logs: Floats, trusted: Bools | None) -> None:
-        self.given, self.logs = given, logs
+    def __init__(self, given: Ints, logs: Floats, trusted: Bools | None, before: Ints | None = None) -> None:
+        self.logs = logs
         self.n = logs.shape[1]
+        self.truth = self.untold = None  # [nodes, classes]: what is known of the truth; [nodes, 1]: T has no part
+        if trusted is not None and trusted.any():
+            told = np.zeros(len(given), dtype=bool) if before is None else trusted & (before >= 0)
+            self.truth = np.where(trusted[:, None], np.eye(self.n)[given] + 1e-12, 1.0)
+            self.untold = (trusted & ~told)[:, None]
+            given = given if before is None else np.where(told, before, given)
+        self.given = given
         self.hot = np.eye(self.n)[given]
-        self.trusted = None if trusted is None or not trusted.any() else trusted
         # A tenth of a label off the diagonal keeps T inside; one label and a hundredth of the class on it.
         self.pseudo = np.full((self.n, self.n), 0.1 / self.n)
         self.pseudo += np.diag(1.0 + 0.01 * np.bincount(given, minlength=self.n))
@@ -88,34 +105,37 @@ class _Likelihood:
             args=(full,),
             jac=True,
             method="L-BFGS-B",
+            bounds=[(0.05, 20.0), *[(-20.0, 20.0)] * n, *[(None, None)] * len(numbers)],
             options={"maxiter": 100 if start is None else 30},
         ).x
         a, b, matrix = self.parts(found, full)
-        total = (softmax(a * self.logs + b) * self.likely(matrix)).sum(axis=1)
+        matrix = normalised(matrix)
+        total = np.maximum((softmax(a * self.logs + b) * self.likely(matrix)).sum(axis=1), 1e-300)
         free = n * (n - 1) if full else 1
         return NoiseModel(float(a), b, matrix, float(np.log(total).sum()) - free)
 
     def parts(self, numbers: Floats, full: bool) -> tuple[float, Floats, Floats]:
         a, b, rest = numbers[0], numbers[1 : 1 + self.n], numbers[1 + self.n :]
         if full:
-            return a, b, softmax(rest.reshape(self.n, self.n))
+            # A step of the search may go far; T stays above what a logarithm can bear.
+            return a, b, softmax(np.clip(rest, -500, 500).reshape(self.n, self.n)) + 1e-12
         rate = 1 / (1 + np.exp(-np.clip(rest[0], -30, 30)))
         return a, b, (1 - rate) * np.eye(self.n) + rate * self.others
 
     def likely(self, matrix: Floats) -> Floats:
         """P(given label of a node | true = k), [nodes, classes]."""
-        return matrix.T[self.given] if self.trusted is None else self._likely_trusted(matrix)
-
-    def _likely_trusted(self, matrix: Floats) -> Floats:
-        return np.where(self.trusted[:, None], self.hot + 1e-12, matrix.T[self.given])  # type: ignore[index]
+        likely = matrix.T[self.given]
+        if self.truth is None or self.untold is None:
+            return likely
+        return np.where(self.untold, 1.0, likely) * self.truth
 
     def loss(self, numbers: Floats, full: bool) -> tuple[float, Floats]:
         a, b, matrix = self.parts(numbers, full)
         p = softmax(a * self.logs + b)
         joint = p * self.likely(matrix)
-        total = joint.sum(axis=1, keepdims=True)
+        total = np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
         posterior = joint / total
-        noisy = posterior if self.trusted is None else posterior * ~self.trusted[:, None]
+        noisy = posterior if self.untold is None else posterior * ~self.untold
         counts = noisy.T @ self.hot + self.pseudo
         value = -np.log(total).sum() - (self.pseudo * np.log(matrix)).sum() + 0.5 * (b**2).sum() + (a - 1) ** 2
         if full:

@@ -1,0 +1,46 @@
+"""Decisions of a review as trusted labels of a graph."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import torch
+from torch_geometric.data import Data
+
+from ..errors import DataError
+
+
+def trust(data: Data, decisions: pd.DataFrame) -> Data:
+    """A copy of a graph in which decided nodes have the decided label, and are trusted; `y_before` keeps the given one.
+
+    `decisions` as `read_decisions` gives them. Nodes go by `data.node_id` where there is one, else by number; classes
+    by name. `unsure` changes nothing.
+    """
+    ids = data.get("node_id")
+    known = {str(name): node for node, name in enumerate(range(data.num_nodes) if ids is None else ids)}
+    names = [str(name) for name in data.get("class_names") or range(int(data.y.max()) + 1)]
+    number = {name: c for c, name in enumerate(names)}
+    settled = decisions[decisions["decision"].isin(["relabel", "keep"])]
+    result = data.__copy__()
+    result.y = data.y.clone()
+    mask = data.get("trusted_mask")
+    trusted = torch.zeros(data.num_nodes, dtype=torch.bool) if mask is None else mask.clone()
+    nodes = [known.get(str(node), -1) for node in settled["node"]]
+    if -1 in nodes:
+        raise DataError(f"the graph has no node '{str(settled['node'].iloc[nodes.index(-1)])[:40]}', which was decided")
+    relabel = (settled["decision"] == "relabel").to_numpy(dtype=bool)
+    labels = [number.get(str(label).strip(), -1) for label in settled["label"][relabel]]
+    if -1 in labels:
+        wrong = str(settled["label"][relabel].iloc[labels.index(-1)])[:40]
+        raise DataError(f"'{wrong}' was decided, but is no class; classes are {', '.join(names[:12])}")
+    at = np.array(nodes, dtype=np.int64)
+    unlabelled = at[~relabel][result.y.numpy()[at[~relabel]] < 0]
+    if len(unlabelled):
+        raise DataError(f"node {unlabelled[0]} was decided to keep its label, but has none")
+    result.y[torch.from_numpy(at[relabel])] = torch.tensor(labels, dtype=result.y.dtype)
+    trusted[torch.from_numpy(at)] = True
+    result.trusted_mask = trusted
+    known_before = data.get("y_before")
+    result.y_before = torch.full_like(data.y, -1) if known_before is None else known_before.clone()
+    result.y_before[torch.from_numpy(at)] = data.y[torch.from_numpy(at)]
+    return result

@@ -1,0 +1,126 @@
+"""Tables of suspects and decisions as CSV, which spreadsheets open: text that would run as a formula stays text."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..errors import DataError
+from ..training import files
+from .review import DECISIONS, PARTS
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+NEEDED = ("node", "decision", "label")
+MOST_CELL = 1_000_000
+
+
+def neutral(value: Any) -> Any:
+    """A text that a spreadsheet would take for a formula, with an apostrophe before it."""
+    if isinstance(value, str) and value.startswith((*FORMULA, "'")):
+        return f"'{value}"
+    return value
+
+
+def plain(text: str) -> str:
+    """What `neutral` was given."""
+    return text[1:] if text.startswith("'") and text[1:].startswith((*FORMULA, "'")) else text
+
+
+def write_table(path: Path, table: pd.DataFrame) -> None:
+    """A CSV with texts neutralised and numbers in six digits."""
+    columns: list[list[Any]] = []
+    for name in table:
+        values = table[name]
+        if pd.api.types.is_bool_dtype(values):
+            columns.append(values.astype(int).tolist())
+        elif pd.api.types.is_float_dtype(values):
+            digits = 15 if name == "inclusion" else 6  # estimates are made of inclusion probabilities
+            columns.append(["" if np.isnan(v) else f"{v:.{digits}g}" for v in values.to_numpy()])
+        elif pd.api.types.is_integer_dtype(values):
+            columns.append(values.tolist())
+        else:
+            columns.append([neutral("" if value is None else str(value)) for value in values])
+    files.write_csv(path, [neutral(str(name)) for name in table], zip(*columns, strict=True))
+
+
+def named(issues: pd.DataFrame, class_names: list[str]) -> pd.DataFrame:
+    """The table for people: ids and names of classes in the place of numbers."""
+    names = np.array(class_names, dtype=object)
+    table = issues.copy()
+    table["given"], table["suggested"] = names[issues["given"]], names[issues["suggested"]]
+    table = table.rename(columns={f"p_{c}": f"p: {name}" for c, name in enumerate(class_names)})
+    if "id" in table:
+        table = table.drop(columns="node").rename(columns={"id": "node"})
+    return table
+
+
+def to_decide(chosen: pd.DataFrame, class_names: list[str]) -> pd.DataFrame:
+    """The table that a reviewer fills in: decision, label, reviewer, time."""
+    table = named(chosen, class_names)
+    kept = ["node", "given", "suggested", "p_wrong", "agree", "part", "stratum", "inclusion"]
+    return table[kept].assign(decision="", label="", reviewer="", time="")
+
+
+def read_decisions(path: str | Path) -> pd.DataFrame:
+    """A file of decisions, checked; every cell is text, but for `inclusion`.
+
+    A row whose decision is empty is not decided yet. `relabel` without a label takes the suggested one.
+    """
+    path = Path(path)
+    rows = _rows(path)
+    if not rows:
+        raise DataError(f"{path} is empty; it should be a CSV of decisions (docs: audit)")
+    header = [plain(cell.strip()) for cell in rows[0]]
+    for name in NEEDED:
+        if name not in header:
+            raise DataError(f"{path} has no column '{name}'; its columns are {', '.join(header[:12])}")
+    for number, row in enumerate(rows[1:], start=2):
+        if len(row) != len(header):
+            raise DataError(f"{path}: row {number} has {len(row)} cells, the header has {len(header)}")
+    table = pd.DataFrame([[plain(cell) for cell in row] for row in rows[1:]], columns=header, dtype=object)
+    table["decision"] = table["decision"].str.strip().str.lower()
+    bad = table.index[~table["decision"].isin([*DECISIONS, ""])]
+    if len(bad):
+        raise DataError(
+            f"{path}: row {bad[0] + 2} has the decision '{table['decision'][bad[0]][:40]}'; "
+            f"it must be {', '.join(DECISIONS)} or empty"
+        )
+    double = table["node"][table["node"].duplicated()]
+    if len(double):
+        raise DataError(f"{path}: node '{str(double.iloc[0])[:40]}' is decided twice; keep one row")
+    if "suggested" in table:
+        bare = (table["decision"] == "relabel") & (table["label"].str.strip() == "")
+        table.loc[bare, "label"] = table.loc[bare, "suggested"]
+    none = table.index[(table["decision"] == "relabel") & (table["label"].str.strip() == "")]
+    if len(none):
+        raise DataError(f"{path}: row {none[0] + 2} says relabel, but not to what; fill in 'label'")
+    for name in ("part", "inclusion"):
+        if name not in table:
+            table[name] = ""
+    odd = table.index[~table["part"].isin([*PARTS, ""])]
+    if len(odd):
+        raise DataError(f"{path}: row {odd[0] + 2} has the part '{str(table['part'][odd[0]])[:40]}'; do not edit it")
+    return table
+
+
+def _rows(path: Path) -> list[list[str]]:
+    if not path.is_file():
+        raise DataError(f"{path}: no such file of decisions")
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8 text (byte {error.start}); save it as CSV in UTF-8") from None
+    if "\0" in text:
+        raise DataError(f"{path} holds NUL bytes: it is not a CSV file")
+    limit = csv.field_size_limit(MOST_CELL)
+    try:
+        return [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
+    except csv.Error as error:
+        raise DataError(f"{path} is not a CSV file: {error}") from None
+    finally:
+        csv.field_size_limit(limit)

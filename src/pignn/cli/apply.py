@@ -1,0 +1,88 @@
+"""pignn apply"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import ConfigError, OutputError
+from . import options as o
+from .output import say, show_facts, show_json
+
+
+def apply(
+    decisions: Annotated[Path, typer.Argument(help="review.csv of `pignn audit --review`, filled in.")],
+    nodes: Annotated[Path, typer.Option(help="The CSV or TSV that was audited; it is not changed.")],
+    label: Annotated[str, typer.Option(help="Its column of labels.")],
+    out: Annotated[Path, typer.Option(help="The corrected file to write.")],
+    id: Annotated[str, typer.Option(help="Its column of ids.")] = "id",
+    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    force: Annotated[bool, typer.Option("--force", help="Replace --out if it is there.")] = False,
+    json: o.Json = False,
+) -> int:
+    """Put the decisions of a review into a copy of the labels, and say what they tell about all of them.
+
+    Only the labels of nodes decided to 'relabel' change; all other bytes stay. What was decided, as trusted labels,
+    goes into a file beside --out. The intervals hold whatever the noise is.
+
+    Examples:
+
+    \b
+      pignn apply audits/first/review.csv --nodes papers.csv --label topic --out papers.corrected.csv
+      pignn apply review.csv --nodes papers.tsv --id paper --label topic --out corrected.tsv --json
+    """
+    import pandas as pd
+
+    from .. import audit as audits
+    from ..audit.tables import write_table
+
+    if not 0 < level < 1:
+        raise ConfigError(f"--level must be between 0 and 1, not {level}")
+    if out.exists() and nodes.exists() and out.resolve() == nodes.resolve():
+        raise OutputError(f"{out} is the original, which stays as it is; choose another --out")
+    if out.exists() and not force:
+        raise OutputError(f"{out} is there already; --force replaces it")
+    table = audits.read_decisions(decisions)
+    relabelled = table[table["decision"] == "relabel"]
+    assessment = audits.assess(table, level=level)
+    changed = audits.corrected(
+        nodes, out, dict(zip(relabelled["node"], relabelled["label"].str.strip(), strict=True)), label=label, id=id
+    )
+    settled = table[table["decision"].isin(["relabel", "keep"])]
+    given = settled["given"] if "given" in settled else settled["label"]
+    kept = pd.DataFrame(
+        {
+            "node": settled["node"],
+            "label": settled["label"].where(settled["decision"] == "relabel", given),
+            "decision": settled["decision"],
+        }
+    )
+    for name in ("reviewer", "time"):
+        if name in settled:
+            kept[name] = settled[name]
+    trusted = out.with_name(f"{out.stem}.trusted.csv")
+    write_table(trusted, kept)
+    facts = assessment.to_dict() | {"changed": changed, "out": str(out), "trusted": str(trusted)}
+    if json:
+        show_json(facts)
+        return 0
+    show_facts(
+        {
+            "reviewed": assessment.reviewed,
+            "unsure or not decided": assessment.unsure,
+            "labels changed": changed,
+            "wrong among all labels": _share(assessment.rate, assessment.rate_interval),
+            "wrong among the top suspects": _share(assessment.top_precision, None),
+            "wrong among all flagged": _share(assessment.precision, assessment.precision_interval),
+        }
+    )
+    say(f"{out} and {trusted} written; audit again with --decisions {decisions} to trust what was decided")
+    return 0
+
+
+def _share(value: float | None, interval: tuple[float, float] | None) -> str:
+    if value is None:
+        return "unknown: nothing was drawn at random"
+    return f"{value:.1%}" + ("" if interval is None else f" ({interval[0]:.1%} to {interval[1]:.1%})")

@@ -1,0 +1,210 @@
+"""pignn audit"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .. import __version__
+from ..errors import ConfigError, OutputError
+from . import folder
+from . import options as o
+from .output import say, show_facts, show_json, show_table
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from ..audit import Audit
+
+SHOWN = 10
+
+
+def audit(
+    dataset: o.Dataset = None,
+    nodes: o.Nodes = None,
+    edges: o.Edges = None,
+    label: o.Label = None,
+    id: o.Id = None,
+    features: o.Features = None,
+    trusted: o.Trusted = None,
+    source: o.Source = None,
+    edge_columns: o.EdgeColumns = None,
+    delimiter: o.Delimiter = None,
+    drop_unknown: o.DropUnknown = False,
+    method: Annotated[
+        str, typer.Option(help="smoothed (quick), or a method of `pignn methods` to judge labels by.")
+    ] = "smoothed",
+    folds: Annotated[int, typer.Option(min=2, help="Each label is judged by a model trained without its fold.")] = 5,
+    review: Annotated[
+        int | None, typer.Option(min=1, help="Also choose so many labels to look at, into review.csv.")
+    ] = None,
+    random_share: Annotated[float, typer.Option(help="Of --review: drawn at random, not from the top.")] = 0.5,
+    decisions: Annotated[
+        Path | None, typer.Option(help="Decisions of an earlier review: their labels are trusted.")
+    ] = None,
+    noise: o.Noise = "none",
+    rate: o.Rate = None,
+    seed: Annotated[int, typer.Option(help="Of folds, models, draws and noise.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Folder for suspects.csv, audit.json, card.md, review.csv.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the audit in --out.")] = False,
+    root: o.Root = None,
+    split: o.Split = "default",
+    split_seed: o.SplitSeed = 0,
+    split_index: o.SplitIndex = None,
+    data: o.DataOption = None,
+    json: o.Json = False,
+) -> int:
+    """Find the labels that are probably wrong.
+
+    suspects.csv lists every label, most probably wrong first. Of a named dataset all labels are audited, made wrong as
+    --noise and --rate say.
+
+    Examples:
+
+    \b
+      pignn audit --nodes papers.csv --edges citations.csv --label topic --out audits/first
+      pignn audit --nodes papers.csv --edges citations.csv --label topic --source annotator --out audits/by-source
+      pignn audit --nodes papers.csv --edges citations.csv --label topic --review 100 --out audits/first
+      pignn audit --dataset digits --noise symmetric --rate 0.2 --json
+    """
+    from .. import audit as audits
+    from .. import graphs
+    from .. import noise as noises
+
+    kind = noises.load_noise(noise)
+    own = o.own_options(
+        "audit",
+        dataset,
+        nodes=nodes,
+        edges=edges,
+        label=label,
+        id=id,
+        features=features,
+        trusted=trusted,
+        source=source,
+        edge_columns=edge_columns,
+        delimiter=delimiter,
+        drop_unknown=drop_unknown,
+        split=split,
+        split_seed=split_seed,
+        split_index=split_index,
+        data=data,
+    )
+    if own is not None and label is None and nodes is not None and nodes.suffix.lower() not in o.WHOLE:
+        raise ConfigError("which column of --nodes has the labels? say so with --label")
+    if own is not None and (kind != "none" or rate is not None):
+        raise ConfigError("--noise and --rate make labels wrong to try an audit out; they are for --dataset")
+    if review is not None and out is None:
+        raise ConfigError("--review needs --out: the folder for review.csv")
+    if out is not None and (out / "audit.json").exists() and not force:
+        raise OutputError(f"{out} holds an audit already; --force replaces it, decisions in review.csv included")
+    decided = None if decisions is None else audits.read_decisions(decisions)
+
+    with folder.made(out):
+        if own is None:
+            graph = o.load_graph(dataset, root, o.graph_options(split, split_seed, split_index, features, data))
+            graph = noises.corrupt(graph, kind, rate, seed=seed, splits=("all",))
+        else:
+            graph = graphs.read_graph(**own)
+            if not json:
+                print(f"{graphs.understood(graph)}\n", flush=True)
+        if decided is not None:
+            graph = audits.trust(graph, decided)
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            if json:
+                warnings.simplefilter("ignore")  # they are in the notes
+            found = audits.audit(graph, method, folds=folds, seed=seed, intervals=True)
+        facts = found.to_dict() | {"seconds": round(time.perf_counter() - start, 2)}
+        chosen = None if review is None else audits.review(found.issues, review, random_share=random_share, seed=seed)
+        if out is not None:
+            _write(out, graph, found, chosen, facts)
+    if json:
+        show_json(facts)
+        return 0
+    _show(graph, found)
+    if out is not None:
+        say(f"suspects.csv, audit.json and card.md are in {out}")
+        if chosen is not None:
+            say(f"{len(chosen)} labels to look at are in {out / 'review.csv'}; fill in 'decision', then: pignn apply")
+    return 0
+
+
+def _write(out: Path, graph: Data, found: Audit, chosen: Any, facts: dict[str, Any]) -> None:
+    """audit.json comes last and says that the rest is whole."""
+    from ..audit import tables
+    from ..training import files
+
+    (out / "audit.json").unlink(missing_ok=True)
+    tables.write_table(out / "suspects.csv", tables.named(found.issues, found.class_names))
+    if chosen is not None:
+        tables.write_table(out / "review.csv", tables.to_decide(chosen, found.class_names))
+    files.write_bytes(out / "card.md", card(graph, found).encode())
+    origin = graph.get("origin")
+    about = {} if origin is None else {"origin": {"nodes": origin.nodes, "id": origin.id, "label": origin.label}}
+    files.write_json(out / "audit.json", facts | about | {"pignn": __version__})
+
+
+def card(graph: Data, found: Audit) -> str:
+    """What one should know of an audit before one believes it, in a page of Markdown."""
+    from ..methods.fingerprint import fingerprint
+
+    origin = graph.get("origin")
+    low, high = found.noise.rate_interval or (float("nan"), float("nan"))
+    name = origin.nodes if origin is not None else graph.get("name")
+    homophily = "unknown" if found.homophily is None else f"{found.homophily:.2f}"
+    lines = [
+        f"# Audit of the labels of {name}",
+        "",
+        f"Made by pignn {__version__}. Data fingerprint {fingerprint(graph)}.",
+        "",
+        "## Protocol",
+        "",
+        f"- {len(found.nodes):,} given labels, {int(found.issues['trusted'].sum()):,} of them trusted",
+        f"- judged by '{found.method}' in {found.folds} folds: no model saw the label that it judges",
+        f"- homophily of the given labels: {homophily}",
+        "",
+        "## Estimated noise",
+        "",
+        f"- {found.noise.rate:.1%} of the labels are wrong; 95 % interval {low:.1%} to {high:.1%}",
+        "- the interval holds if errors depend on the true class alone. Errors that follow the features or a region",
+        "  of the graph are underestimated; a review of labels drawn at random (`--review`) tells the rate anyway",
+        *(f"- {note}" for note in found.notes),
+        "",
+        "A score against given labels is agreement, not accuracy.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _show(graph: Data, found: Audit) -> None:
+    low, high = found.noise.rate_interval or (0.0, 1.0)
+    facts = {
+        "labels": len(found.nodes),
+        "estimated wrong": f"{found.noise.rate:.1%} ({low:.1%} to {high:.1%})",
+        "flagged": int(found.issues["flagged"].sum()),
+        "homophily": found.homophily,
+    }
+    show_facts(facts)
+    print()
+    show_table(found.classes, title="by given class")
+    if found.sources:
+        print()
+        show_table(found.sources, title="by source")
+    print()
+    names = found.class_names
+    rows = [
+        {
+            "node": str(row.get("id", row["node"])),
+            "given": names[row["given"]],
+            "suggested": names[row["suggested"]],
+            "p_wrong": row["p_wrong"],
+            "agreeing neighbours": f"{row['agree']:.0%} of {row['neighbours']}" if row["neighbours"] else "none",
+        }
+        for row in found.issues.head(SHOWN).to_dict("records")
+    ]
+    show_table(rows, title="most probably wrong")

@@ -1,0 +1,113 @@
+"""pignn audit and pignn apply, from files to a corrected file."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pignn import graphs
+from pignn.noise import corrupt
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A graph as CSV files with one wrong label in five; classes that a spreadsheet would take for formulas."""
+    data = corrupt(graphs.csbm(300, 2, homophily=0.9, degree=8, signal=3.0, features=4), "symmetric", 0.2, splits="all")
+    names = ["=1+1", "@b"]
+    with (tmp_path / "nodes.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["id", "a", "b", "c", "d", "label", "truth", "who"])
+        for i in range(300):
+            x = [f"{v:.4f}" for v in data.x[i].tolist()]
+            rows.writerow([f"n{i}", *x, names[data.y[i]], names[data.y_true[i]], f"p{i % 4}"])
+    with (tmp_path / "edges.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["source", "target"])
+        rows.writerows([f"n{a}", f"n{b}"] for a, b in data.edge_index.t().tolist() if a < b)
+    return tmp_path
+
+
+def arguments(files: Path, *more: object) -> tuple[object, ...]:
+    own = ("--nodes", files / "nodes.csv", "--edges", files / "edges.csv", "--label", "label", "--features", "a,b,c,d")
+    return ("audit", *own, *more)
+
+
+def test_from_files_to_a_corrected_file(files: Path, command: Any) -> None:
+    out = files / "audit"
+    done = command(*arguments(files, "--review", 60, "--source", "who", "--out", out))
+    assert done.code == 0, done.err
+    assert "estimated wrong" in done.out
+    assert "by source" in done.out
+    facts = json.loads((out / "audit.json").read_text())
+    assert abs(facts["noise"]["rate"] - 0.2) < 0.08
+    suspects = (out / "suspects.csv").read_text().splitlines()
+    assert len(suspects) == 301
+    assert "'=1+1" in suspects[1]
+    assert ",=1+1" not in suspects[1]
+    assert "agreement, not accuracy" in (out / "card.md").read_text()
+
+    with (files / "nodes.csv").open(newline="") as file:
+        truth = {row["id"]: row["truth"] for row in csv.DictReader(file)}
+    with (out / "review.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 60
+    for row in rows:
+        right = truth[row["node"]]
+        row["decision"] = "keep" if row["given"].removeprefix("'") == right else "relabel"
+        row["label"] = "" if row["decision"] == "keep" else right
+    with (files / "decisions.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+    fixed = files / "fixed.csv"
+    to = ("apply", files / "decisions.csv", "--nodes", files / "nodes.csv", "--label", "label", "--out", fixed)
+    done = command(*to, "--json")
+    assert done.code == 0, done.err
+    told = json.loads(done.out)
+    assert told["rate_interval"][0] <= 0.2 <= told["rate_interval"][1]
+    assert told["top_precision"] > 0.8
+    before, after = ((files / name).read_bytes().splitlines() for name in ("nodes.csv", "fixed.csv"))
+    differ = sum(a != b for a, b in zip(before, after, strict=True))
+    assert differ == told["changed"] == sum(row["decision"] == "relabel" for row in rows)
+    assert "'=1+1" in (files / "fixed.trusted.csv").read_text()
+    command(*to).fails("there already")
+    command(*to[:-1], files / "nodes.csv").fails("original")
+
+    again = command(*arguments(files, "--decisions", files / "decisions.csv", "--json"))
+    assert again.code == 0, again.err
+    assert json.loads(again.out)["expected_wrong"] < facts["expected_wrong"]
+
+
+def test_a_named_dataset(command: Any) -> None:
+    done = command("audit", "--dataset", "csbm", "--data", "nodes=200", "--noise", "pair", "--rate", "0.2", "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["labels"] == 200
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        (("--review", 5), "--review needs --out"),
+        (("--noise", "pair", "--rate", 0.2), "for --dataset"),
+        (("--method", "gess"), "unknown method"),
+        (("--decisions", "missing.csv"), "no such file of decisions"),
+        (("--folds", 1), "folds"),
+    ],
+)
+def test_mistakes_are_one_line(files: Path, command: Any, extra: tuple[object, ...], words: str) -> None:
+    done = command(*arguments(files, *extra))
+    assert done.code == 2
+    assert words in done.err
+    assert "Traceback" not in done.err
+
+
+def test_an_audit_is_not_replaced_by_accident(files: Path, command: Any) -> None:
+    out = files / "audit"
+    assert command(*arguments(files, "--out", out)).code == 0
+    command(*arguments(files, "--out", out)).fails("holds an audit")
+    assert command(*arguments(files, "--out", out, "--force")).code == 0
