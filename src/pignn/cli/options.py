@@ -54,7 +54,9 @@ DataOption = Annotated[
 ]
 Noise = Annotated[
     str,
-    typer.Option(help="none, symmetric, pair, flip, instance, or a file: recorded labels or a transition matrix."),
+    typer.Option(
+        help="none, symmetric, pair, flip, instance, one-sided, rule, cluster, or a file: recorded labels or a matrix."
+    ),
 ]
 Rate = Annotated[float | None, typer.Option(help="Share of labels to make wrong, in [0, 1].")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
