@@ -145,9 +145,10 @@ def table(lines: list[dict[str, Any]]) -> None:
     for line in lines:
         gain = f"{line['gain']:+.3f}{' **below**' if line['below'] else ''}" if "gain" in line else ""
         noise = line["noise"] if not line["rate"] else f"{line['noise']} {line['rate']}"
+        spread = f" ± {line['spread']:.3f}" if line["seeds"] > 1 else ""
         print(
-            f"| {line['dataset']} | {noise} | {line['method']} | {line['seeds']} | {line['mean']:.3f} ± "
-            f"{line['spread']:.3f} | {line['ece']:.3f} | {line['seconds']:.1f} | {gain} |"
+            f"| {line['dataset']} | {noise} | {line['method']} | {line['seeds']} | {line['mean']:.3f}{spread} "
+            f"| {line['ece']:.3f} | {line['seconds']:.1f} | {gain} |"
         )
 
 
@@ -168,6 +169,7 @@ def main() -> None:
         "--datasets", default="cora,citeseer,pubmed", help="also photo, dblp, actor, chameleon, cora-gpt"
     )
     parser.add_argument("--methods", default=";".join(METHODS), help="names separated by ;")
+    parser.add_argument("--noises", default="", help="such as 'none,symmetric 0.4'; all if empty")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no run after so many")
@@ -185,6 +187,7 @@ def main() -> None:
                 for seed in range(options.first, options.first + options.seeds)
                 for dataset in options.datasets.split(",")
                 for noise, rate in (CELLS if options.ablation else noises(dataset))
+                if not options.noises or f"{noise} {rate or ''}".strip() in options.noises.split(",")
                 for method in methods
             ],
             options.out,

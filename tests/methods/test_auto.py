@@ -10,8 +10,9 @@ import torch
 from torch_geometric.data import Data
 
 import pignn
-from pignn import graphs
+from pignn import backbones, graphs
 from pignn.methods import auto
+from pignn.methods.given import GivenLabels, symmetric
 from pignn.training.metrics import calibration_error
 
 
@@ -47,6 +48,19 @@ def test_networks_are_tried_where_labels_are_many(monkeypatch: pytest.MonkeyPatc
     assert model.score(data) > 0.8
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(pignn.load_model(tmp_path / "model").predict_proba(data), model.predict_proba(data))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.9])
+def test_homophily_is_seen_through_the_noise(share: float) -> None:
+    clean = graphs.csbm(nodes=2000, classes=4, homophily=share, seed=0)
+    one, other = clean.y[clean.edge_index]
+    truth = float((one == other).double().mean())
+    data = pignn.corrupt(clean, "symmetric", 0.4, seed=0, splits=("all",))
+    everyone = GivenLabels(torch.arange(2000), data.y, torch.ones(2000), torch.zeros(2000, dtype=torch.bool), classes=4)
+    inputs = backbones.Inputs.from_data(graphs.check(data))
+    assert auto.homophily(inputs, everyone, symmetric(0.4, 4)) == pytest.approx(truth, abs=0.1)
+    nobody = everyone.take(torch.arange(2000) == 0)
+    assert auto.homophily(inputs, nobody, symmetric(0.4, 4)) == 0
 
 
 def test_calibration_error_by_hand() -> None:

@@ -14,15 +14,14 @@ from torch_geometric.data import Data
 import pignn
 from pignn import errors, graphs
 from pignn.methods.calibration import sharpness
-from pignn.methods.denoised import left_out_cosines
-from pignn.methods.given import GivenLabels
+from pignn.methods.denoised import EVEN, balanced, denoise, even_rate, left_out_cosines, logistic
+from pignn.methods.given import GivenLabels, symmetric
 from pignn.methods.prototypes import class_means, fit_mixture
 
 METHODS: list[tuple[str, dict[str, Any]]] = [
     ("prototypes", {"noise": "none"}),
     ("prototypes", {}),
     ("prototypes", {"noise": "full"}),
-    ("denoised", {"head": "ridge"}),
     ("denoised", {}),
 ]
 
@@ -74,6 +73,41 @@ def test_noise_does_not_dull_the_sharpness() -> None:
     noisy = torch.tensor([[0.8, 0.2], [0.2, 0.8]])
     assert sharpness(scores, torch.eye(2)[:, y].T, torch.ones(100))[0] == pytest.approx(math.log(4), rel=0.06)
     assert sharpness(scores, noisy[:, y].T, torch.ones(100))[0] > 5
+
+
+def test_the_rate_of_symmetric_noise_is_found() -> None:
+    generator = torch.Generator().manual_seed(0)
+    truth = torch.randint(0, 4, (2000,), generator=generator)
+    wrong = torch.rand(2000, generator=generator) < 0.4
+    y = torch.where(wrong, (truth + torch.randint(1, 4, (2000,), generator=generator)) % 4, truth)
+    cosines = 0.5 * torch.nn.functional.one_hot(truth, 4) + 0.1 * torch.randn(2000, 4, generator=generator)
+    assert even_rate(cosines, y) == pytest.approx(0.4, abs=0.051)
+    assert even_rate(cosines, truth) < 0.06
+
+
+def test_labels_are_the_mean_of_what_noise_models_say() -> None:
+    h = torch.nn.functional.normalize(torch.randn(12, 4, generator=torch.Generator().manual_seed(0)), dim=1)
+    labels = given([0, 1, 2] * 4, trusted=[1] + [0] * 11, classes=3)
+    models = [symmetric(0.1, 3), symmetric(0.5, 3)]
+    both = denoise(h, labels, models)[1]
+    torch.testing.assert_close(both, sum(denoise(h, labels, [model])[1] for model in models) / 2)
+    torch.testing.assert_close(both[0], torch.tensor([1.0, 0.0, 0.0]))
+
+
+def test_balance_draws_class_totals_together() -> None:
+    target = torch.eye(3)[torch.tensor([0] * 9 + [1] * 3)].double()  # class 2 has none
+    total = balanced(target, torch.ones(12)).sum(0)
+    expected = torch.tensor([9 + EVEN, 3 + EVEN, 0.0]) * 12 / (12 + 2 * EVEN)
+    torch.testing.assert_close(total.float(), expected)
+
+
+def test_logistic_regression_is_at_its_optimum() -> None:
+    generator = torch.Generator().manual_seed(0)
+    x, target = torch.randn(40, 5, generator=generator), torch.rand(40, 3, generator=generator)
+    weights = logistic(x, target, 2.0).double()
+    p = (x.double() @ weights).softmax(1)
+    slope = x.double().T @ (target.sum(1, keepdim=True) * p - target) + 2.0 * weights
+    assert float(slope.abs().max()) < 1e-2
 
 
 @pytest.mark.parametrize(("name", "chosen"), METHODS)

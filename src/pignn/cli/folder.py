@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 
@@ -39,7 +39,7 @@ def made(out: Path | None) -> Iterator[None]:
         raise
 
 
-def save_model(path: Path, model: Method, graph: Data) -> None:
+def save_model(path: Path, model: Method, graph: Data, facts: Mapping[str, Any]) -> None:
     """Write a model and, of a graph of the user's own, how its columns become features, and a card; all or nothing."""
     from ..training import files
 
@@ -53,17 +53,15 @@ def save_model(path: Path, model: Method, graph: Data) -> None:
             os.replace(file, folder / file.name)
         (folder / "saved").rmdir()
         encoder.save(folder)
-        files.write_bytes(folder / "card.md", card(model, graph).encode())
+        files.write_bytes(folder / "card.md", card(model, graph, facts).encode())
 
 
-def card(model: Method, graph: Data) -> str:
-    """What one should know of a model before one uses it, in a page of Markdown."""
+def card(model: Method, graph: Data, facts: Mapping[str, Any]) -> str:
+    """What one should know of a model before one uses it, in a page of Markdown; ``facts`` are those of its run."""
     from ..graphs import understood
     from ..methods.fingerprint import fingerprint
 
     origin, about = graph.origin, understood(graph)
-    labelled = int((graph.y >= 0).sum())
-    trusted = graph.get("trusted_mask")
     noise = graph.get("noise")
     lines = [
         f"# {model.name} on {graph.name}",
@@ -79,9 +77,7 @@ def card(model: Method, graph: Data) -> str:
         "",
         "## Protocol",
         "",
-        f"- learnt from {int((graph.train_mask & (graph.y >= 0)).sum()):,} given labels of {labelled:,}"
-        + (f", {int(trusted.sum()):,} of them trusted" if trusted is not None else ""),
-        f"- {int(graph.val_mask.sum()):,} labels held out; epoch chosen by: {getattr(model, 'selection_', 'nothing')}",
+        *_protocol(model, graph, facts),
         f"- seed {model.seed}",
     ]
     if noise is not None:
@@ -90,8 +86,35 @@ def card(model: Method, graph: Data) -> str:
         "",
         "## How far to believe it",
         "",
-        "The given labels may be wrong. A score against them is agreement, not accuracy; how many are wrong was not",
-        "estimated here.",
+        "The given labels may be wrong. A score against them is agreement, not accuracy.",
+        f"An audit estimated that {facts['estimated_wrong']:.1%} of them are."
+        if "estimated_wrong" in facts
+        else "How many are was not estimated here; `pignn audit` does.",
         "",
     ]
     return "\n".join(lines)
+
+
+def _protocol(model: Method, graph: Data, facts: Mapping[str, Any]) -> list[str]:
+    """What it learnt from, and what it did not see."""
+    trusted, labelled = graph.get("trusted_mask"), int((graph.y >= 0).sum())
+    held_out = int((graph.val_mask & (graph.y >= 0)).sum())
+    if learns_from_val(model):
+        held_out = 0
+    lines = [f"- learnt from {labelled - held_out:,} given labels of {labelled:,}"]
+    if trusted is not None:
+        lines[0] += f", {int(trusted.sum()):,} of them trusted"
+    if "suspects" in facts:
+        lines.append(f"- an audit came first: {facts['suspects']:,} suspects were {facts['suspects_were']}")
+    if held_out:
+        lines.append(f"- {held_out:,} labels held out")
+    if getattr(model, "selection_", None):
+        lines.append(f"- epoch chosen by: {model.selection_}")
+    if getattr(model, "why_", None):
+        lines.append(f"- {model.why_}")
+    return lines
+
+
+def learns_from_val(model: Method) -> bool:
+    """Methods that need no validation labels may learn from them too."""
+    return getattr(model, "labels", "train") == "given"

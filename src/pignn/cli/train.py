@@ -216,15 +216,27 @@ def clean(graph: Data, how: str, seed: int) -> tuple[Data, dict[str, Any]]:
     """The graph to learn from, its labels cleaned by an audit of the given ones, and what was done."""
     from .. import audit
 
-    found = audit.find_label_issues(graph, seed=seed)
-    suspects = int(((found["p_wrong"] > 0.5) & ~found["trusted"]).sum())
-    return audit.clean(graph, found, how), {"suspects": suspects, "suspects_were": CLEANED[how]}
+    found = audit.audit(graph, seed=seed)
+    suspects = int(((found.issues["p_wrong"] > 0.5) & ~found.issues["trusted"]).sum())
+    facts = {"estimated_wrong": found.noise.rate, "suspects": suspects, "suspects_were": CLEANED[how]}
+    return audit.clean(graph, found.issues, how), facts
 
 
 def last_of_warmup(model: Method) -> int:
     """The last epoch before pair labels are used; none where they never are, or where there is nothing to wait for."""
     waits = getattr(model, "pairs", None) and model.pair_labels != "connectivity" and model.schedule == "joint"
     return model.warmup if waits else -1
+
+
+def never_begins(model: Method) -> str:
+    """A warm-up that fills the whole training leaves the method without what it is named for."""
+    settings = model.get_params()
+    epochs = settings.get("epochs", 0)
+    if 0 < epochs <= last_of_warmup(model) + 1:
+        return f"the warm-up is as long as the training ({epochs} epochs): pair labels were never used; lower --warmup"
+    if 0 < epochs <= settings.get("warm_epochs", -1):
+        return f"the warm-up is as long as the training ({epochs} epochs): it was plain training; --set warm_epochs=10"
+    return ""
 
 
 def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
@@ -243,17 +255,22 @@ def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
         report = noises.report(graph)
         facts |= {"noise": graph.noise["kind"], "rate": graph.noise["rate"]}
         facts |= {"realised_noise": report.rate, "pair_noise": report.pair_rate}
-    facts |= {
-        "pairs": getattr(model, "pairs_why_", None) or getattr(model, "pairs_", None),
-        "selection": getattr(model, "selection_", None),
-        "best_epoch": getattr(model, "best_epoch_", None),
-        "kept_in_warmup": getattr(model, "best_epoch_", 0) <= last_of_warmup(model),
-        "epochs_done": len(getattr(model, "history_", [])),
-    }
+    if hasattr(model, "history_"):
+        facts |= {
+            "pairs": model.pairs_why_ or model.pairs_,
+            "selection": model.selection_,
+            "best_epoch": model.best_epoch_,
+            "kept_in_warmup": model.best_epoch_ <= last_of_warmup(model),
+            "epochs_done": len(model.history_),
+        }
+    if hasattr(model, "why_"):
+        facts |= {"chosen": model.chosen_, "why": model.why_}
+    if never_begins(model):
+        facts["note"] = never_begins(model)
     if bool(graph.test_mask.any()) and graph.get("y_true") is not None:
         facts["test_accuracy"] = model.score(graph)
         facts["test_macro_f1"] = model.score(graph, metric="macro_f1")
-    if graph.get("y_true") is None and bool(graph.val_mask.any()):
+    if graph.get("y_true") is None and bool(graph.val_mask.any()) and not folder.learns_from_val(model):
         facts["val_agreement"] = model.score(graph, split="val", against="given")  # some of those labels are wrong
     facts["labels_given"] = int(labelled.sum())
     facts["labels_disagreed_with"] = int((predicted != given)[labelled].sum())
@@ -268,7 +285,7 @@ def write_run(out: Path, model: Method, graph: Data, facts: dict[str, Any]) -> N
     from ..training import files
 
     (out / "run.json").unlink(missing_ok=True)
-    folder.save_model(out / "model", model, graph)
+    folder.save_model(out / "model", model, graph, facts)
     write_predictions(out / "predictions.csv", model, graph)
     history = getattr(model, "history_", [])
     if history:

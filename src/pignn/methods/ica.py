@@ -29,13 +29,16 @@ class ICA(DirectMethod):
         iterations: of prediction.
         rounds: the second regression is fitted again with what the first, and then it, predicted of the others.
         strength: C of scikit-learn's logistic regression.
+        balanced: every class counts the same. Noise makes some classes of given labels larger than others, and iterating
+            makes the largest one larger still.
     """
 
     name: ClassVar[str] = "ica"
 
     iterations: int = 10
     rounds: int = 3
-    strength: float = 0.3
+    strength: float = 0.1
+    balanced: bool = True
 
     def learn(self, inputs: backbones.Inputs, y: Tensor, weight: Tensor, classes: int) -> dict[str, Tensor]:
         x = _matrix(inputs)
@@ -78,7 +81,9 @@ class ICA(DirectMethod):
             return torch.from_numpy(table)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model = LogisticRegression(C=self.strength, max_iter=500).fit(x, y, sample_weight=weight)
+            even = "balanced" if self.balanced else None
+            model = LogisticRegression(C=self.strength, class_weight=even, max_iter=500)
+            model.fit(x, y, sample_weight=weight)
         coefficients, intercept = model.coef_, model.intercept_
         if len(seen) == 2:  # scikit-learn keeps one row for two classes
             coefficients, intercept = np.vstack([-coefficients / 2, coefficients / 2]), np.r_[-intercept, intercept] / 2
@@ -91,6 +96,7 @@ class ICA(DirectMethod):
         settings.whole("iterations", self.iterations, 1)
         settings.whole("rounds", self.rounds, 1)
         settings.number("strength", self.strength)
+        settings.flag("balanced", self.balanced)
 
 
 def _matrix(inputs: backbones.Inputs) -> sparse.csr_array:

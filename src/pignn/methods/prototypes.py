@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from torch_geometric.data import Data
 
-from .. import backbones, graphs, settings
-from ..errors import PignnWarning, unknown
-from ..propagation import Embedding, unit_rows
-from .base import Method, class_names
-from .calibration import FOLDS, found_transition, held_out, sharpness
-from .given import LABELS, NEVER, GivenLabels, evidence, symmetric
+from .. import settings
+from ..errors import unknown
+from ..propagation import unit_rows
+from .calibration import found_transition
+from .embedded import Embedded
+from .given import NEVER, GivenLabels, evidence, symmetric
 
-TENSORS = ("components", "prototypes", "present", "transition", "posterior", "labelled")
 NOISE_MODELS = ("none", "symmetric", "full")
 START = 0.3  # the rate of noise that the mixture begins with
 MOST_UNLABELLED = 20_000  # nodes without a label that the mixture reads; more are represented by as many drawn ones
@@ -102,7 +98,7 @@ def _unlabelled(h: Tensor, given: GivenLabels, weight: float, seed: int) -> tupl
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Prototypes(Method):
+class Prototypes(Embedded):
     """The class whose prototype is nearest, in features that the graph smoothed. No network; seconds.
 
     Features are smoothed by personalised PageRank and reduced by :class:`pignn.propagation.Embedding`, for which no
@@ -111,7 +107,7 @@ class Prototypes(Method):
     a prediction is, is set by held-out given labels under the noise that was found.
 
     Fitted: ``transition_`` (P(given | true)), ``posterior_`` (P(true | features, given label) of the nodes in
-    ``labelled_``), ``sharpness_`` and ``rounds_``.
+    ``labelled_``), ``prototypes_``, ``sharpness_`` and ``rounds_``.
 
     Args:
         noise: the model of the noise: ``"none"``, ``"symmetric"`` or ``"full"`` (every entry of a transition matrix).
@@ -127,48 +123,26 @@ class Prototypes(Method):
     name: ClassVar[str] = "prototypes"
 
     noise: str = "symmetric"
-    labels: str = "train"
-    dimensions: int = 64
-    restart: float = 0.1
-    steps: int = 20
     concentration: float = 20.0
     unlabelled: float = 0.05
     rounds: int = 50
-    class_weight: str | Sequence[float] | None = None
-    directed: bool = False
 
-    def fit(self, data: Data, *, split_index: int | None = None) -> Self:
-        """Learn from the given labels of the training nodes; with ``labels="given"``, of the validation nodes too."""
-        self._check_settings()
-        data = graphs.check(data, split_index=split_index)
-        given = GivenLabels.of(data, self.labels, self.class_weight)
-        inputs = backbones.Inputs.from_data(data, directed=self.directed)
-        for note in inputs.notes:
-            warnings.warn(f"edges: {note}", PignnWarning, stacklevel=2)
-        embedding = self.embedding()
-        h = embedding.fit_transform(inputs)
+    @property
+    def prototypes_(self) -> Tensor:
+        """[classes, dimensions], of length 1."""
+        return self.weight_.T / self.concentration
+
+    def _learn(self, h: Tensor, given: GivenLabels) -> Tensor:
         mixture = self._mixture(h, given)
-        scores = self.held_out(h, given)
-        transition = mixture.transition
-        if self.noise == "none":  # the means know of no noise; the sharpness must
-            transition = found_transition(scores, given.y, given.trusted)
-        self.transition_ = transition
-        self.sharpness_ = sharpness(scores, evidence(given, transition).exp(), given.weight)[0]
-        self.components_ = embedding.components_
-        self.prototypes_ = mixture.prototypes
-        self.present_ = given.present
-        self.posterior_ = mixture.posterior
-        self.labelled_ = given.nodes
-        self.rounds_ = mixture.rounds
-        self.num_features_ = int(data.x.shape[1])
-        self.class_names_ = class_names(data)
-        self.settings_ = self._plain_settings()
-        return self
+        self.transition_, self.posterior_, self.rounds_ = mixture.transition, mixture.posterior, mixture.rounds
+        return self.concentration * mixture.prototypes.T
 
-    def embedding(self) -> Embedding:
-        return Embedding(
-            self.dimensions, restart=self.restart, steps=self.steps, directed=self.directed, seed=int(self.seed) % 2**31
-        )
+    def _learn_again(self, h: Tensor, given: GivenLabels) -> Tensor:
+        return self.concentration * self._mixture(h, given).prototypes.T
+
+    def _judge(self, given: GivenLabels) -> None:
+        if self.noise == "none":  # the means know of no noise; the sharpness must
+            self.transition_ = found_transition(self.held_out_, given.y, given.trusted)
 
     def _mixture(self, h: Tensor, given: GivenLabels) -> Mixture:
         return fit_mixture(
@@ -181,39 +155,18 @@ class Prototypes(Method):
             seed=int(self.seed),
         )
 
-    def held_out(self, h: Tensor, given: GivenLabels) -> Tensor:
-        """Scores of every given label by prototypes that have not seen it."""
-
-        def scores(keep: Tensor, ask: Tensor) -> Tensor:
-            part = given.take(keep)
-            return self._logits(h[given.nodes[ask]], self._mixture(h, part).prototypes, part.present)
-
-        return held_out(given.y, given.classes, FOLDS, scores, int(self.seed))
-
-    def _logits(self, h: Tensor, prototypes: Tensor, present: Tensor) -> Tensor:
-        return torch.where(present, self.concentration * h @ prototypes.T, NEVER)
-
-    def _outputs(self, data: Data) -> Tensor:
-        embedding = self.embedding()
-        embedding.components_ = self.components_
-        h = embedding.transform(backbones.Inputs.from_data(data, directed=self.directed))
-        return self.sharpness_ * self._logits(h, self.prototypes_, self.present_)
-
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        tensors = {name: getattr(self, f"{name}_") for name in TENSORS}
-        return tensors, {"sharpness": self.sharpness_, "rounds": self.rounds_}
+        tensors, about = super()._state()
+        return tensors, {**about, "rounds": self.rounds_}
 
     def _set_state(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
-        for name in TENSORS:
-            setattr(self, f"{name}_", tensors[name])
-        self.sharpness_, self.rounds_ = float(about["sharpness"]), int(about["rounds"])
+        super()._set_state(tensors, about)
+        self.rounds_ = int(about["rounds"])
 
     def _check_settings(self) -> None:
-        for value, name, known in ((self.noise, "noise model", NOISE_MODELS), (self.labels, "labels", LABELS)):
-            if value not in known:
-                raise unknown(name, value, known)
-        settings.seed("seed", self.seed)
+        super()._check_settings()
+        if self.noise not in NOISE_MODELS:
+            raise unknown("noise model", self.noise, NOISE_MODELS)
         settings.number("concentration", self.concentration)
         settings.number("unlabelled", self.unlabelled)
         settings.whole("rounds", self.rounds, 1)
-        self.embedding()  # checks its own

@@ -129,5 +129,9 @@ def make(name: str, **settings: Any) -> Method:
     known = kind._get_param_names()
     for setting in settings:
         if setting not in known:
+            if setting in method_class("vanilla")._get_param_names():
+                raise ConfigError(
+                    f"method '{name}' has no setting '{setting}': that is for methods that train networks"
+                )
             raise ConfigError(f"method '{name}': {unknown('setting', setting, known)}")
     return kind(**settings)

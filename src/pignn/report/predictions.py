@@ -10,15 +10,17 @@ from torch_geometric.data import Data
 
 from ..methods.base import Method
 from ..training import files
+from .spreadsheet import neutral
 
 
 def write_predictions(path: Path, model: Method, data: Data) -> None:
     """One row a node: its split, given label (empty where there is none), predicted class, probabilities.
 
-    ``disagrees`` marks nodes whose given label is not the predicted class.
+    ``disagrees`` marks nodes whose given label is not the predicted class. Ids and classes that a spreadsheet would run
+    as formulas get an apostrophe before them.
     """
     proba = model.predict_proba(data)
-    names = np.array(model.class_names_, dtype=object)
+    names = np.array([neutral(name) for name in model.class_names_], dtype=object)
     best = proba.argmax(axis=1)
     given = data.y.reshape(-1).cpu().numpy() if data.get("y") is not None else np.full(len(proba), -1)
     split = np.full(len(proba), "", dtype=object)
@@ -30,7 +32,7 @@ def write_predictions(path: Path, model: Method, data: Data) -> None:
     labelled = (given >= 0) & (given < len(names))
     table = pd.DataFrame(
         {
-            "node": np.arange(len(proba)) if ids is None else list(ids),
+            "node": np.arange(len(proba)) if ids is None else [neutral(i) for i in ids],
             "split": split,
             "given": np.where(labelled, names[np.where(labelled, given, 0)], ""),
             "predicted": names[best],
@@ -38,5 +40,5 @@ def write_predictions(path: Path, model: Method, data: Data) -> None:
             "disagrees": (labelled & (given != best)).astype(int),
         }
     )
-    columns = pd.DataFrame(proba.round(6), columns=[f"p_{name}" for name in names])
+    columns = pd.DataFrame(proba.round(6), columns=[f"p_{name}" for name in model.class_names_])
     files.write_bytes(path, pd.concat([table, columns], axis=1).to_csv(index=False, lineterminator="\n").encode())
