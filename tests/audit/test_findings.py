@@ -204,3 +204,17 @@ def test_cleaning() -> None:
     assert data.train_mask.all()
     with pytest.raises(ConfigError, match="way to clean"):
         clean(data, issues, "wash")
+
+
+def test_the_interval_knows_what_was_verified():
+    graph = graphs.csbm(nodes=600, classes=3, signal=4.0, seed=0)
+    noisy = corrupt(graph, "symmetric", 0.15, seed=0, splits=("all",))
+    top = torch.from_numpy(audit(noisy).issues["node"].to_numpy(copy=True)[:50])
+    noisy.y_before = torch.full_like(noisy.y, -1)
+    noisy.y_before[top] = noisy.y[top]
+    noisy.y[top] = noisy.y_true[top]
+    noisy.trusted_mask = torch.zeros(600, dtype=torch.bool).index_fill_(0, top, True)
+    found = audit(noisy, intervals=True).noise
+    low, high = found.rate_interval
+    assert low <= found.rate <= high
+    assert low <= float((noisy.y != noisy.y_true).float().mean()) <= high

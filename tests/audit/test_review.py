@@ -166,6 +166,23 @@ def test_bad_decisions_are_one_line(tmp_path: Path, text: bytes, words: str) -> 
     assert len(str(error.value)) < 400
 
 
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_decisions_of_any_spreadsheet(tmp_path: Path, mark: str, bom: str) -> None:
+    """Where decimals have a comma, cells are separated by something else."""
+    half = "0.5" if mark == "," else "0,5"
+    rows = [
+        ['"a;b,c"', "node", "decision", "label", "part", "inclusion"],
+        ["x", "n1", "relabel", "new" if mark == "," else "a, b", "rest", half],
+        ["x", "n2", "keep", "", "top", "1"],
+    ]
+    (tmp_path / "d.csv").write_bytes((bom + "".join(mark.join(row) + "\r\n" for row in rows)).encode())
+    table = read_decisions(tmp_path / "d.csv")
+    assert table.columns.tolist()[1:] == ["node", "decision", "label", "part", "inclusion"]
+    assert table["label"].tolist() == [rows[1][3], ""]
+    assert assess(table).rate == pytest.approx(2 / 3)
+
+
 def test_edited_inclusion_is_refused(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("node,decision,label,part,inclusion\n1,keep,,rest,zero\n")
     with pytest.raises(DataError, match="inclusion"):
@@ -180,6 +197,20 @@ def test_only_decided_cells_change(tmp_path: Path) -> None:
     after = before.replace(b'\xe9,"cat"', b'\xe9,"dog"').replace(b"d,,cat", b'd,,"a,b"')
     assert out.read_bytes() == after
     assert (tmp_path / "n.csv").read_bytes() == before
+
+
+def test_a_class_that_no_row_has(tmp_path: Path) -> None:
+    file, out = tmp_path / "n.csv", tmp_path / "o.csv"
+    file.write_text('id,label\na,"sport"\nb, politics\nc,\nd,-1\ne,3.0\n')
+    for wrong in ("sprot", "", "-1"):
+        with pytest.raises(ConfigError, match=f"unknown class '{wrong}'") as error:
+            corrected(file, out, {"a": "politics", "b": wrong}, label="label", id="id", new_class=False)
+        assert not out.exists()
+        assert "node 'b'" in str(error.value)
+        assert ("did you mean 'sport'" in str(error.value)) == (wrong == "sprot")
+    known = {"b": "sport", "c": "politics", "d": "3"}
+    assert corrected(file, out, known, label="label", id="id", new_class=False) == 3
+    assert corrected(file, out, {"b": "sprot"}, label="label", id="id", new_class=True) == 1
 
 
 def test_the_original_is_never_written(tmp_path: Path) -> None:

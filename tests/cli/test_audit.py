@@ -111,3 +111,48 @@ def test_an_audit_is_not_replaced_by_accident(files: Path, command: Any) -> None
     assert command(*arguments(files, "--out", out)).code == 0
     command(*arguments(files, "--out", out)).fails("holds an audit")
     assert command(*arguments(files, "--out", out, "--force")).code == 0
+
+
+@pytest.fixture
+def reviewed(tmp_path: Path) -> Path:
+    """Papers with ids in a column 'paper', and a review of two of them beside the audit.json of their audit."""
+    (tmp_path / "papers.csv").write_text("paper,topic\na,sport\nb,politics\nc,sport\n")
+    (tmp_path / "audit.json").write_text(json.dumps({"origin": {"id": "paper"}}))
+    return tmp_path
+
+
+def apply(folder: Path, rows: str, *more: object) -> tuple[object, ...]:
+    (folder / "review.csv").write_text(f"node,given,suggested,part,stratum,inclusion,decision,label\n{rows}")
+    own = ("--nodes", folder / "papers.csv", "--label", "topic", "--out", folder / "fixed.csv")
+    return ("apply", folder / "review.csv", *own, *more)
+
+
+def test_a_misspelt_class_is_refused(reviewed: Path, command: Any) -> None:
+    to = apply(reviewed, "a,sport,politics,top,0,1,relabel,politcs\n")
+    command(*to).fails("unknown class 'politcs'", "did you mean 'politics'?", "'a'", "--new-class")
+    assert not list(reviewed.glob("fixed*"))
+    assert command(*to, "--new-class").code == 0
+    assert "a,politcs\n" in (reviewed / "fixed.csv").read_text()
+
+
+@pytest.mark.parametrize("decision", ["", "unsure"])
+def test_a_review_with_nothing_decided(reviewed: Path, command: Any, decision: str) -> None:
+    rows = f"a,sport,politics,top,0,1,{decision},\nb,politics,sport,rest,0,0.5,{decision},\n"
+    command(*apply(reviewed, rows)).fails("nothing is decided yet")
+    assert not list(reviewed.glob("fixed*"))
+
+
+def test_ids_as_the_audit_knew_them(reviewed: Path, command: Any) -> None:
+    rows = "a,sport,politics,top,0,1,relabel,\nb,politics,sport,rest,0,0.5,keep,\n"
+    done = command(*apply(reviewed, rows))
+    assert done.code == 0, done.err
+    assert (reviewed / "fixed.csv").read_text() == "paper,topic\na,politics\nb,politics\nc,sport\n"
+    assert "ids are column 'paper'" in done.err
+    assert "ORIGINAL" in done.err
+    assert f"--nodes {reviewed / 'papers.csv'} --decisions {reviewed / 'review.csv'}" in done.err
+    told = command(*apply(reviewed, rows, "--force", "--id", "paper"))
+    assert told.code == 0
+    assert "ids are column" not in told.err
+    for text in ("{", "[]", '{"origin": {"id": null}}'):
+        (reviewed / "audit.json").write_text(text)
+        command(*apply(reviewed, rows, "--force")).fails("no column 'id'")

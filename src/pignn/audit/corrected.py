@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ..errors import DataError, OutputError
+from ..errors import ConfigError, DataError, OutputError, unknown
 from ..training import files
 
-QUOTE = ord('"')
+NO_CLASS = ("", "-1")  # cells of nodes without a label
 
 
-def corrected(path: Path, out: Path, labels: Mapping[str, str], *, label: str, id: str) -> int:
+def corrected(path: Path, out: Path, labels: Mapping[str, str], *, label: str, id: str, new_class: bool = True) -> int:
     """Write a copy of a CSV or TSV in which the nodes of `labels` have these; gives how many cells changed.
 
-    The original is never written to. A label that stays what it was keeps its bytes.
+    The original is never written to. A label that stays what it was keeps its bytes. Without `new_class` a label that
+    no row of the original has is an error: it is more likely misspelt than meant.
     """
     if out.exists() and out.resolve() == path.resolve():
         raise OutputError(f"{out} is the original, which stays as it is; choose another --out")
@@ -38,11 +39,13 @@ def corrected(path: Path, out: Path, labels: Mapping[str, str], *, label: str, i
             many = "has no column" if name not in names else "has several columns"
             raise DataError(f"{path} {many} '{name}'; its columns are {', '.join(names[:12])}")
         columns[name] = names.index(name)
-    parts, kept, changed, seen = [], 0, 0, set()
+    parts, kept, changed, seen, classes = [], 0, 0, set(), set()
     for start, end in records:
         cells = list(_cells(content, start, end, delimiter))
         if len(cells) <= columns[id]:
             continue  # an empty line
+        if len(cells) > columns[label]:
+            classes.add(_text(content[slice(*cells[columns[label]])]).strip())
         node = _text(content[slice(*cells[columns[id]])])
         if node not in labels:
             continue
@@ -61,8 +64,19 @@ def corrected(path: Path, out: Path, labels: Mapping[str, str], *, label: str, i
             f"{path} has no row for {len(missing)} of {len(labels)} decided nodes, first '{missing[0][:40]}'; "
             "is it the file that was audited, and --id its column of ids?"
         )
+    if not new_class:
+        _check_classes(labels, classes)
     files.write_bytes(out, b"".join([*parts, content[kept:]]))
     return changed
+
+
+def _check_classes(labels: Mapping[str, str], found: set[str]) -> None:
+    """Whether every decided label is a class of the original; 3.0 is read as 3 where classes are numbers."""
+    known = {name for text in found for name in (text, text.removesuffix(".0"))}.difference(NO_CLASS)
+    for node, name in labels.items():
+        if name not in known:
+            near = str(unknown("class", name[:40], found.difference(NO_CLASS)))[:300]
+            raise ConfigError(f"{near} (node '{node[:40]}'; if a new class is meant, --new-class)")
 
 
 def _records(content: bytes) -> Iterator[tuple[int, int]]:

@@ -139,9 +139,10 @@ def audit(data: Data, method: str = QUICK, *, folds: int = 5, seed: int = 0, int
         if similar is not None:
             logs += SIMILAR * evidence.log_shares(similar, prior)
     sample = _sample(len(given), seed)
-    before = None if data.get("y_before") is None else data.y_before.cpu().numpy()[nodes][sample]
-    fitted = noise_model.fit(given[sample], logs[sample], trusted[sample], before)
-    found = summarise(given, logs, fitted, intervals=intervals, seed=seed)
+    before = None if data.get("y_before") is None else data.y_before.cpu().numpy()[nodes]
+    earlier = None if before is None else before[sample]
+    fitted = noise_model.fit(given[sample], logs[sample], trusted[sample], earlier)
+    found = summarise(given, logs, fitted, intervals=intervals, seed=seed, trusted=trusted, before=before)
     for note in notes:
         warnings.warn(note, PignnWarning, stacklevel=2)
 

@@ -11,24 +11,13 @@ import numpy as np
 import pandas as pd
 
 from ..errors import DataError
+from ..report.spreadsheet import neutral, plain
 from ..training import files
 from .review import DECISIONS, PARTS
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 NEEDED = ("node", "decision", "label")
 MOST_CELL = 1_000_000
-
-
-def neutral(value: Any) -> Any:
-    """A text that a spreadsheet would take for a formula, with an apostrophe before it."""
-    if isinstance(value, str) and value.startswith((*FORMULA, "'")):
-        return f"'{value}"
-    return value
-
-
-def plain(text: str) -> str:
-    """What `neutral` was given."""
-    return text[1:] if text.startswith("'") and text[1:].startswith((*FORMULA, "'")) else text
+DELIMITERS = (",", ";", "\t")  # the first where none fits
 
 
 def write_table(path: Path, table: pd.DataFrame) -> None:
@@ -67,12 +56,13 @@ def to_decide(chosen: pd.DataFrame, class_names: list[str]) -> pd.DataFrame:
 
 
 def read_decisions(path: str | Path) -> pd.DataFrame:
-    """A file of decisions, checked; every cell is text, but for `inclusion`.
+    """A file of decisions, checked; every cell is text.
 
-    A row whose decision is empty is not decided yet. `relabel` without a label takes the suggested one.
+    Cells are separated by commas, semicolons or tabs, as the header is. A row whose decision is empty is not
+    decided yet. `relabel` without a label takes the suggested one.
     """
     path = Path(path)
-    rows = _rows(path)
+    rows, delimiter = _rows(path)
     if not rows:
         raise DataError(f"{path} is empty; it should be a CSV of decisions (docs: audit)")
     header = [plain(cell.strip()) for cell in rows[0]]
@@ -102,13 +92,16 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
     for name in ("part", "inclusion"):
         if name not in table:
             table[name] = ""
+    if delimiter != ",":  # spreadsheets that write semicolons mostly write 0,5 as well
+        table["inclusion"] = table["inclusion"].str.replace(",", ".")
     odd = table.index[~table["part"].isin([*PARTS, ""])]
     if len(odd):
         raise DataError(f"{path}: row {odd[0] + 2} has the part '{str(table['part'][odd[0]])[:40]}'; do not edit it")
     return table
 
 
-def _rows(path: Path) -> list[list[str]]:
+def _rows(path: Path) -> tuple[list[list[str]], str]:
+    """Rows that are not blank, and what separates their cells."""
     if not path.is_file():
         raise DataError(f"{path}: no such file of decisions")
     try:
@@ -119,8 +112,21 @@ def _rows(path: Path) -> list[list[str]]:
         raise DataError(f"{path} holds NUL bytes: it is not a CSV file")
     limit = csv.field_size_limit(MOST_CELL)
     try:
-        return [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
+        delimiter = _delimiter(text)
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        return [row for row in rows if row], delimiter
     except csv.Error as error:
         raise DataError(f"{path} is not a CSV file: {error}") from None
     finally:
         csv.field_size_limit(limit)
+
+
+def _delimiter(text: str) -> str:
+    """The mark that makes the needed columns of the header: spreadsheets of some countries write semicolons."""
+    header = next((line for line in io.StringIO(text, newline="") if line.strip()), "")
+
+    def found(mark: str) -> int:
+        names = [plain(cell.strip()) for cell in next(csv.reader([header], delimiter=mark), [])]
+        return sum(name in names for name in NEEDED)
+
+    return max(DELIMITERS, key=found)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import ConfigError, OutputError
+from ..errors import ConfigError, DataError, OutputError
 from . import options as o
 from .output import say, show_facts, show_json
 
@@ -17,7 +17,12 @@ def apply(
     nodes: Annotated[Path, typer.Option(help="The CSV or TSV that was audited; it is not changed.")],
     label: Annotated[str, typer.Option(help="Its column of labels.")],
     out: Annotated[Path, typer.Option(help="The corrected file to write.")],
-    id: Annotated[str, typer.Option(help="Its column of ids.")] = "id",
+    id: Annotated[
+        str | None, typer.Option(help="Its column of ids; else as audit.json beside the review says, or 'id'.")
+    ] = None,
+    new_class: Annotated[
+        bool, typer.Option("--new-class", help="Allow decided labels that no row of --nodes has.")
+    ] = False,
     level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
     force: Annotated[bool, typer.Option("--force", help="Replace --out if it is there.")] = False,
     json: o.Json = False,
@@ -25,7 +30,8 @@ def apply(
     """Put the decisions of a review into a copy of the labels, and say what they tell about all of them.
 
     Only the labels of nodes decided to 'relabel' change; all other bytes stay. What was decided, as trusted labels,
-    goes into a file beside --out. The intervals hold whatever the noise is.
+    goes into a file beside --out. The intervals hold whatever the noise is. Audit the original again with --decisions:
+    in the corrected file the noise is hidden.
 
     Examples:
 
@@ -47,8 +53,16 @@ def apply(
     table = audits.read_decisions(decisions)
     relabelled = table[table["decision"] == "relabel"]
     assessment = audits.assess(table, level=level)
+    if not assessment.reviewed:
+        raise DataError(f"{decisions}: nothing is decided yet; fill in 'decision' with relabel or keep")
+    from_audit = _id_of_audit(decisions) if id is None else None
     changed = audits.corrected(
-        nodes, out, dict(zip(relabelled["node"], relabelled["label"].str.strip(), strict=True)), label=label, id=id
+        nodes,
+        out,
+        dict(zip(relabelled["node"], relabelled["label"].str.strip(), strict=True)),
+        label=label,
+        id=id or from_audit or "id",
+        new_class=new_class,
     )
     settled = table[table["decision"].isin(["relabel", "keep"])]
     given = settled["given"] if "given" in settled else settled["label"]
@@ -65,6 +79,8 @@ def apply(
     trusted = out.with_name(f"{out.stem}.trusted.csv")
     write_table(trusted, kept)
     facts = assessment.to_dict() | {"changed": changed, "out": str(out), "trusted": str(trusted)}
+    if from_audit is not None:
+        say(f"ids are column '{from_audit}', as {decisions.parent / 'audit.json'} says; --id takes another")
     if json:
         show_json(facts)
         return 0
@@ -78,8 +94,22 @@ def apply(
             "wrong among all flagged": _share(assessment.precision, assessment.precision_interval),
         }
     )
-    say(f"{out} and {trusted} written; audit again with --decisions {decisions} to trust what was decided")
+    say(
+        f"{out} and {trusted} written; to audit again, give the ORIGINAL with the decisions "
+        f"(--nodes {nodes} --decisions {decisions}): the corrected file hides the noise"
+    )
     return 0
+
+
+def _id_of_audit(decisions: Path) -> str | None:
+    """The column of ids that the audit of this review read, if its audit.json is there and knows."""
+    from json import loads
+
+    try:
+        id = loads((decisions.parent / "audit.json").read_text(encoding="utf-8"))["origin"]["id"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return id if isinstance(id, str) and id else None
 
 
 def _share(value: float | None, interval: tuple[float, float] | None) -> str:

@@ -49,7 +49,7 @@ def audit(
     noise: o.Noise = "none",
     rate: o.Rate = None,
     seed: Annotated[int, typer.Option(help="Of folds, models, draws and noise.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Folder for suspects.csv, audit.json, card.md, review.csv.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for audit.html and the tables.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the audit in --out.")] = False,
     root: o.Root = None,
     split: o.Split = "default",
@@ -60,8 +60,8 @@ def audit(
 ) -> int:
     """Find the labels that are probably wrong.
 
-    suspects.csv lists every label, most probably wrong first. Of a named dataset all labels are audited, made wrong as
-    --noise and --rate say.
+    suspects.csv lists every label, most probably wrong first; audit.html is a page on which to look at them and decide:
+    a browser opens it from disk. Of a named dataset all labels are audited, made wrong as --noise and --rate say.
 
     Examples:
 
@@ -122,21 +122,22 @@ def audit(
         facts = found.to_dict() | {"seconds": round(time.perf_counter() - start, 2)}
         chosen = None if review is None else audits.review(found.issues, review, random_share=random_share, seed=seed)
         if out is not None:
-            _write(out, graph, found, chosen, facts)
+            _write(out, graph, found, chosen, facts, seed)
     if json:
         show_json(facts)
         return 0
     _show(graph, found)
     if out is not None:
-        say(f"suspects.csv, audit.json and card.md are in {out}")
+        say(f"suspects.csv, audit.json and card.md are in {out}; open {out / 'audit.html'} to look and decide")
         if chosen is not None:
             say(f"{len(chosen)} labels to look at are in {out / 'review.csv'}; fill in 'decision', then: pignn apply")
     return 0
 
 
-def _write(out: Path, graph: Data, found: Audit, chosen: Any, facts: dict[str, Any]) -> None:
+def _write(out: Path, graph: Data, found: Audit, chosen: Any, facts: dict[str, Any], seed: int) -> None:
     """audit.json comes last and says that the rest is whole."""
     from ..audit import tables
+    from ..report.audit import audit_page
     from ..training import files
 
     (out / "audit.json").unlink(missing_ok=True)
@@ -145,8 +146,22 @@ def _write(out: Path, graph: Data, found: Audit, chosen: Any, facts: dict[str, A
         tables.write_table(out / "review.csv", tables.to_decide(chosen, found.class_names))
     files.write_bytes(out / "card.md", card(graph, found).encode())
     origin = graph.get("origin")
+    title = f"Audit of the labels of {Path(origin.nodes).name if origin is not None else graph.get('name')}"
+    page = audit_page(graph, found, chosen, _columns(origin), title=title, seed=seed)
+    files.write_bytes(out / "audit.html", page.encode())
     about = {} if origin is None else {"origin": {"nodes": origin.nodes, "id": origin.id, "label": origin.label}}
     files.write_json(out / "audit.json", facts | about | {"pignn": __version__})
+
+
+def _columns(origin: Any) -> Any:
+    """What the user's file says of the nodes, for the page: node i is row i. None where it is not a table."""
+    from ..graphs.own import tables
+
+    if origin is None or tables.kind_of(origin.nodes) in o.WHOLE:
+        return None
+    table, _ = tables.open_table(origin.nodes, origin.delimiter, of_nodes=True)
+    frame = tables.read_frame(table)
+    return frame.drop(columns=[c for c in (origin.id, origin.label, origin.trusted, origin.source) if c in frame])
 
 
 def card(graph: Data, found: Audit) -> str:

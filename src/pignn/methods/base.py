@@ -177,6 +177,8 @@ def truth(
         if len(mask) != len(nodes):
             raise DataError(f"{split}_mask has {len(mask)} entries, and there are {len(nodes)} nodes")
         nodes = nodes[mask.bool().numpy()]
+    if not (labels[nodes] >= 0).any():
+        raise DataError(f"there is nothing to score against: no node of split '{split}' has a label; choose another")
     return nodes, labels[nodes]
 
 

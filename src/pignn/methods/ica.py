@@ -29,8 +29,8 @@ class ICA(DirectMethod):
         iterations: of prediction.
         rounds: the second regression is fitted again with what the first, and then it, predicted of the others.
         strength: C of scikit-learn's logistic regression.
-        balanced: every class counts the same. Noise makes some classes of given labels larger than others, and iterating
-            makes the largest one larger still.
+        balanced: every class counts the same. Noise makes some classes of given labels larger than others, and
+            iterating makes the largest one larger still.
     """
 
     name: ClassVar[str] = "ica"

@@ -95,7 +95,9 @@ class LPM(NetworkMethod):
     def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
         seeds = (task.trusted & (task.y >= 0)).nonzero().view(-1)
         if not seeds.numel():
-            raise DataError("lpm needs trusted labels: mark verified training nodes in data.trusted_mask")
+            raise DataError(
+                "lpm needs trusted labels: --trusted COLUMN, or data.trusted_mask in Python, for training nodes"
+            )
         said = propagate(task.inputs, task.y, seeds, task.num_classes, self.alpha, self.steps)
         self._propagated = said.where((said >= 0) & ~task.trusted, task.y)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ConfigError, DataError
 from . import model
@@ -86,16 +86,29 @@ def fit_mixed(given: Ints, probability: Floats) -> tuple[model.NoiseModel, Float
 
 
 def summarise(
-    given: Ints, logs: Floats, fitted: model.NoiseModel, *, intervals: bool, level: float = 0.95, seed: int = 0
+    given: Ints,
+    logs: Floats,
+    fitted: model.NoiseModel,
+    *,
+    intervals: bool,
+    level: float = 0.95,
+    seed: int = 0,
+    trusted: NDArray[np.bool_] | None = None,
+    before: Ints | None = None,
 ) -> NoiseEstimate:
-    """What a fitted model says about labels."""
+    """What a fitted model says about labels; a trusted one is right, whatever it was ``before``."""
     if not 0 < level < 1:
         raise ConfigError(f"level must be between 0 and 1, not {level}")
     known = np.flatnonzero(given >= 0)
     posterior = fitted.posterior(given, logs)
+    if trusted is not None:
+        posterior[trusted] = np.eye(logs.shape[1])[given[trusted]]
     bounds: tuple[Any, Any] = (None, None)
     if intervals and len(known):
-        bounds = _bootstrap(given[known], logs[known], fitted, level, np.random.default_rng(seed))
+        verified = None if trusted is None else trusted[known]
+        earlier = None if before is None else before[known]
+        rng = np.random.default_rng(seed)
+        bounds = _bootstrap(given[known], logs[known], fitted, level, rng, verified, earlier)
     return NoiseEstimate(
         rate=float((1 - posterior[known, given[known]]).mean()) if len(known) else 0.0,
         transition=fitted.transition,
@@ -123,15 +136,22 @@ def unmix(probability: Floats, transition: Floats, steps: int = 20) -> Floats:
 
 
 def _bootstrap(
-    given: Ints, logs: Floats, fitted: model.NoiseModel, level: float, rng: np.random.Generator
+    given: Ints,
+    logs: Floats,
+    fitted: model.NoiseModel,
+    level: float,
+    rng: np.random.Generator,
+    trusted: NDArray[np.bool_] | None,
+    before: Ints | None,
 ) -> tuple[tuple[float, float], tuple[Floats, Floats]]:
     rates, matrices = [], []
     size = min(len(given), MOST)
     for _ in range(DRAWS):
         pick = rng.integers(0, len(given), size)
-        again = model.fit(given[pick], logs[pick], start=fitted)
-        posterior = again.posterior(given[pick], logs[pick])
-        rates.append(1 - posterior[np.arange(size), given[pick]].mean())
+        verified = None if trusted is None else trusted[pick]
+        again = model.fit(given[pick], logs[pick], verified, None if before is None else before[pick], start=fitted)
+        right = again.posterior(given[pick], logs[pick])[np.arange(size), given[pick]]
+        rates.append(1 - (right if verified is None else np.where(verified, 1.0, right)).mean())
         matrices.append(again.transition)
     ends = [(1 - level) / 2, (1 + level) / 2]
     low, high = np.quantile(rates, ends)
