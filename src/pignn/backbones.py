@@ -125,7 +125,7 @@ class Inputs:
         return Pattern.from_sorted(row[order], col[order], self.incoming.shape)
 
 
-class GCN(nn.Module):
+class GCN(MLP):
     """Kipf & Welling (ICLR 2017): H ← ReLU(D^{-½}(A + I)D^{-½} H W + b), no ReLU after the last layer.
 
     Dropout between the layers, none on the input.
@@ -134,19 +134,10 @@ class GCN(nn.Module):
     uses_weights = True
 
     def __init__(self, inputs: int, outputs: int, *, hidden: int = 16, layers: int = 2, dropout: float = 0.5) -> None:
-        super().__init__()
-        self.dropout = dropout
-        sizes = [inputs, *[hidden] * (layers - 1), outputs]
-        self.weights = nn.ParameterList(nn.Parameter(torch.empty(a, b)) for a, b in pairwise(sizes))
-        self.biases = nn.ParameterList(nn.Parameter(torch.zeros(b)) for b in sizes[1:])
+        super().__init__(inputs, outputs, hidden=hidden, layers=layers, dropout=dropout)
 
-    def forward(self, graph: Inputs) -> Tensor:
-        h: Tensor | SparseFeatures = graph.features
-        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            if i:
-                h = F.dropout(F.relu(h), self.dropout, self.training)  # type: ignore[arg-type]
-            h = graph.gcn @ (h @ weight) + bias
-        return h  # type: ignore[return-value]
+    def gathered(self, graph: Inputs, h: Tensor) -> Tensor:
+        return graph.gcn @ h
 
 
 class GraphSAGE(nn.Module):

@@ -32,8 +32,12 @@ class MLP(nn.Module):
         for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             if i:
                 h = F.dropout(F.relu(h), self.dropout, self.training)  # type: ignore[arg-type]
-            h = h @ weight + bias
+            h = self.gathered(graph, h @ weight) + bias
         return h  # type: ignore[return-value]
+
+    def gathered(self, graph: Inputs, h: Tensor) -> Tensor:
+        """What a node hears of its neighbours in a layer: here nothing."""
+        return h
 
 
 class SGC(nn.Module):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from .._lazy import on_first_use
 from .registry import MethodInfo, list_methods, make
 
 if TYPE_CHECKING:
@@ -24,10 +24,4 @@ _HOMES = {
 
 __all__ = ["PIGNN", "Method", "MethodInfo", "NetworkMethod", "Vanilla", "list_methods", "load_model", "make"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'pignn.methods' has no attribute '{name}'")
-    value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = on_first_use(__name__, _HOMES)

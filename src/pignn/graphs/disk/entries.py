@@ -17,7 +17,7 @@ import torch
 from ...errors import ConfigError, DataError
 from ..edges import _is_first, _merge, _sort
 from .output import Bar, File, write
-from .tables import Table, column_of, numbers, shown
+from .tables import Table, column_of, edge_weights, numbers, shown
 
 if TYPE_CHECKING:
     from .conversion import Conversion
@@ -65,7 +65,11 @@ def write_edges(
     bar.step("edges")
     for frame, start, share in table.chunks(min(max(memory // 512, 16), 1 << 21)):
         a, b = (_ids(frame[name], n, title, start) for name in columns[:2])
-        weight = None if columns.weight is None else _weights(frame[columns.weight], title, start)
+        weight = None
+        if columns.weight is not None:
+            weight = edge_weights(
+                frame[columns.weight], title, start, "--weight none (weight='none') leaves weights out"
+            )
         keep = a != b
         done.rows_read += len(keep)
         if not keep.all():
@@ -109,19 +113,6 @@ def _ids(column: pd.Series[Any], nodes: int, title: str, start: int) -> np.ndarr
             f"nodes are numbered 0 to {nodes - 1}"
         )
     return values.astype(np.int64)
-
-
-def _weights(column: pd.Series[Any], title: str, start: int) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        values = numbers(column).astype(np.float32)
-    bad = ~(np.isfinite(values) & (values >= 0))
-    if bad.any():
-        row = int(bad.argmax())
-        raise DataError(
-            f"{title}, row {start + row + 1:,}: a weight must be finite and not negative, not "
-            f"{shown(column.iloc[row])}; --weight none (weight='none') leaves weights out"
-        )
-    return values
 
 
 def _merged(key: np.ndarray, weight: np.ndarray | None, done: Conversion) -> tuple[np.ndarray, np.ndarray | None]:

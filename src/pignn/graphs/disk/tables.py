@@ -258,6 +258,20 @@ def numbers(column: pd.Series[Any]) -> np.ndarray:
     return pd.to_numeric(column.astype(str), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
 
 
+def edge_weights(column: pd.Series[Any], title: str, start: int, advice: str) -> np.ndarray:
+    """A column of weights, finite and not negative; ``advice`` says how to do without."""
+    with np.errstate(over="ignore"):
+        values = numbers(column).astype(np.float32)
+    bad = ~(np.isfinite(values) & (values >= 0))
+    if bad.any():
+        row = int(bad.argmax())
+        raise DataError(
+            f"{title}, row {start + row + 1:,}: a weight must be finite and not negative, not "
+            f"{shown(column.iloc[row])}; {advice}"
+        )
+    return values
+
+
 def shown(value: Any) -> str:
     """A value of a table in a message."""
     missing = value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))

@@ -11,12 +11,14 @@ import pandas as pd
 
 from ...errors import ConfigError, DataError
 from ..disk.entries import edge_columns
-from ..disk.tables import PathLike, numbers, shown
+from ..disk.tables import PathLike, edge_weights, shown
 from ..wording import counted
 from .ids import Ids, Unknown
 from .tables import Chunk, JsonLines, Table, how_read, open_table, without_header
 
 ROWS = 1 << 20
+
+LEAVE_OUT = "name two --edge-columns (edge_columns=) to leave weights out"
 
 
 class Edges(NamedTuple):
@@ -78,7 +80,8 @@ def read_edges(
         rows += len(part)
         parts.append(np.stack([place[keep] for place in found]))
         if weighed is not None:
-            weights.append(_weights(_column(part, weighed, table, start), table.name, start)[keep])
+            column = _column(part, weighed, table, start)
+            weights.append(edge_weights(column, table.name, start, LEAVE_OUT)[keep])
     if unknown.edges:
         message = unknown.message(rows, table.name, ids.title)
         if not drop_unknown:
@@ -116,16 +119,3 @@ def _advice(unknown: Unknown, rows: int, ids: Ids, frame: pd.DataFrame) -> str:
     if unknown.edges > rows / 2:
         return f"ids of nodes are such as {', '.join(map(shown, ids.values[:3].tolist()))}: is --id (id=) right?"
     return "add them, or leave such edges out with --drop-unknown (drop_unknown=True)"
-
-
-def _weights(column: pd.Series[Any], title: str, start: int) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        values = numbers(column).astype(np.float32)
-    bad = ~(np.isfinite(values) & (values >= 0))
-    if bad.any():
-        row = int(bad.argmax())
-        raise DataError(
-            f"{title}, row {start + row + 1:,}: a weight must be finite and not negative, not "
-            f"{shown(column.iloc[row])}; name two --edge-columns (edge_columns=) to leave weights out"
-        )
-    return values
