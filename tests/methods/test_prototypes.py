@@ -72,7 +72,15 @@ def test_noise_does_not_dull_the_sharpness() -> None:
     y = torch.tensor([0] * 80 + [1] * 20)
     noisy = torch.tensor([[0.8, 0.2], [0.2, 0.8]])
     assert sharpness(scores, torch.eye(2)[:, y].T, torch.ones(100))[0] == pytest.approx(math.log(4), rel=0.06)
-    assert sharpness(scores, noisy[:, y].T, torch.ones(100))[0] > 5
+    assert sharpness(scores, noisy[:, y].T, torch.ones(100))[0] > 2 * math.log(4)
+
+
+def test_few_labels_that_agree_are_no_proof_of_certainty() -> None:
+    found = [
+        sharpness(torch.tensor([[3.0, 0.0]]).repeat(n, 1), torch.tensor([[1.0, 0.0]]).repeat(n, 1), torch.ones(n))[0]
+        for n in (5, 50, 5000)
+    ]
+    assert 1 < found[0] < found[1] < found[2] < 10
 
 
 def test_the_rate_of_symmetric_noise_is_found() -> None:

@@ -1,10 +1,12 @@
-"""The method that chooses a method, by given labels alone."""
+"""The method that chooses methods, by given labels alone."""
 
 from __future__ import annotations
 
 import copy
+import math
 import time
 import warnings
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -21,34 +23,37 @@ from .embedded import Embedded, checked_inputs
 from .given import LABELS, GivenLabels, evidence
 from .registry import make, method_class
 
-# The first is taken unless another is better beyond doubt.
-LINEAR: dict[str, tuple[str, dict[str, Any]]] = {
+SMOOTHED: dict[str, tuple[str, dict[str, Any]]] = {
     "denoised": ("denoised", {}),
     "denoised, nearer": ("denoised", {"restart": 0.3}),
     "mixture": ("prototypes", {"unlabelled": 0.01}),
-    "features alone": ("denoised", {"restart": 1.0}),
 }
+ALONE = "features alone"
+LINEAR = SMOOTHED | {ALONE: ("denoised", {"restart": 1.0})}
 NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {"GCN": ("vanilla", {}), "MLP": ("mlp", {})}
+BELIEF = 0.3  # of a held-out label: fewer than one, for labels of near nodes are judged by the same neighbours
+LEAST = 0.01  # weight in the average; what has less is left out
 PARTS = 5  # of the labels, in the comparison with networks: one of them is held out
 ENOUGH = 300  # labels from which a held-out part can tell a network from the rest
-HALF = 0.5  # of the links join nodes of one class: where fewer do, smoothing is in doubt and networks are tried
+HALF = 0.5  # of the links join nodes of one class: where surely fewer do, networks are tried
 MOST_NODES = 50_000  # of a graph on which networks are tried: beyond, they would take too long
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Auto(Method):
-    """Tries several methods on held-out *given* labels, under the noise that was estimated, and keeps the best.
+    """Tries several methods on held-out *given* labels, under the noise that was estimated, and averages the good ones.
 
-    What is compared is the mean log-likelihood of given labels that a candidate has not seen,
-    log Σ_c softmax(s·scores)_c T[c, given], with one transition matrix T for all and each candidate's best sharpness
-    s: a candidate that foretells the noise gains nothing. Candidates are linear classifiers of smoothed features and
-    prototypes. The simplest is taken unless another is better by more than a standard error of the difference. Where
-    fewer than half of the links seem to join nodes of one class, and there are 300 labels or more, a GCN and an MLP are
-    tried too, on one fifth of the labels, and must agree with them more often by two standard errors. No true label
-    is read.
+    What is compared is the log-likelihood of given labels that a candidate has not seen, Σ log Σ_c softmax(s·scores)_c
+    T[c, given], with one transition matrix T for all and each candidate's best sharpness s: a candidate that
+    foretells the noise gains nothing. Candidates are linear classifiers of smoothed features and a mixture of
+    prototypes; their probabilities are averaged with weights ∝ likelihood^0.3. Features without the graph take their
+    place where they are better by more than a standard error. Where surely fewer than half of the links join nodes of
+    one class, and there are 300 labels or more, a GCN and an MLP are tried too, on one fifth of the labels, and must
+    agree with them more often by two standard errors. No true label is read.
 
-    Fitted: ``chosen_`` (name), ``why_`` (one line), ``compared_`` (held-out log-likelihoods), ``model_`` (the chosen
-    method, learnt from all labels), ``transition_``, ``homophily_``.
+    Fitted: ``chosen_`` (the name of what weighs most), ``weights_``, ``why_`` (one line), ``compared_`` (mean held-out
+    log-likelihoods), ``models_`` (what is averaged, learnt from all labels), ``transition_``, ``homophily_`` (share of
+    links within a class and its standard error; None where no link joins two labels), ``sharpness_``.
 
     Args:
         labels: learn from all ``"given"`` labels, those of validation nodes too, or from the ``"train"`` ones only.
@@ -69,60 +74,99 @@ class Auto(Method):
         data = graphs.check(data, split_index=split_index)
         inputs = checked_inputs(data, self.directed)
         given = GivenLabels.of(data, self.labels)
-        fitted = self._linear(data, inputs, given)
+        made = self._embeddings(inputs, LINEAR)
+        fitted = {name: self._candidate(name).fit_embedded(data, given, *made[restart(name)]) for name in LINEAR}
         self.transition_ = next(iter(fitted.values())).transition_
         reach = evidence(given, self.transition_).exp()
-        found = {name: sharpness(method.held_out_, reach, given.weight)[1] for name, method in fitted.items()}
-        weight = given.weight.double() / given.weight.sum()
-        self.compared_ = {name: float(weight @ value) for name, value in found.items()}
-        chosen = next(iter(LINEAR))
-        for name, value in found.items():
-            if _surely_better(value, found[chosen], weight):
-                chosen = name
-        epochs = 0
+        share = given.weight.double() / given.weight.sum()
+        found = {name: sharpness(method.held_out_, reach, given.weight) for name, method in fitted.items()}
+        self.compared_ = {name: float(share @ value) for name, (_, value) in found.items()}
+        for name, method in fitted.items():
+            method.sharpness_ = found[name][0]  # under the same T for all
+        self.weights_ = likely([float(given.weight.double() @ found[name][1]) for name in SMOOTHED])
+        held_out = average(fitted, self.weights_, lambda method: method.held_out_)
+        self.sharpness_, value = sharpness(held_out, reach, given.weight)
+        if _surely_better(found[ALONE][1], value, share):
+            self.weights_, self.sharpness_ = {ALONE: 1.0}, 1.0
+            held_out = fitted[ALONE].sharpness_ * fitted[ALONE].held_out_
+        self.unsure_ = 1 / (len(given.y) + 1)
+        self.models_: dict[str, Any] = {name: fitted[name] for name in self.weights_}
         self.homophily_ = homophily(inputs, given, self.transition_)
-        many = len(given.y) >= ENOUGH and inputs.num_nodes <= MOST_NODES
-        if self.networks == "auto" and many and self.homophily_ < HALF:
-            part = folds(given.y, PARTS, int(self.seed)) == 0
-            share = weight[part] / weight[part].sum()
-            # By agreement: the transition matrix is that of a linear classifier, and where that is poor it
-            # takes mistakes for noise.
-            best = (fitted[chosen].held_out_[part].argmax(1) == given.y[part]).double()
-            for name in NETWORKS:
-                answers, last = self._network_score(name, data, given, part)
-                self.compared_[name] = float(share @ sharpness(answers, reach[part], given.weight[part])[1])
-                agrees = (answers.argmax(1) == given.y[part]).double()
-                if _surely_better(agrees, best, share, errors=2):
-                    best, chosen, epochs = agrees, name, last
-        self.model_ = fitted[chosen] if chosen in fitted else self._network(chosen, data, given, epochs)
-        self.chosen_ = chosen
-        rate = float(1 - (self.transition_.diag()[given.y]).mean())
-        others = ", ".join(f"{n} {v:.3f}" for n, v in self.compared_.items() if n != chosen)
-        self.why_ = (
-            f"'{chosen}' was taken by held-out given labels: log-likelihood {self.compared_[chosen]:.3f} under an "
-            f"estimated {rate:.0%} of wrong labels ({others})"
-        )
+        if self._graph_in_doubt(len(given.y), inputs.num_nodes):
+            self._try_networks(data, given, held_out, reach)
+        self.chosen_ = max(self.weights_, key=lambda name: self.weights_[name])
+        self.why_ = self._why(float(1 - (self.transition_.diag()[given.y]).mean()))
         self.seconds_ = time.perf_counter() - start
         self.num_features_ = int(data.x.shape[1])
         self.class_names_ = class_names(data)
         self.settings_ = self._plain_settings()
         return self
 
+    def refit(self, data: Data) -> Self:
+        """What was chosen, learnt from the labels of this graph; the choice, weights and sharpness stay.
+
+        For folds of the same labels, and for new labels of the same kind: many times faster than to choose again.
+        """
+        again = copy.copy(self)
+        data = graphs.check(data)
+        given = GivenLabels.of(data, self.labels)
+        made: dict[float, tuple[Embedding, Tensor]] = {}
+        if any(name in LINEAR for name in self.models_):
+            made = self._embeddings(checked_inputs(data, self.directed), self.models_)
+        again.models_ = {}
+        for name, model in self.models_.items():
+            if name in NETWORKS:
+                again.models_[name] = self._network(name, data, given, int(model.epochs))
+            else:
+                again.models_[name] = self._candidate(name).learn_embedded(given, *made[restart(name)])
+                again.models_[name].sharpness_ = model.sharpness_
+        return again
+
+    def _why(self, rate: float) -> str:
+        others = ", ".join(f"{n} {v:.3f}" for n, v in self.compared_.items() if n != self.chosen_)
+        weights = " + ".join(f"{weight:.2f} '{name}'" for name, weight in self.weights_.items())
+        taken = f"'{self.chosen_}' was taken" if len(self.weights_) == 1 else f"{weights} were averaged"
+        return (
+            f"{taken} by held-out given labels: log-likelihood of '{self.chosen_}' {self.compared_[self.chosen_]:.3f} "
+            f"under an estimated {rate:.0%} of wrong labels ({others})"
+        )
+
     def _candidate(self, name: str) -> Any:
         method, chosen = (LINEAR | NETWORKS)[name]
-        return make(method, seed=self.seed, directed=self.directed, **chosen)
+        own = {"labels": self.labels} if name in LINEAR else {}
+        return make(method, seed=self.seed, directed=self.directed, **chosen, **own)
 
-    def _linear(self, data: Data, inputs: backbones.Inputs, given: GivenLabels) -> dict[str, Embedded]:
-        """Each candidate, learnt; an embedding is made once for those that share it."""
+    def _embeddings(self, inputs: backbones.Inputs, names: Iterable[str]) -> dict[float, tuple[Embedding, Tensor]]:
+        """By restart: what is made once for all candidates that share it."""
         made: dict[float, tuple[Embedding, Tensor]] = {}
-        fitted: dict[str, Embedded] = {}
-        for name in LINEAR:
-            method = self._candidate(name)
+        for method in map(self._candidate, names):
             if method.restart not in made:
                 embedding = method.embedding()
                 made[method.restart] = embedding, embedding.fit_transform(inputs)
-            fitted[name] = method.set_params(labels=self.labels).fit_embedded(data, given, *made[method.restart])
-        return fitted
+        return made
+
+    def _graph_in_doubt(self, labels: int, nodes: int) -> bool:
+        if self.networks == "never" or labels < ENOUGH or nodes > MOST_NODES or self.homophily_ is None:
+            return False
+        share, error = self.homophily_
+        return share + 2 * error < HALF
+
+    def _try_networks(self, data: Data, given: GivenLabels, linear: Tensor, reach: Tensor) -> None:
+        """A network that agrees with held-out labels surely more often than ``linear`` scores takes their place."""
+        part = folds(given.y, PARTS, int(self.seed)) == 0
+        share = given.weight[part].double() / given.weight[part].sum()
+        # By agreement: the transition matrix is that of a linear classifier, and where that is poor it
+        # takes mistakes for noise.
+        best, chosen, epochs = (linear[part].argmax(1) == given.y[part]).double(), "", 0
+        for name in NETWORKS:
+            answers, last = self._network_score(name, data, given, part)
+            self.compared_[name] = float(share @ sharpness(answers, reach[part], given.weight[part])[1])
+            agrees = (answers.argmax(1) == given.y[part]).double()
+            if _surely_better(agrees, best, share, errors=2):
+                best, chosen, epochs = agrees, name, last
+        if chosen:
+            self.weights_, self.sharpness_ = {chosen: 1.0}, 1.0
+            self.models_ = {chosen: self._network(chosen, data, given, epochs)}
 
     def _network_score(self, name: str, data: Data, given: GivenLabels, part: Tensor) -> tuple[Tensor, int]:
         """(scores of one part of the labels, held out, and how many epochs were best for it)."""
@@ -141,31 +185,54 @@ class Auto(Method):
             return method.fit(_with_labels(data, given.nodes, given.nodes[:0]), progress=False)
 
     def _outputs(self, data: Data) -> Tensor:
-        return self.model_._outputs(data)
+        if not self._smoothed():
+            return next(iter(self.models_.values()))._outputs(data)
+        inputs = backbones.Inputs.from_data(data, directed=self.directed)
+        made: dict[float, Tensor] = {}
+        for model in self.models_.values():
+            if model.restart not in made:
+                made[model.restart] = model.embedded(inputs)
+        mean = average(self.models_, self.weights_, lambda model: model.scores(made[model.restart]))
+        return not_surer(self.sharpness_ * mean, self.unsure_)
+
+    def _smoothed(self) -> bool:
+        return all(isinstance(model, Embedded) for model in self.models_.values())
 
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        tensors, about = self.model_._state()
-        inner = {"method": self.model_.name, "settings": self.model_._plain_settings(), "about": about}
-        return {**tensors, "auto.transition": self.transition_.clone()}, {
-            "inner": inner,
+        tensors, models = {"auto.transition": self.transition_.clone()}, []
+        for number, (name, model) in enumerate(self.models_.items()):
+            own, about = model._state()
+            tensors |= {f"{number}.{key}": value.clone() for key, value in own.items()}  # some are shared
+            models.append({"name": name, "method": model.name, "settings": model._plain_settings(), "about": about})
+        return tensors, {
+            "models": models,
+            "weights": self.weights_,
             "chosen": self.chosen_,
             "why": self.why_,
             "compared": self.compared_,
             "homophily": self.homophily_,
+            "sharpness": self.sharpness_,
+            "unsure": self.unsure_,
             "seconds": self.seconds_,
         }
 
     def _set_state(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
-        tensors = dict(tensors)
-        self.transition_ = tensors.pop("auto.transition")
-        inner = about["inner"]
-        if inner["method"] not in {method for method, _ in (LINEAR | NETWORKS).values()}:
-            raise ModelFileError(f"the model inside is '{inner['method']}', which 'auto' never chooses")
-        self.model_ = method_class(inner["method"])(**inner["settings"])
-        self.model_.class_names_, self.model_.num_features_ = self.class_names_, self.num_features_
-        self.model_._set_state(tensors, inner["about"])
+        self.transition_ = tensors["auto.transition"]
+        self.models_ = {}
+        for number, inner in enumerate(about["models"]):
+            if inner["method"] not in {method for method, _ in (LINEAR | NETWORKS).values()}:
+                raise ModelFileError(f"the model inside is '{inner['method']}', which 'auto' never chooses")
+            model: Any = method_class(inner["method"])(**inner["settings"])
+            model.class_names_, model.num_features_ = self.class_names_, self.num_features_
+            mine = f"{number}."
+            own = {key.removeprefix(mine): value for key, value in tensors.items() if key.startswith(mine)}
+            model._set_state(own, inner["about"])
+            self.models_[inner["name"]] = model
+        self.weights_ = dict(about["weights"])
+        self.sharpness_, self.unsure_ = float(about["sharpness"]), float(about["unsure"])
         self.chosen_, self.why_, self.compared_ = about["chosen"], about["why"], about["compared"]
-        self.homophily_, self.seconds_ = float(about["homophily"]), float(about["seconds"])
+        self.homophily_ = None if about["homophily"] is None else tuple(about["homophily"])
+        self.seconds_ = float(about["seconds"])
 
     def _check_settings(self) -> None:
         for value, name, known in ((self.labels, "labels", LABELS), (self.networks, "networks", ("auto", "never"))):
@@ -186,22 +253,53 @@ def _with_labels(data: Data, train: Tensor, val: Tensor) -> Data:
     return data
 
 
-def homophily(inputs: backbones.Inputs, given: GivenLabels, transition: Tensor) -> float:
-    """Share of links whose ends have one true class, by how many have one given label and what noise makes of that.
+def likely(evidence: list[float]) -> dict[str, float]:
+    """Weights of the smoothed candidates: likelihood to the power of ``BELIEF``, without those that hardly count."""
+    weight = (BELIEF * torch.tensor(evidence, dtype=torch.float64)).softmax(0)
+    weight = torch.where(weight < LEAST, 0.0, weight)
+    return {name: float(w / weight.sum()) for name, w in zip(SMOOTHED, weight, strict=True) if w > 0}
 
-    Where no link joins two labelled nodes it is 0, as if nothing spoke for the graph.
+
+def average(models: dict[str, Any], weights: dict[str, float], scores: Callable[[Any], Tensor]) -> Tensor:
+    """Logarithm of the weighted mean of the models' probabilities, [rows, classes]."""
+    parts = [
+        (model.sharpness_ * scores(model)).log_softmax(1) + math.log(weights[name])
+        for name, model in models.items()
+        if name in weights
+    ]
+    return torch.stack(parts).logsumexp(0)
+
+
+def not_surer(scores: Tensor, share: float) -> Tensor:
+    """Logarithms of probabilities of which ``share`` is spread over all classes: no n labels exclude 1 in n."""
+    even = torch.full_like(scores, math.log(share / scores.shape[1]))
+    return torch.logaddexp(scores.log_softmax(1) + math.log1p(-share), even)
+
+
+def restart(name: str) -> float:
+    method, chosen = LINEAR[name]
+    return float(chosen.get("restart", method_class(method).restart))
+
+
+def homophily(inputs: backbones.Inputs, given: GivenLabels, transition: Tensor) -> tuple[float, float] | None:
+    """(share of links whose ends have one true class, standard error), by how many have one given label.
+
+    What the noise makes of both kinds of links is taken out. None where no link joins two labelled nodes.
     """
     y = torch.full((inputs.num_nodes,), -1).index_copy_(0, given.nodes, given.y)
-    start, to = inputs.gcn.matrix.crow_indices(), inputs.gcn.matrix.col_indices()
-    one, other = torch.repeat_interleave(y, start.diff()), y[to]
+    one, other = torch.repeat_interleave(y, inputs.incoming.crow.diff()), y[inputs.incoming.col]
     both = (one >= 0) & (other >= 0)
-    if not bool(both.any()):
-        return 0.0
+    count = int(both.sum())
+    if not count:
+        return None
     seen = float((one[both] == other[both]).double().mean())
     meet = transition @ transition.T  # that the given labels are one, for every two true classes
     same = float(meet.diag().mean())
     differ = float((meet.sum() - meet.trace()) / max(meet.numel() - len(meet), 1))
-    return min(max((seen - differ) / max(same - differ, 1e-6), 0.0), 1.0)
+    told = max(same - differ, 1e-6)
+    links = count if inputs.directed else count / 2
+    error = math.sqrt(max(seen * (1 - seen), 0.25 / links) / links) / told
+    return min(max((seen - differ) / told, 0.0), 1.0), error
 
 
 def _surely_better(value: Tensor, other: Tensor, weight: Tensor, errors: float = 1.0) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -11,6 +12,7 @@ from .. import noise
 
 SHARPNESS = [10 ** (k / 20) for k in range(-30, 31)]  # that scores are multiplied with
 FOLDS = 5  # parts of the labels, each judged by what the others teach
+DOUBT = 1.0  # standard deviation of log sharpness around 0 before any label is seen
 MOST = 5_000  # labels that are enough to fit one number
 
 
@@ -42,7 +44,8 @@ def sharpness(scores: Tensor, reach: Tensor, weight: Tensor) -> tuple[float, Ten
 
     ``scores`` are those of a classifier that has not seen the labels; ``reach`` is P(given | true) for each label and
     class. Without noise this is temperature scaling; with it, labels that the noise explains do not make the
-    probabilities duller.
+    probabilities duller. Scores are logits already, more or less, so that s is near 1 unless labels speak against it:
+    few labels that all agree are no proof of certainty.
     """
     scores, reach, weight = scores.double(), reach.double(), weight.double()
 
@@ -50,7 +53,7 @@ def sharpness(scores: Tensor, reach: Tensor, weight: Tensor) -> tuple[float, Ten
         return ((s * scores[::step]).softmax(1) * reach[::step]).sum(1).clamp(min=1e-12).log()
 
     step = max(1, len(scores) // MOST)
-    best = max(SHARPNESS, key=lambda s: float(weight[::step] @ likelihood(s, step)))
+    best = max(SHARPNESS, key=lambda s: float(weight[::step] @ likelihood(s, step)) - 0.5 * (math.log(s) / DOUBT) ** 2)
     return best, likelihood(best)
 
 

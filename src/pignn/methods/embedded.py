@@ -56,8 +56,7 @@ class Embedded(Method):
 
     def fit_embedded(self, data: Data, given: GivenLabels, embedding: Embedding, h: Tensor) -> Self:
         """The same where the graph is checked and embedded already."""
-        self.components_, self.present_, self.labelled_ = embedding.components_, given.present, given.nodes
-        self.weight_ = self._learn(h, given)
+        self.learn_embedded(given, embedding, h)
 
         def scores(keep: Tensor, ask: Tensor) -> Tensor:
             part = given.take(keep)
@@ -66,9 +65,16 @@ class Embedded(Method):
         self.held_out_ = held_out(given.y, given.classes, FOLDS, scores, int(self.seed))
         self._judge(given)
         self.sharpness_ = sharpness(self.held_out_, evidence(given, self.transition_).exp(), given.weight)[0]
-        self.num_features_ = len(embedding.components_)
         self.class_names_ = class_names(data)
         self.settings_ = self._plain_settings()
+        return self
+
+    def learn_embedded(self, given: GivenLabels, embedding: Embedding, h: Tensor) -> Self:
+        """Learn, and leave out what tells how sure to be: no label is held out, and the sharpness is 1."""
+        self.components_, self.present_, self.labelled_ = embedding.components_, given.present, given.nodes
+        self.weight_ = self._learn(h, given)
+        self.held_out_, self.sharpness_ = torch.zeros(0, given.classes), 1.0
+        self.num_features_ = len(embedding.components_)
         return self
 
     @abstractmethod
@@ -87,11 +93,18 @@ class Embedded(Method):
             self.dimensions, restart=self.restart, steps=self.steps, directed=self.directed, seed=int(self.seed) % 2**31
         )
 
-    def _outputs(self, data: Data) -> Tensor:
+    def embedded(self, inputs: backbones.Inputs) -> Tensor:
+        """[N, dimensions], of the graph that was learnt from or another one."""
         embedding = self.embedding()
         embedding.components_ = self.components_
-        h = embedding.transform(backbones.Inputs.from_data(data, directed=self.directed))
-        return self.sharpness_ * torch.where(self.present_, h @ self.weight_, NEVER)
+        return embedding.transform(inputs)
+
+    def scores(self, h: Tensor) -> Tensor:
+        """Of embedded nodes; a class that had no label is never predicted."""
+        return torch.where(self.present_, h @ self.weight_, NEVER)
+
+    def _outputs(self, data: Data) -> Tensor:
+        return self.sharpness_ * self.scores(self.embedded(backbones.Inputs.from_data(data, directed=self.directed)))
 
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         return {name: getattr(self, f"{name}_").contiguous() for name in self.tensors}, {"sharpness": self.sharpness_}
