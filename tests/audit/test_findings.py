@@ -81,6 +81,28 @@ def test_a_method_is_fitted_without_the_labels_it_judges(monkeypatch: pytest.Mon
         np.testing.assert_array_equal(known, fold != number)
 
 
+def test_what_chooses_a_method_chooses_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = noisy(nodes=60)
+    seen: list[int] = []
+
+    class Chooser:
+        def fit(self, graph: Data) -> Chooser:
+            assert graph.get("y_true") is None
+            seen.append(-1)
+            return self
+
+        def refit(self, graph: Data) -> Chooser:
+            seen.append(int((graph.y >= 0).sum()))
+            return self
+
+        def predict_proba(self, graph: Data) -> np.ndarray:
+            return np.full((60, 4), 0.25)
+
+    monkeypatch.setattr(crossfit, "make", lambda name, seed: Chooser())
+    crossfit.by_method(data, np.arange(60), np.arange(60) % 3, 4, "any", 0)
+    assert seen == [-1, 40, 40, 40]
+
+
 def test_any_method_may_judge() -> None:
     data = noisy(nodes=300)
     issues = find_label_issues(data, "label-propagation", folds=3)
@@ -184,6 +206,9 @@ def test_what_cannot_be_audited() -> None:
         find_label_issues(data)
     data.y[:] = 1
     with pytest.raises(DataError, match="two classes"):
+        find_label_issues(data)
+    data.y, data.class_names = torch.arange(100), None
+    with pytest.raises(DataError, match="look like ids"):
         find_label_issues(data)
 
 

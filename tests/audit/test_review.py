@@ -109,6 +109,27 @@ def test_what_is_not_decided_widens_the_interval() -> None:
     assert half.rate_interval[1] > full.rate_interval[1]
 
 
+def test_what_is_not_decided_is_taken_for_like_the_rest() -> None:
+    """Open rows of the top part count neither as right nor as wrong in the estimate."""
+    chosen = review(issues(), 60)
+    top = chosen["part"] == "top"
+    chosen["decision"] = np.where(top, "relabel", "keep")
+    full = assess(chosen)
+    chosen.loc[chosen.index[top][::2], "decision"] = ""
+    half = assess(chosen)
+    assert half.top_precision == full.top_precision == 1.0
+    assert half.rate == pytest.approx(full.rate)
+    assert half.precision == pytest.approx(full.precision)
+    assert half.rate_interval is not None
+    assert full.rate_interval is not None
+    assert half.rate_interval[0] < full.rate_interval[0]
+    chosen.loc[top, "decision"] = "unsure"
+    none = assess(chosen)  # of a part that nobody decided nothing is known; the interval still holds
+    assert none.rate is None
+    assert none.top_precision is None
+    assert none.rate_interval is not None
+
+
 def test_binomial_interval_is_that_of_scipy_or_wider() -> None:
     for of in (1, 5, 40):
         for count in range(of + 1):
@@ -260,6 +281,115 @@ def test_any_csv_that_python_writes(
     found = list(csv.reader(io.StringIO((folder / "o.csv").read_bytes().decode(), newline="")))
     expected = [[f"n{i}", a, 'new, "label"' if i == at else b] for i, (a, b) in enumerate(clean)]
     assert found[1:] == expected
+
+
+def test_only_decided_values_of_json_lines_change(tmp_path: Path) -> None:
+    lines = [
+        b'\xef\xbb\xbf{"id": "a",  "label":"cat" , "more": {"label": "no", "x": [1, "}"]}}\r\n',
+        b"\n",
+        '{ "label" : "cat", "text": "caf\u00e9 \\u00e9 \\"q\\"", "id": "b" }\n'.encode(),
+        b'{"id": 3, "label": "dog"}\n',
+        b'{"id": "d", "label": "old", "label": "cat"}\n',
+        b'{"id": "e", "label": null}',
+    ]
+    file, out = tmp_path / "n.jsonl", tmp_path / "o.jsonl"
+    file.write_bytes(b"".join(lines))
+    decided = {"b": "d\u00f6g", "a": 'q"q', "3": "dog", "d": "dog", "e": "dog"}
+    assert corrected(file, out, decided, label="label", id="id") == 4
+    lines[0] = lines[0].replace(b':"cat" ', b':"q\\"q" ')
+    lines[2] = lines[2].replace(b'"cat"', '"d\u00f6g"'.encode())
+    lines[4] = lines[4].replace(b'"cat"', b'"dog"')
+    lines[5] = lines[5].replace(b"null", b'"dog"')
+    assert out.read_bytes() == b"".join(lines)
+    file.write_bytes(b'{"id": 1, "y": 3}\n{"id": 2, "y": 4.0}\n')
+    assert corrected(file, out, {"1": "4", "2": "4"}, label="y", id="id", new_class=False) == 1
+    assert out.read_bytes() == b'{"id": 1, "y": 4}\n{"id": 2, "y": 4.0}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b'{"id": 1, "label": "x"}\n[1]\n', "line 2: not one JSON object"),
+        (b'{"id": 1, "label": "x"\n', "line 1: not one JSON object"),
+        (b'{"id": 1, "label": "\xff"}\n', "line 1: not one JSON object"),
+        (b"[" * 100_000, "line 1: not one JSON object"),
+        (b'{"key": 1, "label": "x"}\n', "no line with 'id'"),
+        (b'{"id": 1}\n', "no 'label' to correct"),
+        (b"", "no line"),
+    ],
+)
+def test_json_lines_that_do_not_fit(tmp_path: Path, text: bytes, words: str) -> None:
+    file, out = tmp_path / "n.jsonl", tmp_path / "o.jsonl"
+    file.write_bytes(text)
+    with pytest.raises(DataError, match=words):
+        corrected(file, out, {"1": "y"}, label="label", id="id")
+    assert not out.exists()
+
+
+def test_parquet_is_written_anew_with_the_same_types(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    file, out = tmp_path / "n.parquet", tmp_path / "o.parquet"
+    table = pa.table(
+        {
+            "id": pa.array([1, 2, 3], pa.int32()),
+            "topic": pa.array(["a", "b", None]).dictionary_encode(),
+            "y": pa.array([0, 1, 1], pa.int8()),
+            "list": [[1.0], [2.0], None],
+        }
+    ).replace_schema_metadata({"note": "mine"})
+    pq.write_table(table, file)
+    table = pq.read_table(file)
+    assert corrected(file, out, {"1": "b", "2": "b", "3": "a"}, label="topic", id="id") == 2
+    found = pq.read_table(out)
+    assert found.schema.equals(table.schema, check_metadata=True)
+    assert found["topic"].to_pylist() == ["b", "b", "a"]
+    assert found.drop(["topic"]).equals(table.drop(["topic"]))
+    assert corrected(file, out, {"2": "0"}, label="y", id="id") == 1
+    assert pq.read_table(out)["y"].to_pylist() == [0, 0, 1]
+    with pytest.raises(DataError, match="int8, which a decided label is not"):
+        corrected(file, out, {"2": "zero"}, label="y", id="id")
+    with pytest.raises(DataError, match="no column 'q'"):
+        corrected(file, out, {"2": "0"}, label="q", id="id")
+    with pytest.raises(DataError, match="same kind"):
+        corrected(file, tmp_path / "o.csv", {"2": "0"}, label="y", id="id")
+    (tmp_path / "no.parquet").write_bytes(b"PAR1 is not all that it takes")
+    with pytest.raises(DataError, match="cannot read"):
+        corrected(tmp_path / "no.parquet", out, {"2": "0"}, label="y", id="id")
+
+
+def test_what_cannot_be_corrected_is_one_line(tmp_path: Path) -> None:
+    for name, words in (("n.csv.gz", "unpack it first"), ("n.graphml", "save the nodes as one of these")):
+        (tmp_path / name).write_bytes(b"x")
+        with pytest.raises(DataError, match=words):
+            corrected(tmp_path / name, tmp_path / "o.csv", {"1": "y"}, label="label", id="id")
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_decisions_in_other_files(tmp_path: Path, suffix: str) -> None:
+    table = pd.DataFrame(
+        {"node": ["7", "8"], "decision": ["relabel", None], "label": ["x", None], "part": ["rest", "top"]}
+    ).assign(inclusion=[0.25, 1.0])
+    file = tmp_path / f"d{suffix}"
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+        table.to_parquet(file)
+    else:
+        table.to_json(file, orient="records", lines=True)
+    found = read_decisions(file)
+    assert found["node"].tolist() == ["7", "8"]
+    assert found["decision"].tolist() == ["relabel", ""]
+    assert found["inclusion"].tolist() == ["0.25", "1.0"]
+
+
+def test_a_class_called_wrong_is_not_the_probability_of_it() -> None:
+    table = issues(3).assign(p_0=0.2, p_1=0.8)
+    assert [c for c in tables.named(table, ["wrong", "sport"]) if c.startswith("p_")] == [
+        "p_wrong",
+        "p_wrong (class)",
+        "p_sport",
+    ]
 
 
 def test_decisions_become_trusted_labels() -> None:

@@ -26,6 +26,11 @@ def missing() -> str:
     return ""
 
 
+def left_out() -> bool:
+    """Where the tests must not be left out, PIGNN_BROWSER=required makes them fail without a browser."""
+    return bool(missing()) and os.environ.get("PIGNN_BROWSER") != "required"
+
+
 @contextmanager
 def browser(downloads: Path, *, dark: bool = False, size: tuple[int, int] = (1440, 1000)) -> Iterator[Any]:
     from selenium import webdriver
@@ -58,3 +63,12 @@ def requests(driver: Any) -> list[str]:
     """Addresses that were asked for since the last call, those on disk and within a page included."""
     messages = (json.loads(entry["message"])["message"] for entry in driver.get_log("performance"))
     return [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+
+
+def flaws(driver: Any) -> list[tuple[str, str, str]]:
+    """What axe-core (the file that PIGNN_AXE names) finds wrong with the page as it is now, serious or not."""
+    driver.execute_script(Path(os.environ["PIGNN_AXE"]).read_text(encoding="utf-8"))
+    driver.set_script_timeout(60)
+    found = driver.execute_async_script("axe.run().then(arguments[0])")
+    assert found["passes"]
+    return [(one["impact"], one["id"], one["nodes"][0]["html"][:200]) for one in found["violations"]]

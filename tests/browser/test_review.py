@@ -12,40 +12,19 @@ from typing import Any
 import pytest
 
 import pignn.cli
-from pignn import graphs
-from pignn.noise import corrupt
 
-from .driver import browser, missing, requests
+from .conftest import CLASSES, HOSTILE, flags
+from .driver import browser, flaws, left_out, missing, requests
 
-# Where the tests must not be left out, PIGNN_BROWSER=required makes them fail without a browser.
-left_out = bool(missing()) and os.environ.get("PIGNN_BROWSER") != "required"
-pytestmark = pytest.mark.skipif(left_out, reason=missing() or "a browser is there")
-
-CLASSES = ['<img src=x onerror="window.hurt=1">', "=1+1", 'Größe, "groß" \u202eabc\u202c']
-HOSTILE = {0: "</script><script>window.hurt=2</script>", 1: "y" * 10_000, 2: "<svg onload=window.hurt=3>", 3: "-3,x"}
+pytestmark = pytest.mark.skipif(left_out(), reason=missing() or "a browser is there")
 
 
 @pytest.fixture(scope="module")
-def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files of a graph with hostile names in every column, and the audit of them."""
-    folder = tmp_path_factory.mktemp("audited")
-    clean = graphs.csbm(240, 3, homophily=0.9, degree=8, signal=3.0, features=3)
-    data = corrupt(clean, "symmetric", 0.2, splits="all")
-    ids = [HOSTILE.get(i, f"n{i}") for i in range(240)]
-    with (folder / "nodes.csv").open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
-        rows.writerow(["id", "a", "b", "c", "label", "remark", "who"])
-        for i in range(240):
-            remark = f"<b onclick=window.hurt=4>remark {i}</b>"
-            rows.writerow([ids[i], *data.x[i].tolist(), CLASSES[data.y[i]], remark, f"<i>p{i % 4}</i>"])
-    with (folder / "edges.csv").open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
-        rows.writerow(["source", "target"])
-        rows.writerows([ids[a], ids[b]] for a, b in data.edge_index.t().tolist() if a < b)
-    files = ["--nodes", folder / "nodes.csv", "--edges", folder / "edges.csv", "--label", "label", "--source", "who"]
-    arguments = ["audit", *files, "--features", "a,b,c", "--review", 40, "--out", folder / "audit"]
+def audited(own_files: Path) -> Path:
+    """The folder with hostile files and the audit of them."""
+    arguments = ["audit", *flags(own_files), "--source", "who", "--review", 40, "--out", own_files / "audit"]
     assert pignn.cli.run([str(argument) for argument in arguments]) == 0
-    return folder
+    return own_files
 
 
 @pytest.fixture
@@ -249,17 +228,72 @@ def test_a_bad_file_is_told_in_a_line(opened: Any, tmp_path: Path) -> None:
         assert "0 of 40" in told(opened, "progress-text")
 
 
+def stops(driver: Any) -> list[tuple[str, float, float]]:
+    """(id of the part, left, top) of what the Tab key reaches in the suspects, in its order."""
+    script = """
+    const parts = ['list-part', 'detail'], found = [];
+    for (const element of document.querySelectorAll('#split button, #split select, #split [tabindex="0"]')) {
+      if (element.disabled || element.tabIndex < 0 || !element.checkVisibility()) continue;
+      const box = element.getBoundingClientRect();
+      found.push([parts.find((id) => document.getElementById(id).contains(element)), box.left, box.top]);
+    }
+    return found;
+    """
+    return [tuple(found) for found in driver.execute_script(script)]
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_tab_key_goes_as_the_eye_does(audited: Path, tmp_path: Path, width: int) -> None:
+    with browser(tmp_path, size=(width, 1000)) as driver:
+        driver.get((audited / "audit" / "audit.html").as_uri())
+        found = stops(driver)
+        parts = [part for part, _, _ in found]
+        boxes = {part: [(left, top) for name, left, top in found if name == part] for part in parts}
+        if width == 1440:  # the list on the left, the suspect on the right
+            assert list(boxes) == ["list-part", "detail"]
+            assert max(left for left, _ in boxes["list-part"]) < min(left for left, _ in boxes["detail"])
+        else:  # the suspect above the list
+            assert list(boxes) == ["detail", "list-part"]
+            assert max(top for _, top in boxes["detail"]) < min(top for _, top in boxes["list-part"])
+        # The rows of the list are one stop: headers, the list itself, one row, and the buttons of its pages.
+        assert len(boxes["list-part"]) < 15
+
+
+def test_the_focus_stays_where_a_keyboard_left_it(opened: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    focused = "return document.activeElement.textContent + '|' + document.activeElement.closest('[id]').id"
+    driver = opened
+    driver.execute_script("document.querySelectorAll('#detail .choices button')[2].focus()")
+    first = node(driver)
+    for _ in range(2):
+        driver.switch_to.active_element.send_keys(Keys.ENTER)
+    assert "2 unsure" in told(driver, "progress-text")
+    assert node(driver) != first
+    assert driver.execute_script(focused).startswith("Unsure")
+    # Arrows move in the list with the shortcuts off as well, and the focus with them.
+    driver.find_element("id", "keys").click()
+    driver.execute_script("document.querySelector('#rows tr.now button').focus()")
+    before = node(driver)
+    driver.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
+    assert node(driver) != before
+    assert driver.execute_script(
+        "return document.activeElement.closest('tr') === document.querySelector('#rows tr.now')"
+    )
+    driver.switch_to.active_element.send_keys("k")
+    assert "0 keep" in told(driver, "progress-text")
+    # A button that is switched off hands the focus on.
+    for _ in range(2):
+        driver.find_element("id", "undo").click()
+    assert driver.execute_script("return document.activeElement.id") == "download"
+
+
 @pytest.mark.skipif("PIGNN_AXE" not in os.environ, reason="no accessibility check: PIGNN_AXE must name axe.min.js")
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [390, 1440])
-def test_nothing_serious_by_axe(audited: Path, tmp_path: Path, dark: bool, width: int) -> None:
+def test_axe_finds_nothing(audited: Path, tmp_path: Path, dark: bool, width: int) -> None:
     with browser(tmp_path, dark=dark, size=(width, 1000)) as driver:
         driver.get((audited / "audit" / "audit.html").as_uri())
         press(driver, "rku")
-        driver.execute_script(Path(os.environ["PIGNN_AXE"]).read_text(encoding="utf-8"))
-        driver.set_script_timeout(60)
-        found = driver.execute_async_script("axe.run().then(arguments[0])")
-        assert found["passes"]
-        told = [(one["impact"], one["id"], one["nodes"][0]["html"][:200]) for one in found["violations"]]
-        assert [one for one in told if one[0] in ("serious", "critical")] == []
+        assert flaws(driver) == []
         assert driver.execute_script("return document.documentElement.scrollWidth <= innerWidth")

@@ -142,6 +142,14 @@ def test_a_review_with_nothing_decided(reviewed: Path, command: Any, decision: s
     assert not list(reviewed.glob("fixed*"))
 
 
+def test_an_audit_of_a_corrected_file_says_so(files: Path, command: Any) -> None:
+    (files / "nodes.trusted.csv").write_text("node,label\n")
+    done = command(*arguments(files))
+    assert "nodes.csv was corrected by `pignn apply`" in done.err
+    assert "by three views" in done.out
+    assert "suspects" in done.out
+
+
 def test_ids_as_the_audit_knew_them(reviewed: Path, command: Any) -> None:
     rows = "a,sport,politics,top,0,1,relabel,\nb,politics,sport,rest,0,0.5,keep,\n"
     done = command(*apply(reviewed, rows))

@@ -31,6 +31,18 @@ def test_everything_is_there(trained):
     assert {path.name for path in (trained / "model").iterdir()} == {"model.safetensors", "model.json"}
 
 
+def test_auto_is_taken_unless_something_is_asked_for_that_networks_have(train):
+    noise = ("--noise", "symmetric", "--rate", "0.4", "--json")
+    plain = json.loads(train(*noise).out)
+    assert plain["method"] == "auto"
+    assert plain["chosen"] in plain["why"]
+    assert "not_auto" not in plain
+    asked = json.loads(train(*noise, "--epochs", "2", "--warmup", "0", "--set", "hidden=4").out)
+    assert asked["method"] == "pi-gnn"
+    assert asked["not_auto"].startswith("--epochs, --warmup, --hidden:")
+    assert "not_auto" not in json.loads(train(*noise, "--method", "vanilla", "--epochs", "2").out)
+
+
 def test_predictions_have_one_row_a_node(trained):
     table = rows(trained / "predictions.csv")
     assert [int(row["node"]) for row in table] == list(range(120))

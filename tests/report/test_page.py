@@ -2,28 +2,69 @@
 
 from __future__ import annotations
 
-from pignn.report import Code, Facts, Picture, Section, Table, Text
+import pytest
+from markupsafe import Markup
+
+from pignn.report import Code, Drawing, Facts, Section, Table, Text
 from pignn.report.figure import Panel, Series, draw
-from pignn.report.page import page
+from pignn.report.page import Group, Heading, Heat, Note, Points, Row, Tile, page, short_names
+
+from .reading import HOSTILE, Elements, admitted
 
 
-def test_blocks_are_shown_as_text():
-    evil = "</pre><script>x</script>"
-    text = page(
-        evil,
-        [Section(evil, [Text(evil), Code(evil), Facts({evil: evil}), Table(["a"], [[evil]], title=evil)])],
-        intro=[evil],
-    )
-    assert "<script>" not in text
-    assert text.count("&lt;script&gt;x&lt;/script&gt;") == 10
-    assert "default-src 'none'" in text
+@pytest.mark.parametrize("evil", [*HOSTILE, "</pre></title><script>x</script>", "half \ud800 pair"])
+def test_blocks_are_shown_as_text(evil: str) -> None:
+    def made(text: str) -> str:
+        blocks = [Text(text), Note(text), Heading(text), Points([text]), Code(text), Facts({text: text})]
+        matrix = Heat((text, text), [text, text], [[1, 2], [3, 4]])
+        blocks += [Table(["a", text], [[text, text]], title=text, notes=[text]), matrix, Group([Text(text)])]
+        return page(text, [Section(text, [*blocks, Row([Text(text)])])], intro=[text], tiles=[Tile(text, text, text)])
+
+    whole = made(evil)
+    whole.encode()
+    told = [(tag, sorted(attrs)) for tag, attrs in Elements(whole).elements]
+    assert told == [(tag, sorted(attrs)) for tag, attrs in Elements(made("a longer name")).elements]
+    assert admitted(whole) == 1
 
 
-def test_pictures_are_inside():
-    panel = Panel("t", [Series("s", ["a", "b"], [0.5, None], [0.1, 0.0], [None, 0.3])])
-    svg, png = draw([panel], form="svg"), draw([panel], form="png")
-    text = page("t", [Section("p", [Picture(svg, '"quoted"'), Picture(png, "b")])])
-    assert 'src="data:image/svg+xml;base64,' in text
-    assert 'src="data:image/png;base64,' in text
-    assert 'alt="&#34;quoted&#34;"' in text
+def test_only_our_own_markup_is_markup() -> None:
+    assert "&lt;b&gt;" in page("t", [Section("s", [Text("<b>")])])
+    assert "<b>" in page("t", [Section("s", [Drawing(Markup("<b>"))])])
+
+
+def test_a_picture_of_a_study_is_inside_in_the_page_s_colours() -> None:
+    evil = "<script>x</script>"
+    lines = Panel(evil, [Series(evil, ["a", evil], [0.5, 0.25], [0.1, 0.0], [None, 0.3])], x=evil, y=evil)
+    bars = Panel("bars", [Series("one", ["a", "b"], [0.5, None]), Series(evil, ["a", "b"], [-0.5, 0.3])], bars=True)
+    drawn = draw([lines, bars], form="page", note=evil)
+    assert drawn == draw([lines, bars], form="page", note=evil)
+    text = page("t", [Section("p", [Drawing(drawn)])])
+    elements = Elements(text).elements
+    tags = [tag for tag, _ in elements]
+    assert "script" not in tags
+    assert tags.count("figure") == 2
+    assert (
+        sum((attrs.get("class") or "").startswith("hollow") for _, attrs in elements) == 2
+    )  # one value of the paper, and the legend
+    assert sum((attrs.get("class") or "").startswith("column") for _, attrs in elements) == 3
+    assert not [attrs for _, attrs in elements if {"style", "src", "fill", "stroke"} & set(attrs)]
+    assert admitted(text) == 1
     assert "http" not in text.replace("http-equiv", "")
+
+
+def test_a_map_names_short_classes_and_numbers_long_ones() -> None:
+    assert short_names(["0", "yes"]) == ["0", "yes"]
+    assert short_names(["0", "perhaps"]) == ["1", "2"]
+    assert short_names(["", "a"]) == ["1", "2"]
+    shown = Heat(("given", "predicted"), ["a", "b"], [[5, 0], [3, 1]]).markup()
+    assert '<td class="own">5</td><td class="shade-0">0</td>' in shown
+    assert '<td class="shade-8">3</td><td class="own">1</td>' in shown
+    assert "given <bdi>b</bdi>, predicted <bdi>a</bdi>: 3" in shown
+
+
+def test_of_many_classes_the_largest_pairs_are_listed() -> None:
+    counts = [[0] * 50 for _ in range(50)]
+    counts[3][4], counts[7][1], counts[2][2] = 9, 11, 100
+    shown = Heat(("given", "predicted"), [f"class {i}" for i in range(50)], counts).markup()
+    assert shown.index("class 7") < shown.index("class 3")
+    assert "class 2" not in shown

@@ -40,7 +40,7 @@ def test_latex():
 
 def test_html():
     text = TABLE.html()
-    assert '<th colspan="2">symmetric</th>' in text
+    assert '<th scope="colgroup" colspan="2">symmetric</th>' in text
     assert "<td><strong>0.6</strong></td>" in text
     assert "a_b &amp; &lt;b&gt; | $x$ " in text
     assert "<b>" not in text

@@ -12,7 +12,7 @@ from ..errors import DataError, unknown
 HOW = ("drop", "relabel", "weight")
 
 
-def clean(data: Data, issues: pd.DataFrame, how: str = "relabel", *, above: float = 0.5) -> Data:
+def clean(data: Data, issues: pd.DataFrame, how: str = "relabel", *, above: float | None = None) -> Data:
     """A copy of a graph with its labels cleaned; trusted labels stay.
 
     Args:
@@ -20,7 +20,7 @@ def clean(data: Data, issues: pd.DataFrame, how: str = "relabel", *, above: floa
         issues: the table of `find_label_issues`.
         how: `drop` takes the label of a suspect away (-1, and out of `train_mask`), `relabel` gives it the suggested
             one, `weight` multiplies `label_weight` by the probability that the label is right.
-        above: a suspect is a label whose `p_wrong` is higher.
+        above: take the labels with a higher `p_wrong` for suspects, in place of those that `issues` calls so.
     """
     if how not in HOW:
         raise unknown("way to clean", how, HOW)
@@ -35,7 +35,7 @@ def clean(data: Data, issues: pd.DataFrame, how: str = "relabel", *, above: floa
         weight[torch.from_numpy(nodes)] *= right
         result.label_weight = weight
         return result
-    suspects = issues[(issues["p_wrong"] > above) & ~issues["trusted"]]
+    suspects = issues[(issues["suspect"] if above is None else issues["p_wrong"] > above) & ~issues["trusted"]]
     at = torch.from_numpy(suspects["node"].to_numpy(copy=True))
     result.y = data.y.clone()
     if how == "relabel":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -77,11 +78,16 @@ class Logistic:
         # A trusted label is the true one, whatever T says.
         likely = np.where(self.trusted[:, None], np.eye(self.n)[self.given], matrix.T[self.given])
         likely = np.maximum(likely, 1e-6).astype(np.float32)
-        probability = np.empty((len(self.given), self.n))
-        for number, (train, test) in enumerate(splits(self.fold)):
-            found = self._fit(self.z[train], likely[train], self.weights[number])
-            self.weights[number] = found
-            probability[test] = self._apply(self.z[test], found.astype(np.float32))
+        for number, (train, _) in enumerate(splits(self.fold)):
+            self.weights[number] = self._fit(self.z[train], likely[train], self.weights[number])
+        return self.judge(self.z, self.fold)
+
+    def judge(self, z: Singles, fold: Ints) -> Floats:
+        """The same of any nodes: those of a fold by the model that was fitted without it."""
+        probability = np.empty((len(z), self.n))
+        for weights, (_, test) in zip(self.weights, splits(fold), strict=True):
+            assert weights is not None
+            probability[test] = self._apply(z[test], weights.astype(np.float32))
         return probability
 
     def _apply(self, z: Singles, flat: NDArray[np.float32]) -> Singles:
@@ -106,24 +112,35 @@ class Logistic:
 
 
 def by_method(data: Data, nodes: Ints, fold: Ints, classes: int, method: str, seed: int) -> Floats:
-    """Probabilities of a registered method, fitted anew for every fold; a tenth of its labels select the epoch."""
+    """Probabilities of a registered method, fitted anew for every fold; a tenth of its labels select the epoch.
+
+    One that chooses among others (it has a `refit`) chooses once, from all labels; what it chose learns a fold.
+    """
     probability = np.empty((len(nodes), classes))
     rng = np.random.default_rng(seed)
+    chooser: Any = make(method, seed=seed)
+    if hasattr(chooser, "refit"):
+        chooser.fit(_without_truth(data))
     for train, test in splits(fold):
-        graph = copy.copy(data)
+        graph = _without_truth(data)
         y = torch.full_like(data.y, -1)
         y[nodes[train]] = data.y[nodes[train]]
         graph.y = y
-        graph.y_true = None
         held = np.zeros(len(train), dtype=bool)
         held[rng.permutation(len(train))[: len(train) // 10]] = True
         for name, chosen in (("train", train[~held]), ("val", train[held]), ("test", train[:0])):
             mask = torch.zeros(data.num_nodes, dtype=torch.bool)
             mask[torch.from_numpy(nodes[chosen])] = True
             graph[f"{name}_mask"] = mask
-        model = make(method, seed=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PignnWarning)
-            found = model.fit(graph).predict_proba(graph)[nodes[test]]
+            model = chooser.refit(graph) if hasattr(chooser, "refit") else make(method, seed=seed).fit(graph)
+            found = model.predict_proba(graph)[nodes[test]]
         probability[test] = np.pad(found, ((0, 0), (0, classes - found.shape[1])))
     return probability
+
+
+def _without_truth(data: Data) -> Data:
+    graph = copy.copy(data)
+    graph.y_true = None
+    return graph

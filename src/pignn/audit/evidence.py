@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
@@ -35,8 +36,28 @@ def coordinates(inputs: Inputs, nodes: Ints, restart: float, seed: int) -> NDArr
     return unit_rows(torch.cat(parts, dim=1)).numpy()
 
 
-def labelled_edges(inputs: Inputs, nodes: Ints) -> tuple[Ints, Ints]:
-    """Both directions of the edges between labelled nodes, by their position in `nodes`."""
+def own_and_around(
+    inputs: Inputs, nodes: Ints, some: Ints, seed: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Features of `nodes` as they are, and the mean of the neighbours' features of `some`; rows of length 1.
+
+    A node's own features have no part in the second; without a neighbour it is zero.
+    """
+    if inputs.x.shape[1] > DIMENSIONS or isinstance(inputs.features, SparseFeatures):
+        x = Embedding(DIMENSIONS, restart=1.0, seed=seed).fit_transform(inputs)
+        own, scale = x[torch.from_numpy(nodes)].numpy(), torch.ones(len(x))
+    else:
+        x, own = inputs.x, coordinates(inputs, nodes, 1.0, seed)
+        scale = x.norm(dim=1)
+        scale = torch.where(scale > 0, 1 / scale, 0.0)
+    row, col = _entries(inputs, some)
+    shape = (len(some), inputs.num_nodes)
+    links = sp.csr_array((scale[col].numpy(), (row, col.numpy())), shape=shape)
+    return own, unit_rows(torch.from_numpy(links @ x.numpy())).numpy()
+
+
+def _entries(inputs: Inputs, nodes: Ints) -> tuple[Ints, torch.Tensor]:
+    """The links of `nodes`: position in `nodes`, and the node at the other end."""
     crow, col = inputs.incoming.crow, inputs.incoming.col
     at = torch.from_numpy(nodes)
     start = crow[at].numpy().astype(np.int64)
@@ -44,9 +65,15 @@ def labelled_edges(inputs: Inputs, nodes: Ints) -> tuple[Ints, Ints]:
     row = np.repeat(np.arange(len(nodes)), size)
     # The entries of a node follow its start; what earlier nodes had is taken off the running number.
     entry = np.arange(len(row)) + np.repeat(start - (np.cumsum(size) - size), size)
+    return row, col[torch.from_numpy(entry)]
+
+
+def labelled_edges(inputs: Inputs, nodes: Ints) -> tuple[Ints, Ints]:
+    """Both directions of the edges between labelled nodes, by their position in `nodes`."""
+    row, col = _entries(inputs, nodes)
     position = np.full(inputs.num_nodes, -1, dtype=np.int64)
     position[nodes] = np.arange(len(nodes))
-    other = position[col[torch.from_numpy(entry)].numpy()]
+    other = position[col.numpy()]
     return row[other >= 0], other[other >= 0]
 
 

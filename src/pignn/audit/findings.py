@@ -19,16 +19,16 @@ from ..noise import NoiseEstimate
 from ..noise import model as noise_model
 from ..noise.estimation import fit_mixed, summarise, unmix
 from ..noise.kinds import Floats, Ints
-from . import evidence
+from . import doubts, evidence, views
 from .crossfit import Bools, Logistic, by_method, make_folds
+from .suspects import contradicted, suspects
 
 QUICK = "smoothed"  # the model of the audit itself; every other name is a method's
+MANY = 20  # classes, which may have fewer than two labels each
 MOST = 40_000  # labels that the noise is estimated from, with the model that the estimate needs
 # How much the other views count beside the smoothed features. They are fixed, not fitted: a fit to the given labels
 # prefers the view that predicts their errors. Measured in docs/audit.md.
 RAW, NEIGHBOURS, SIMILAR = 0.3, 0.05, 0.1
-TRUST = 0.2  # homophily (chance 0, perfect 1) below which the graph says too little
-RELEARNT = 0.97  # share of given labels that features alone may predict before a rule is suspected
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,9 @@ class Audit:
     homophily_adjusted: float | None  # the same with chance at 0
     method: str
     folds: int
+    rate_by_views: float | None = None  # share of wrong labels by another reckoning, see `views`; None without edges
     notes: list[str] = field(default_factory=list)
+    warned: int = 0  # of the notes, the first, which were warned of
 
     def to_dict(self) -> dict[str, Any]:
         """All but the table, as plain values for JSON."""
@@ -58,7 +60,9 @@ class Audit:
             "folds": self.folds,
             "noise": self.noise.to_dict(),
             "expected_wrong": float(self.issues["p_wrong"].sum()),
+            "rate_by_views": self.rate_by_views,
             "flagged": int(self.issues["flagged"].sum()),
+            "suspects": int(self.issues["suspect"].sum()),
             "classes": self.classes,
             "sources": self.sources,
             "homophily": self.homophily,
@@ -83,6 +87,7 @@ def find_label_issues(
 
     Columns: `node`; `given` and `suggested` class (the most probable other one); `p_wrong`, the probability that the
     given label is wrong; `ratio`, p_wrong over its mean in the given class, and `class_rank`, the place within it;
+    `suspect`, whether the label would be corrected where nobody looks (see `suspects`);
     `quality` and `flagged` by confident learning (cleanlab); `neighbours` and `agree`, how many labelled
     neighbours there are and the share of them with the same given label; `similar`, the same share among the most
     similar nodes; `trusted`; `source` where there is one; `p_0`, `p_1`, ... the probability of each class without
@@ -100,53 +105,59 @@ def audit(data: Data, method: str = QUICK, *, folds: int = 5, seed: int = 0, int
     nodes = np.flatnonzero(given_all >= 0)
     given = given_all[nodes]
     n = graphs.num_classes(data)
-    if n < 2 or len(np.unique(given)) < 2:
+    different = len(np.unique(given))
+    if n < 2 or different < 2:
         raise DataError("an audit needs given labels of at least two classes")
+    if different > max(len(given) / 2, MANY):
+        raise DataError(
+            f"the {len(given):,} given labels have {different:,} different values: they look like ids, not classes; "
+            "which column has the labels?"
+        )
     trusted = _trusted(data, nodes)
     names, source = _sources(data, nodes)
     fold = make_folds(given, folds, seed, source)
     inputs = Inputs.from_data(data)
     edges = evidence.labelled_edges(inputs, nodes)
     same, adjusted = evidence.homophily(edges, given, n)
-    notes = []
-    if adjusted is not None and adjusted < TRUST:
-        notes.append(
-            f"neighbours share a given label hardly more often than by chance (homophily {same:.2f}, adjusted "
-            f"{adjusted:.2f}): the graph says little here, take the list with care"
-        )
+    notes = doubts.of_graph(same, adjusted)
+    sample = _sample(len(given), seed)
 
     z = evidence.coordinates(inputs, nodes, evidence.RESTART, seed)
-    own = evidence.coordinates(inputs, nodes, 1.0, seed)
+    own, around = evidence.own_and_around(inputs, nodes, nodes[sample], seed)
     similar = evidence.similar_counts(z, given, n)
     neighbours = evidence.counts(edges, given, n)
     features = Logistic(own, given, fold, n, trusted)
-    own_logs = noise_model.logarithms(features())
-    relearnt = float((own_logs.argmax(axis=1) == given).mean())
-    if relearnt > RELEARNT:
-        notes.append(
-            f"features alone predict {relearnt:.1%} of the given labels: a rule is probably being relearnt, and what "
-            "it gets wrong cannot be seen from features; review some labels (review) or give label sources"
-        )
+    own_probability = features()
+    own_logs = noise_model.logarithms(own_probability)
+    notes += doubts.of_features(float((own_logs.argmax(axis=1) == given).mean()))
+    smoothed = Logistic(z[sample], given[sample], fold[sample], n, trusted[sample])
+    seen = smoothed()
+    weak = doubts.weak(adjusted)
+    against = contradicted(given, own_probability if weak else smoothed.judge(z, fold))
     if method == QUICK:
-        logs = _smoothed_logs(z, given, fold, n, trusted, seed)
+        logs = _smoothed_logs(z, given, fold, n, trusted, sample, smoothed, seen)
     else:
-        logs = _method_logs(data, nodes, given, fold, n, method, seed)
-    weak = adjusted is not None and adjusted < TRUST
+        logs = _method_logs(data, nodes, given, fold, n, method, seed, sample)
     logs = logs + (1.0 if weak else RAW) * own_logs
     prior = (np.bincount(given, minlength=n) + 1.0) / (len(given) + n)
     if not weak:
         logs += NEIGHBOURS * evidence.log_shares(neighbours, prior)
         if similar is not None:
             logs += SIMILAR * evidence.log_shares(similar, prior)
-    sample = _sample(len(given), seed)
     before = None if data.get("y_before") is None else data.y_before.cpu().numpy()[nodes]
     earlier = None if before is None else before[sample]
     fitted = noise_model.fit(given[sample], logs[sample], trusted[sample], earlier)
     found = summarise(given, logs, fitted, intervals=intervals, seed=seed, trusted=trusted, before=before)
+    by_views = None
+    if len(edges[0]):
+        alone = own_logs.argmax(axis=1)[sample]
+        by_views = _rate_by_views(around, alone, given[sample], fold[sample], n, trusted[sample])
+    issues = _table(data, nodes, given, n, logs, fitted, found, trusted, against, neighbours, similar)
+    notes += doubts.of_rate(found.rate, float(issues["flagged"].mean()), by_views)
     for note in notes:
         warnings.warn(note, PignnWarning, stacklevel=2)
-
-    issues = _table(data, nodes, given, n, logs, fitted, found, trusted, neighbours, similar)
+    warned = len(notes)
+    notes += doubts.of_history(found.rate, float(trusted.mean()))
     if names is not None:
         issues["source"] = np.array(names, dtype=object)[source]
     issues = issues.sort_values("p_wrong", ascending=False, kind="stable", ignore_index=True)
@@ -161,32 +172,39 @@ def audit(data: Data, method: str = QUICK, *, folds: int = 5, seed: int = 0, int
         homophily_adjusted=adjusted,
         method=method,
         folds=int(fold.max()) + 1,
+        rate_by_views=by_views,
         notes=notes,
+        warned=warned,
     )
     issues.attrs["audit"] = result.to_dict()
     return result
 
 
-def _smoothed_logs(z: Any, given: Ints, fold: Ints, n: int, trusted: Bools, seed: int) -> Floats:
-    """Logarithms of P(true | x): the noise is estimated from plain probabilities, then the model is fitted through it.
+def _smoothed_logs(
+    z: Any, given: Ints, fold: Ints, n: int, trusted: Bools, at: Ints, model: Logistic, seen: Floats
+) -> Floats:
+    """Logarithms of P(true | x): the noise is estimated from what the plain model has `seen`, which learns again by it.
 
-    Of very many labels a sample tells the noise.
+    Of very many labels a sample `at` tells the noise.
     """
-    at = _sample(len(given), seed)
-    part = Logistic(z[at], given[at], fold[at], n, trusted[at])
-    plain = part()
     noisy = ~trusted[at]
-    fitted, _ = fit_mixed(given[at][noisy], plain[noisy]) if noisy.any() else (noise_model.fit(given[:0], plain), None)
-    whole = part if len(at) == len(given) else Logistic(z, given, fold, n, trusted)
+    fitted, _ = fit_mixed(given[at][noisy], seen[noisy]) if noisy.any() else (noise_model.fit(given[:0], seen), None)
+    whole = model if len(at) == len(given) else Logistic(z, given, fold, n, trusted)
     return noise_model.logarithms(whole(fitted.transition))
 
 
-def _method_logs(data: Data, nodes: Ints, given: Ints, fold: Ints, n: int, method: str, seed: int) -> Floats:
+def _method_logs(data: Data, nodes: Ints, given: Ints, fold: Ints, n: int, method: str, seed: int, at: Ints) -> Floats:
     """The same of a method as it is; the noise in its probabilities is taken out afterwards."""
     probability = by_method(data, nodes, fold, n, method, seed)
-    at = _sample(len(given), seed)
     _, mixed = fit_mixed(given[at], probability[at])
     return noise_model.logarithms(probability if mixed is None else unmix(probability, mixed))
+
+
+def _rate_by_views(around: Any, alone: Ints, given: Ints, fold: Ints, n: int, trusted: Bools) -> float:
+    """Share of wrong labels by the votes of label, own features and neighbours' features."""
+    neighbours = Logistic(around, given, fold, n, trusted)().argmax(axis=1)
+    neighbours[~around.any(axis=1)] = -1
+    return float(views.outvoted(np.stack([given, alone, neighbours]), n, trusted).mean())
 
 
 def _sample(count: int, seed: int) -> Ints:
@@ -204,6 +222,7 @@ def _table(
     fitted: noise_model.NoiseModel,
     found: NoiseEstimate,
     trusted: Bools,
+    against: Bools,
     neighbours: Floats,
     similar: Floats | None,
 ) -> pd.DataFrame:
@@ -223,6 +242,7 @@ def _table(
         "suggested": others.argmax(axis=1),
         "p_wrong": p_wrong,
         "ratio": p_wrong / np.maximum(mean, 1e-12)[given],
+        "suspect": suspects(p_wrong, against, trusted),
         "quality": quality,
         "flagged": flagged & ~trusted,
         "neighbours": degree.astype(np.int64),
@@ -260,7 +280,7 @@ def _by_class(issues: pd.DataFrame, names: list[str]) -> list[dict[str, Any]]:
             "labels": len(group),
             "expected_wrong": float(group["p_wrong"].sum()),
             "quality": float(1 - group["p_wrong"].mean()),
-            "suspects": int((group["p_wrong"] > 0.5).sum()),
+            "suspects": int(group["suspect"].sum()),
         }
         for c, group in groups
     ]

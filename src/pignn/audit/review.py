@@ -74,9 +74,11 @@ class Assessment:
     reviewed: int  # decided to relabel or to keep
     unsure: int  # or not decided
     wrong: int  # of the reviewed
-    rate: float | None  # of wrong labels among all that were open to review; None where nothing was drawn at random
+    # Of wrong labels among all that were open to review, supposing that what is not decided yet is like what is.
+    # None where nothing was drawn at random, or where nothing of a part is decided.
+    rate: float | None
     rate_interval: tuple[float, float] | None
-    top_precision: float | None  # of the most probable suspects, all looked at
+    top_precision: float | None  # of the most probable suspects that were decided
     precision: float | None  # of all labels that confident learning flagged or that are in the top part
     precision_interval: tuple[float, float] | None
     level: float
@@ -107,7 +109,7 @@ def assess(decisions: pd.DataFrame, *, level: float = 0.95) -> Assessment:
     if random and total:
         ends = [top.all_looked_at(), *(each.interval(error) for each in random)]
         low, high = (sum(end[side] for end in ends) / total for side in (0, 1))
-        rate = (top.found + sum(each.expected for each in random)) / total
+        rate = _share([top, *random])
         interval = (max(low, 0.0), min(high, 1.0))
     precision = of_precision = None
     listed = top.size + flagged.size
@@ -117,7 +119,7 @@ def assess(decisions: pd.DataFrame, *, level: float = 0.95) -> Assessment:
         if flagged.drawn:
             ends_flagged = flagged.interval(1 - level)
             low, high = low + ends_flagged[0], high + ends_flagged[1]
-        precision = (top.found + flagged.expected) / listed
+        precision = _share([top, flagged])
         of_precision = (max(low / listed, 0.0), min(high / listed, 1.0))
     return Assessment(
         reviewed=int(settled.sum()),
@@ -125,11 +127,19 @@ def assess(decisions: pd.DataFrame, *, level: float = 0.95) -> Assessment:
         wrong=int(wrong.sum()),
         rate=rate,
         rate_interval=interval,
-        top_precision=top.found / top.size if top.size else None,
+        top_precision=_share([top]),
         precision=precision,
         precision_interval=of_precision,
         level=level,
     )
+
+
+def _share(parts: list[_Part]) -> float | None:
+    """Wrong among all labels of the parts, each like its settled ones; None where there is none, or none settled."""
+    parts = [part for part in parts if part.drawn]
+    if not parts or any(part.drawn == part.open for part in parts):
+        return None
+    return sum(part.size * part.found / (part.drawn - part.open) for part in parts) / sum(part.size for part in parts)
 
 
 @dataclass(frozen=True)
@@ -151,11 +161,6 @@ class _Part:
         total, drawn = float(np.round(sizes).sum()), int(here.sum())
         slack = float(np.abs(sizes / total - 1 / drawn).sum() / 2) if drawn else 0.0
         return cls(total, drawn, int(wrong[here].sum()), int((~settled[here]).sum()), slack)
-
-    @property
-    def expected(self) -> float:
-        """Wrong labels of the part, estimated from the settled ones."""
-        return self.size * self.found / max(self.drawn - self.open, 1)
 
     def all_looked_at(self) -> tuple[float, float]:
         return float(self.found), float(self.found + self.open)

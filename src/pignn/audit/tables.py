@@ -11,8 +11,10 @@ import numpy as np
 import pandas as pd
 
 from ..errors import DataError
+from ..graphs.own.tables import kind_of, open_table, read_frame
 from ..report.spreadsheet import neutral, plain
 from ..training import files
+from .corrected import JSON, PARQUET
 from .review import DECISIONS, PARTS
 
 NEEDED = ("node", "decision", "label")
@@ -42,7 +44,10 @@ def named(issues: pd.DataFrame, class_names: list[str]) -> pd.DataFrame:
     names = np.array(class_names, dtype=object)
     table = issues.copy()
     table["given"], table["suggested"] = names[issues["given"]], names[issues["suggested"]]
-    table = table.rename(columns={f"p_{c}": f"p: {name}" for c, name in enumerate(class_names)})
+    # As in predictions.csv; a class called 'wrong' must not pass for the probability that the label is.
+    table = table.rename(
+        columns={f"p_{c}": f"p_{name}" if name != "wrong" else "p_wrong (class)" for c, name in enumerate(class_names)}
+    )
     if "id" in table:
         table = table.drop(columns="node").rename(columns={"id": "node"})
     return table
@@ -58,8 +63,8 @@ def to_decide(chosen: pd.DataFrame, class_names: list[str]) -> pd.DataFrame:
 def read_decisions(path: str | Path) -> pd.DataFrame:
     """A file of decisions, checked; every cell is text.
 
-    Cells are separated by commas, semicolons or tabs, as the header is. A row whose decision is empty is not
-    decided yet. `relabel` without a label takes the suggested one.
+    CSV, its cells separated by commas, semicolons or tabs as the header is; JSON lines; Parquet. A row whose decision
+    is empty is not decided yet. `relabel` without a label takes the suggested one.
     """
     path = Path(path)
     rows, delimiter = _rows(path)
@@ -101,9 +106,13 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
 
 
 def _rows(path: Path) -> tuple[list[list[str]], str]:
-    """Rows that are not blank, and what separates their cells."""
+    """Rows that are not blank, the first of them names of columns, and what separates their cells."""
     if not path.is_file():
         raise DataError(f"{path}: no such file of decisions")
+    if kind_of(path) in JSON + PARQUET:
+        frame = read_frame(open_table(path, None, of_nodes=True)[0]).astype(object)
+        frame = frame.where(frame.notna(), "")
+        return [[str(name) for name in frame], *frame.astype(str).to_numpy().tolist()], ","
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -13,8 +13,12 @@ from .output import say, show_facts, show_json
 
 
 def apply(
-    decisions: Annotated[Path, typer.Argument(help="review.csv of `pignn audit --review`, filled in.")],
-    nodes: Annotated[Path, typer.Option(help="The CSV or TSV that was audited; it is not changed.")],
+    decisions: Annotated[
+        Path, typer.Argument(help="review.csv of `pignn audit --review`, filled in; JSON lines or Parquet will do.")
+    ],
+    nodes: Annotated[
+        Path, typer.Option(help="The table that was audited (CSV, TSV, JSON lines, Parquet); it is not changed.")
+    ],
     label: Annotated[str, typer.Option(help="Its column of labels.")],
     out: Annotated[Path, typer.Option(help="The corrected file to write.")],
     id: Annotated[
@@ -29,9 +33,9 @@ def apply(
 ) -> int:
     """Put the decisions of a review into a copy of the labels, and say what they tell about all of them.
 
-    Only the labels of nodes decided to 'relabel' change; all other bytes stay. What was decided, as trusted labels,
-    goes into a file beside --out. The intervals hold whatever the noise is. Audit the original again with --decisions:
-    in the corrected file the noise is hidden.
+    Only the labels of nodes decided to 'relabel' change; all other bytes stay (Parquet is written anew). What was
+    decided, as trusted labels, goes into a file beside --out. The intervals hold whatever the noise is. Audit the
+    original again with --decisions: in the corrected file the noise is hidden.
 
     Examples:
 
@@ -42,6 +46,7 @@ def apply(
     import pandas as pd
 
     from .. import audit as audits
+    from ..audit.corrected import PARQUET
     from ..audit.tables import write_table
 
     if not 0 < level < 1:
@@ -94,6 +99,8 @@ def apply(
             "wrong among all flagged": _share(assessment.precision, assessment.precision_interval),
         }
     )
+    if out.suffix.lower() in PARQUET:
+        say("Parquet was written anew: the same columns and rows, other bytes")
     say(
         f"{out} and {trusted} written; to audit again, give the ORIGINAL with the decisions "
         f"(--nodes {nodes} --decisions {decisions}): the corrected file hides the noise"
@@ -113,6 +120,8 @@ def _id_of_audit(decisions: Path) -> str | None:
 
 
 def _share(value: float | None, interval: tuple[float, float] | None) -> str:
+    if value is None and interval is None:
+        return "unknown: nothing to tell it by was drawn, or decided"
     if value is None:
-        return "unknown: nothing was drawn at random"
+        return f"between {interval[0]:.1%} and {interval[1]:.1%}: too little is decided yet" if interval else ""
     return f"{value:.1%}" + ("" if interval is None else f" ({interval[0]:.1%} to {interval[1]:.1%})")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -114,6 +115,11 @@ def audit(
                 print(f"{graphs.understood(graph)}\n", flush=True)
         if decided is not None:
             graph = audits.trust(graph, decided)
+        elif nodes is not None and (beside := nodes.with_name(f"{nodes.stem}.trusted.csv")).exists():
+            say(
+                f"note: {beside.name} is beside it, so {nodes.name} was corrected by `pignn apply`: the noise is "
+                "hidden in it; audit the original, with --decisions"
+            )
         start = time.perf_counter()
         with warnings.catch_warnings():
             if json:
@@ -127,6 +133,8 @@ def audit(
         show_json(facts)
         return 0
     _show(graph, found)
+    for note in found.notes[found.warned :]:
+        say(f"note: {note}")
     if out is not None:
         say(f"suspects.csv, audit.json and card.md are in {out}; open {out / 'audit.html'} to look and decide")
         if chosen is not None:
@@ -137,6 +145,7 @@ def audit(
 def _write(out: Path, graph: Data, found: Audit, chosen: Any, facts: dict[str, Any], seed: int) -> None:
     """audit.json comes last and says that the rest is whole."""
     from ..audit import tables
+    from ..audit.around import around
     from ..report.audit import audit_page
     from ..training import files
 
@@ -147,7 +156,8 @@ def _write(out: Path, graph: Data, found: Audit, chosen: Any, facts: dict[str, A
     files.write_bytes(out / "card.md", card(graph, found).encode())
     origin = graph.get("origin")
     title = f"Audit of the labels of {Path(origin.nodes).name if origin is not None else graph.get('name')}"
-    page = audit_page(graph, found, chosen, _columns(origin), title=title, seed=seed)
+    near = partial(around, graph, labelled=found.nodes, seed=seed)
+    page = audit_page(graph, found, chosen, _columns(origin), title=title, around=near)
     files.write_bytes(out / "audit.html", page.encode())
     about = {} if origin is None else {"origin": {"nodes": origin.nodes, "id": origin.id, "label": origin.label}}
     files.write_json(out / "audit.json", facts | about | {"pignn": __version__})
@@ -188,6 +198,9 @@ def card(graph: Data, found: Audit) -> str:
         f"- {found.noise.rate:.1%} of the labels are wrong; 95 % interval {low:.1%} to {high:.1%}",
         "- the interval holds if errors depend on the true class alone. Errors that follow the features or a region",
         "  of the graph are underestimated; a review of labels drawn at random (`--review`) tells the rate anyway",
+        f"- by the votes of label, features and neighbours: {_views(found)}; rather too many where classes overlap",
+        f"- {int(found.issues['flagged'].sum()):,} labels flagged by confident learning, "
+        f"{int(found.issues['suspect'].sum()):,} suspects (what `pignn train --relabel-suspects` would change)",
         *(f"- {note}" for note in found.notes),
         "",
         "A score against given labels is agreement, not accuracy.",
@@ -196,12 +209,18 @@ def card(graph: Data, found: Audit) -> str:
     return "\n".join(lines)
 
 
+def _views(found: Audit) -> str:
+    return "unknown (no edges)" if found.rate_by_views is None else f"{found.rate_by_views:.1%}"
+
+
 def _show(graph: Data, found: Audit) -> None:
     low, high = found.noise.rate_interval or (0.0, 1.0)
     facts = {
         "labels": len(found.nodes),
         "estimated wrong": f"{found.noise.rate:.1%} ({low:.1%} to {high:.1%})",
+        "by three views": _views(found),
         "flagged": int(found.issues["flagged"].sum()),
+        "suspects": int(found.issues["suspect"].sum()),
         "homophily": found.homophily,
     }
     show_facts(facts)

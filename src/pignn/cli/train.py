@@ -37,7 +37,9 @@ def train(
     edge_columns: o.EdgeColumns = None,
     delimiter: o.Delimiter = None,
     drop_unknown: o.DropUnknown = False,
-    method: Annotated[str, typer.Option(help="`pignn methods` lists them.")] = "pi-gnn",
+    method: Annotated[
+        str | None, typer.Option(help="`pignn methods` lists them; auto if absent, pi-gnn with options of networks.")
+    ] = None,
     noise: o.Noise = "none",
     rate: o.Rate = None,
     backbone: Annotated[str | None, typer.Option(help="gcn, gat or sage; gcn if absent.")] = None,
@@ -74,6 +76,9 @@ def train(
     seed: Annotated[int, typer.Option(help="Of the noise and of the training.")] = 0,
     device: Annotated[str | None, typer.Option(help="cpu or cuda; cpu if absent.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the model, predictions, history and picture.")] = None,
+    report: Annotated[
+        bool, typer.Option("--report", help="Also write report.html, a page to look at and send.")
+    ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the run in --out when this one is done.")] = False,
     checkpoint_every: Annotated[int, typer.Option(help="Epochs between two checkpoints.")] = 50,
@@ -96,7 +101,7 @@ def train(
     \b
       pignn train --nodes papers.csv --edges citations.csv --label topic --out runs/mine
       pignn train --nodes graph.graphml --label kind --features 'age,city:category,note:text' --val 0.2
-      pignn train --dataset digits --noise symmetric --rate 0.4 --out runs/first
+      pignn train --dataset digits --noise symmetric --rate 0.4 --out runs/first --report
       pignn train --dataset digits --noise symmetric --rate 0.4 --out runs/first --resume
       pignn train --dataset cora --noise flip --rate 0.4 --method vanilla --backbone gat --json
       pignn train --dataset cora --noise llm_labels.npz --set hidden=64 --set class_weight=balanced
@@ -128,7 +133,8 @@ def train(
         if key in settings:
             raise ConfigError(f"{key} is given twice: by --{key.replace('_', '-')} and by --set")
         settings[key] = value
-    model = methods.make(method, seed=seed, **settings)
+    reasons = [] if method else needs_a_network(settings)
+    model = methods.make(method or ("pi-gnn" if reasons else "auto"), seed=seed, **settings)
     kind = noises.load_noise(noise)
     own = o.own_options(
         "train",
@@ -161,6 +167,8 @@ def train(
         raise ConfigError("--drop-suspects, --relabel-suspects and --weight-by-quality exclude each other; give one")
     if checkpoint_every < 1:
         raise ConfigError(f"--checkpoint-every must be at least 1, not {checkpoint_every}")
+    if report and out is None:
+        raise ConfigError("--report needs --out: the folder for report.html")
     if resume and out is None:
         raise ConfigError("--resume needs --out: the folder of the run to continue")
     if resume and force:
@@ -196,11 +204,13 @@ def train(
         if not distributed.is_first():
             return 0 if stopped is None else 128 + stopped
         facts = summary(model, graph, time.perf_counter() - start) | cleaned
+        if reasons:
+            facts["not_auto"] = f"{', '.join(reasons)}: for networks; --method names the method"
         if about is not None:
             facts["understood"] = about.to_dict()
         if out is not None:
             plain = {key: str(value) if isinstance(value, Path) else value for key, value in of_graph.items()}
-            write_run(out, model, graph, facts | {"graph": plain, "pignn": __version__})
+            write_run(out, model, graph, facts | {"graph": plain, "pignn": __version__}, report=report)
     hidden = ("settings", "understood")
     show_json(facts) if json else show_facts({k: v for k, v in facts.items() if k not in hidden})
     if stopped is not None:
@@ -208,8 +218,16 @@ def train(
         say(f"pignn: interrupted after {facts['epochs_done']} epochs{where}")
         return 128 + stopped
     if out is not None and not json:
-        say(f"written to {out}")
+        say(f"written to {out}" + (f"; open {out / 'report.html'} to look at it" if report else ""))
     return 0
+
+
+def needs_a_network(settings: dict[str, Any]) -> list[str]:
+    """What was asked for that ``auto`` does not have."""
+    from ..methods import make
+
+    reasons = [f"--{key.replace('_', '-')}" for key in settings if key not in make("auto").get_params()]
+    return [*reasons, "torchrun"] if int(os.environ.get("WORLD_SIZE", "1")) > 1 else reasons
 
 
 def clean(graph: Data, how: str, seed: int) -> tuple[Data, dict[str, Any]]:
@@ -279,11 +297,13 @@ def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
     return facts
 
 
-def write_run(out: Path, model: Method, graph: Data, facts: dict[str, Any]) -> None:
+def write_run(out: Path, model: Method, graph: Data, facts: dict[str, Any], *, report: bool = False) -> None:
     """Everything a run leaves behind; run.json comes last and says that the rest is whole."""
-    from ..report import learning_curve, write_predictions
+    from ..report import learning_curve, training_page, write_predictions
     from ..training import files
 
+    if (out / "run.json").exists():  # the report of that run would be taken for one of this
+        (out / "report.html").unlink(missing_ok=True)
     (out / "run.json").unlink(missing_ok=True)
     folder.save_model(out / "model", model, graph, facts)
     write_predictions(out / "predictions.csv", model, graph)
@@ -292,4 +312,6 @@ def write_run(out: Path, model: Method, graph: Data, facts: dict[str, Any]) -> N
         files.write_rows(out / "history.csv", history)
         picture = learning_curve({model.name: history}, {model.name: getattr(model, "best_epoch_", None)})
         files.write_bytes(out / "learning-curve.png", picture)
+    if report:
+        files.write_bytes(out / "report.html", training_page(model, graph, facts=facts).encode())
     files.write_json(out / "run.json", facts)

@@ -1,4 +1,4 @@
-"""What goes out: tables, pictures and pages, for audits and for studies."""
+"""What goes out: tables, pictures and pages, for audits, trainings and studies."""
 
 from __future__ import annotations
 
@@ -9,38 +9,41 @@ from .._lazy import on_first_use
 if TYPE_CHECKING:
     from .curves import learning_curve
     from .figure import Panel, Series, draw
-    from .page import Code, Facts, Picture, Section, Text
+    from .page import Code, Drawing, Facts, Section, Text
     from .predictions import write_predictions
     from .table import Cell, Table
+    from .training import training_page
 
 # Imported on first use: a table must not wait for torch.
 _HOMES = {
     "Cell": "table",
     "Code": "page",
+    "Drawing": "page",
     "Facts": "page",
     "Panel": "figure",
-    "Picture": "page",
     "Section": "page",
     "Series": "figure",
     "Table": "table",
     "Text": "page",
     "draw": "figure",
     "learning_curve": "curves",
+    "training_page": "training",
     "write_predictions": "predictions",
 }
 
 __all__ = [
     "Cell",
     "Code",
+    "Drawing",
     "Facts",
     "Panel",
-    "Picture",
     "Section",
     "Series",
     "Table",
     "Text",
     "draw",
     "learning_curve",
+    "training_page",
     "write_predictions",
 ]
 

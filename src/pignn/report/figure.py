@@ -1,4 +1,4 @@
-"""Pictures of lines and bars with their spread, as PNG or SVG; the same numbers give the same bytes."""
+"""Pictures of lines and bars with their spread: PNG, SVG, or inside a page; the same numbers give the same bytes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,14 @@ class Panel:
 
 
 def draw(panels: Sequence[Panel], *, form: str = "png", columns: int = 2, note: str = "") -> bytes:
-    """All panels in one picture, with one legend."""
+    """All panels in one picture, with one legend.
+
+    As ``"page"`` it is markup for a page of ours, in the page's own colours: each panel by itself, to find its place.
+    """
+    if form == "page":
+        from .svg import panels as drawn
+
+        return drawn(panels, note).encode()
     if form not in FORMATS:
         raise unknown("picture format", form, FORMATS)
     import matplotlib

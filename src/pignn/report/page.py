@@ -1,112 +1,259 @@
-"""One HTML page that needs nothing else: tables, pictures, facts and texts inside. Text from outside stays text."""
+"""One HTML page that needs nothing else, whoever fills it: head, style, and the blocks that most pages are made of.
+
+Text from outside stays text: it is escaped unless it is `Markup`, which only our own code makes. The content-security
+policy admits this style and this script by their hashes, and nothing else.
+"""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import resources
+from typing import Protocol
+
+from markupsafe import Markup
 
 from .table import Table
 
-_TYPES = {b"\x89PNG": "image/png", b"<?xml": "image/svg+xml", b"<svg": "image/svg+xml"}
+SHADES = 10  # that the style has
+MOST_CLASSES = 40  # of a map; of more, the largest pairs are listed
+
+
+class Block(Protocol):
+    def markup(self) -> Markup: ...
 
 
 @dataclass(frozen=True)
 class Text:
     text: str
 
+    def markup(self) -> Markup:
+        return Markup("<p>{}</p>").format(self.text)
+
+
+@dataclass(frozen=True)
+class Note(Text):
+    """A small remark."""
+
+    def markup(self) -> Markup:
+        return Markup('<p class="note">{}</p>').format(self.text)
+
+
+@dataclass(frozen=True)
+class Heading(Text):
+    """Within a section."""
+
+    def markup(self) -> Markup:
+        return Markup("<h3>{}</h3>").format(self.text)
+
+
+@dataclass(frozen=True)
+class Points:
+    """A list of sentences."""
+
+    texts: Sequence[str]
+
+    def markup(self) -> Markup:
+        return Markup("<ul>{}</ul>").format(Markup("").join(Markup("<li>{}</li>").format(one) for one in self.texts))
+
 
 @dataclass(frozen=True)
 class Code:
     text: str
+
+    def markup(self) -> Markup:
+        return Markup('<pre tabindex="0">{}</pre>').format(self.text)
 
 
 @dataclass(frozen=True)
 class Facts:
     facts: Mapping[str, str]
 
+    def markup(self) -> Markup:
+        rows = [Markup("<dt>{}</dt><dd>{}</dd>").format(name, value) for name, value in self.facts.items()]
+        return Markup('<dl class="facts">{}</dl>').format(Markup("\n").join(rows))
+
 
 @dataclass(frozen=True)
-class Picture:
-    content: bytes
-    description: str
+class Drawing:
+    """What `svg` draws, or `figure.draw` in the form for a page."""
 
-    @property
-    def source(self) -> str:
-        kind = next((kind for start, kind in _TYPES.items() if self.content.startswith(start)), "image/png")
-        return f"data:{kind};base64,{base64.b64encode(self.content).decode()}"
+    drawn: Markup | bytes
+
+    def markup(self) -> Markup:
+        return self.drawn if isinstance(self.drawn, Markup) else Markup(self.drawn.decode())
 
 
-Block = Table | Text | Code | Facts | Picture
+@dataclass(frozen=True)
+class Heat:
+    """How often each class (rows) goes with each class (columns); shaded by share of the row.
+
+    Columns have numbers, and rows the same ones, unless all names are short.
+    """
+
+    corner: tuple[str, str]  # what rows are, what columns are
+    names: Sequence[str]
+    counts: Sequence[Sequence[int]]
+
+    def markup(self) -> Markup:
+        one, other = self.corner
+        largest = sorted(
+            ((n, i, j) for i, row in enumerate(self.counts) for j, n in enumerate(row) if i != j and n),
+            key=lambda found: -found[0],
+        )
+        if len(self.names) > MOST_CLASSES:
+            few = [[self.names[i], self.names[j], f"{n:,}"] for n, i, j in largest[:MOST_CLASSES]]
+            return _markup(Table([one, other, "nodes"], few, f"the {len(few)} largest of those that differ"))
+        head = Markup("").join(
+            Markup('<th scope="col" title="{}">{}</th>').format(name[:300], short)
+            for name, short in zip(self.names, short_names(self.names), strict=True)
+        )
+        rows = Markup("\n").join(self._row(i) for i in range(len(self.names)))
+        label = f"{one} by {other}"
+        table = Markup(
+            '<div class="wide" tabindex="0" role="region" aria-label="{}"><table class="heat"><thead><tr>'
+            '<th scope="col" class="text">{} \\ {}</th>{}</tr></thead><tbody>{}</tbody></table></div>'
+        ).format(label, one, other, head, rows)
+        if not largest:
+            return table
+        most = Markup("; ").join(
+            Markup("{} <bdi>{}</bdi>, {} <bdi>{}</bdi>: {:,}").format(
+                one, clip(self.names[i]), other, clip(self.names[j]), n
+            )
+            for n, i, j in largest[:3]
+        )
+        return table + Markup('<p class="note">Most often different: {}.</p>').format(most)
+
+    def _row(self, i: int) -> Markup:
+        total = max(sum(self.counts[i]), 1)
+        cells = []
+        for j, n in enumerate(self.counts[i]):
+            shade = "own" if i == j else f"shade-{min(-(-n * SHADES // total), SHADES)}"
+            cells.append(Markup('<td class="{}">{:,}</td>').format(shade, n))
+        number = "" if short_names(self.names)[i] == self.names[i] else f"{i + 1} "
+        name = Markup('<span class="clip long" title="{}">{}<bdi>{}</bdi></span>').format(
+            self.names[i][:300], number, self.names[i]
+        )
+        return Markup('<tr><th scope="row">{}</th>{}</tr>').format(name, Markup("").join(cells))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Blocks below each other."""
+
+    blocks: Sequence[Block | Table]
+
+    def markup(self) -> Markup:
+        return Markup("\n").join(map(_markup, self.blocks))
+
+
+@dataclass(frozen=True)
+class Row:
+    """Blocks side by side, where there is room."""
+
+    blocks: Sequence[Block | Table]
+
+    def markup(self) -> Markup:
+        cells = (Markup("<div>{}</div>").format(_markup(one)) for one in self.blocks)
+        return Markup('<div class="panels">{}</div>').format(Markup("").join(cells))
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A headline number."""
+
+    name: str
+    value: str
+    more: str = ""
+
+    def markup(self) -> Markup:
+        return Markup("<div><dt>{}</dt><dd>{}</dd><dd>{}</dd></div>").format(self.name, self.value, self.more)
 
 
 @dataclass(frozen=True)
 class Section:
     title: str
-    blocks: Sequence[Block] = field(default_factory=list)
+    blocks: Sequence[Block | Table] = field(default_factory=list)
 
 
-_TEMPLATE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<title>{{ title }}</title>
-<style>
-:root { color-scheme: light dark; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }
-caption { text-align: left; font-weight: 600; padding-bottom: .4rem; }
-th, td { padding: .25rem .7rem; text-align: right; white-space: nowrap; }
-th:first-child { text-align: left; }
-thead th { border-bottom: 1px solid; } thead tr:first-child th { border-top: 2px solid; }
-thead th[colspan] { text-align: center; }
-tbody tr:last-child > * { border-bottom: 2px solid; } tbody th { font-weight: 400; }
-.note, footer { color: #777; font-size: .9em; }
-img { max-width: 100%; background: #fff; }
-pre { overflow-x: auto; padding: .8rem; border: 1px solid #8884; border-radius: .3rem; font-size: .85em; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; }
-dd { margin: 0; overflow-wrap: anywhere; }
-</style>
-</head>
-<body>
-<h1>{{ title }}</h1>
-{% for line in intro %}<p>{{ line }}</p>
-{% endfor %}
-{%- for section in sections %}
-<h2>{{ section.title }}</h2>
-{% for block in section.blocks -%}
-{% if block.kind == "Table" %}<div class="wide">{{ block.html | safe }}</div>
-{% elif block.kind == "Picture" %}<p><img src="{{ block.one.source }}" alt="{{ block.one.description }}"></p>
-{% elif block.kind == "Code" %}<pre>{{ block.one.text }}</pre>
-{% elif block.kind == "Facts" %}<dl>
-{% for name, value in block.one.facts.items() %}<dt>{{ name }}</dt><dd>{{ value }}</dd>
-{% endfor %}</dl>
-{% else %}<p>{{ block.one.text }}</p>
-{% endif %}
-{%- endfor %}
-{%- endfor %}
-</body>
-</html>
-"""
+def page(title: str, sections: Sequence[Section], intro: Sequence[str] = (), tiles: Sequence[Tile] = ()) -> str:
+    """A page of sections. It loads nothing and runs nothing."""
+    head = Markup('<h1 id="title">{}</h1>').format(title)
+    head += Markup("").join(Markup("<p>{}</p>\n").format(line) for line in intro)
+    links = Markup("\n").join(
+        Markup('<a href="#part-{}">{}</a>').format(number, section.title) for number, section in enumerate(sections)
+    )
+    shown = Markup('<dl class="tiles">{}</dl>').format(Markup("").join(tile.markup() for tile in tiles))
+    parts = Markup("\n").join(
+        Markup(
+            '<section class="card" id="part-{0}" aria-labelledby="h-{0}"><h2 id="h-{0}">{1}</h2>\n{2}</section>'
+        ).format(
+            number,
+            section.title,
+            Markup("\n").join(map(_markup, section.blocks)),
+        )
+        for number, section in enumerate(sections)
+    )
+    body = Markup(
+        '<header>{}<nav class="bar" aria-label="On this page">{}</nav>{}</header>\n<main>\n{}\n</main>\n'
+        '<footer><p class="note">This page holds all that it shows and fetches nothing.</p></footer>'
+    ).format(head, links, shown if tiles else "", parts)
+    return document(title, body)
 
 
-def page(title: str, sections: Sequence[Section], intro: Sequence[str] = ()) -> str:
-    """The page. It loads nothing and runs nothing."""
+def document(title: str, body: Markup, *, style: str = "", script: str = "", data: Markup | None = None) -> str:
+    """The whole file: what every page has, and what is its own.
+
+    Args:
+        title: of the window.
+        body: what is inside the body.
+        style: after that of all pages.
+        script: the only one that runs.
+        data: JSON for the script, as `embedded` makes it.
+    """
     from jinja2 import Environment
 
-    shown = [
-        {
-            "title": section.title,
-            "blocks": [
-                {"kind": type(one).__name__, "one": one, "html": one.html() if isinstance(one, Table) else ""}
-                for one in section.blocks
-            ],
-        }
-        for section in sections
-    ]
-    template = Environment(autoescape=True, keep_trailing_newline=True).from_string(_TEMPLATE)
-    return template.render(title=title, intro=intro, sections=shown)
+    files = resources.files(__package__)
+    style = (files / "page.css").read_text(encoding="utf-8") + style
+    policy = f"default-src 'none'; style-src {_hash(style)}; "
+    policy += f"script-src {_hash(script)}; " if script else ""
+    frame = Environment(autoescape=True, keep_trailing_newline=True).from_string(
+        (files / "page.html").read_text(encoding="utf-8")
+    )
+    whole = frame.render(
+        policy=Markup(policy + "base-uri 'none'; form-action 'none'"),
+        title=title,
+        style=Markup(style),
+        body=body,
+        data=data,
+        script=Markup(script),
+    )
+    # Half a character, as in broken UTF-16, cannot be written as UTF-8.
+    return whole.encode("utf-8", "replace").decode("utf-8")
+
+
+def _markup(block: Block | Table) -> Markup:
+    """A table scrolls by itself where there is no room for it."""
+    if not isinstance(block, Table):
+        return block.markup()
+    return Markup('<div class="wide" tabindex="0" role="region" aria-label="{}">{}</div>').format(
+        clip(block.title or ", ".join(filter(None, block.columns))), Markup(block.html())
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """The names themselves where all are short, else numbers from 1."""
+    if all(0 < len(name) <= 4 for name in names):
+        return list(names)
+    return [str(i + 1) for i in range(len(names))]
+
+
+def clip(text: str, most: int = 60) -> str:
+    """At most so many characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"

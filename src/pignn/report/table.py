@@ -108,17 +108,22 @@ class Table:
             lines.append(f"<caption>{html.escape(self.title)}</caption>")
         lines.append("<thead>")
         if self.groups:
-            parts = [f'<th colspan="{count}">{html.escape(text)}</th>' for text, count in self.groups]
-            lines.append(f"<tr>{''.join(parts)}</tr>")
-        lines.append(f"<tr>{''.join(f'<th>{html.escape(name)}</th>' for name in self.columns)}</tr>")
+            lines.append(f"<tr>{''.join(_head(text, count) for text, count in self.groups)}</tr>")
+        lines.append(f"<tr>{''.join(_head(name) for name in self.columns)}</tr>")
         lines.append("</thead><tbody>")
         for row in self._cells():
             cells = [f"<strong>{html.escape(c.text)}</strong>" if c.bold else html.escape(c.text) for c in row]
             first = f'<th scope="row">{cells[0]}</th>' if cells else ""
             lines.append(f"<tr>{first}{''.join(f'<td>{cell}</td>' for cell in cells[1:])}</tr>")
         lines.append("</tbody></table>")
-        lines += [f"<p class=note>{html.escape(note)}</p>" for note in self.notes]
+        lines += [f'<p class="note">{html.escape(note)}</p>' for note in self.notes]
         return "\n".join(lines) + "\n"
+
+
+def _head(text: str, columns: int = 1) -> str:
+    """Over one column or several; nothing is no header."""
+    over = f' scope="colgroup" colspan="{columns}"' if columns > 1 else ' scope="col"'
+    return f"<th{over}>{html.escape(text)}</th>" if text else f'<td colspan="{columns}"></td>'
 
 
 def markdown_text(text: str) -> str:

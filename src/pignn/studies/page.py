@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from ..report.page import Code, Facts, Picture, Section, page
+from ..report.page import Code, Drawing, Facts, Section, page
 from ..report.table import Cell, Table, markdown_text
 from . import comparison, significance
 from .figure import figure
@@ -24,7 +24,7 @@ def html(results: Results) -> str:
     study = results.study
     sections = [
         Section("Results", tables(results)),
-        Section("Picture", [Picture(figure(results, "svg"), f"the numbers of the tables of {study.name}")]),
+        Section("Picture", [Drawing(figure(results, "page"))]),
         *(Section(title, [table]) for title, table in _more(results)),
         Section("Plan", [Code(dumps(study))]),
         Section("How it was made", [Facts(facts(results))]),

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
-from pignn.errors import DataError, ModelFileError
+from pignn.errors import DataError, ModelFileError, PignnWarning
 from pignn.graphs import from_pandas, load_encoder
 from pignn.graphs.own import structure
 from pignn.graphs.own.columns import guess
@@ -118,6 +118,24 @@ def test_kinds_and_patterns_are_told():
     assert read(features="size,structure").encoder.names[:2] == ["size", "(structure) degree"]
     with pytest.raises(DataError, match=r"column 'word', row 1: '.' is not a number"):
         read(features="word:number")
+
+
+def test_one_bad_cell_does_not_make_categories():
+    """A column of numbers stays one; what is none is missing, and said with its row."""
+    frame = FRAME.assign(pages=[str(v) for v in range(100, 140)])
+    frame.loc[6, "pages"] = "12o"
+    with pytest.warns(PignnWarning, match=r"column 'pages': 1 of 40 values is not a number \(row 7: '12o'\); taken"):
+        data = read(frame, features="pages")
+    assert data.encoder.names == ["pages", "pages is missing"]
+    assert data.x[:, 1].nonzero().flatten().tolist() == [6]
+    clean = pd.to_numeric(frame["pages"], errors="coerce")
+    scaled = ((clean.fillna(clean.median()) - clean.mean()) / clean.std(ddof=0)).to_numpy()
+    np.testing.assert_allclose(data.x[:, 0], scaled, atol=1e-5)
+    frame.loc[[7, 9], "pages"] = "?"  # gaps are none of them
+    frame.loc[8, "pages"] = "n 3"
+    with pytest.raises(DataError, match=r"column 'pages', row 7: '12o' is not a number"):
+        read(frame, features="pages:number")  # 2 of 38 are more than one in twenty
+    assert guess(frame["pages"]).kind != "number"
 
 
 def test_the_same_features_for_other_nodes(tmp_path):

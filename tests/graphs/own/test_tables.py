@@ -208,6 +208,15 @@ def test_a_word_for_nothing_is_doubted():
         from_pandas(nodes, edges, label="label")
 
 
+def test_very_many_classes_are_doubted():
+    frame = pd.DataFrame({"id": range(90), "x": np.arange(90) % 7 / 7, "label": [f"c{i // 3}" for i in range(90)]})
+    edges = pd.DataFrame({"source": range(89), "target": range(1, 90)})
+    with pytest.warns(PignnWarning, match="30 classes on 90 labelled nodes, fewer than 5 labels each"):
+        from_pandas(frame, edges, label="label")
+    with pytest.raises(DataError, match="90 different values on 90 labelled nodes; is it the label"):
+        from_pandas(frame.assign(label=[f"n{i}" for i in range(90)]), edges, label="label")
+
+
 def test_the_label_under_another_name_is_noticed():
     nodes = pd.DataFrame(
         {"id": range(40), "label": ["a", "b"] * 20, "label_id": ["A", "B"] * 20, "x": np.arange(40) % 7}

@@ -12,6 +12,7 @@ from ..disk.tables import shown
 
 KINDS = ("number", "category", "text", "date", "vector", "none")
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")
+NUMBERS = 0.95  # of the cells that are filled: the others count as missing, which is said
 SAMPLE = 20_000  # texts that are looked at to tell words from names
 _DATE = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?"
 
@@ -40,7 +41,7 @@ def guess(column: pd.Series[Any]) -> Guess:
     texts = texts[~texts.str.lower().isin(MISSING)]
     if not len(texts):
         return Guess("none", "empty")
-    if not pd.to_numeric(texts, errors="coerce").isna().any():
+    if pd.to_numeric(texts, errors="coerce").notna().mean() >= NUMBERS:
         return _number(pd.Series(numbers(column, "")))
     sample = texts if len(texts) <= SAMPLE else texts.sample(SAMPLE, random_state=0)
     if sample.str.fullmatch(_DATE).all() and texts.str.fullmatch(_DATE).all():
@@ -83,17 +84,29 @@ def is_numeric(column: pd.Series[Any]) -> bool:
     return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype)
 
 
+def no_numbers(column: pd.Series[Any]) -> tuple[np.ndarray, int]:
+    """Which filled cells of a column are no numbers, and how many are filled."""
+    if is_numeric(column):
+        return np.zeros(len(column), bool), int(column.notna().sum())
+    text = column.astype(str).str.strip()
+    filled = column.notna().to_numpy() & ~text.str.lower().isin(MISSING).to_numpy(bool)
+    return filled & pd.to_numeric(text, errors="coerce").isna().to_numpy(bool), int(filled.sum())
+
+
+def first_of(column: pd.Series[Any], wrong: np.ndarray) -> str:
+    row = int(wrong.argmax())
+    return f"row {row + 1:,}: {shown(column.iloc[row])}"
+
+
 def numbers(column: pd.Series[Any], title: str) -> np.ndarray:
-    """A column as float64, NaN where there is no value; what is no number is an error."""
+    """A column as float64, NaN where there is no value, and where few cells are no numbers; many are an error."""
     if is_numeric(column):
         values = column.to_numpy(np.float64, na_value=np.nan)
     else:
-        text = column.astype(str).str.strip()
-        values = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-        wrong = np.isnan(values) & column.notna().to_numpy() & ~text.str.lower().isin(MISSING).to_numpy(bool)
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise DataError(f"{title}, row {row + 1:,}: {shown(column.iloc[row])} is not a number")
+        wrong, filled = no_numbers(column)
+        if wrong.sum() > (1 - NUMBERS) * filled:
+            raise DataError(f"{title}, {first_of(column, wrong)} is not a number")
+        values = pd.to_numeric(column.astype(str).str.strip(), errors="coerce").to_numpy(np.float64, na_value=np.nan)
     # Infinite is as good as not there; and squares of what remains must be finite.
     return np.clip(np.where(np.isinf(values), np.nan, values), -1e100, 1e100)
 

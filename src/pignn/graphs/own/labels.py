@@ -17,6 +17,7 @@ from ..disk.tables import shown
 from ..wording import counted
 
 NONE = ("", "-1")
+MANY, FEW = 20, 5  # classes, and labels of each, from which on a column looks like something else
 _DOUBTFUL = {"nan", "null", "n/a", "na", "none", "?", "-", "unknown", "unlabelled", "unlabeled"}
 _BITS = {"1": 1, "true": 1, "yes": 1, "y": 1, "t": 1, "0": 0, "false": 0, "no": 0, "n": 0, "f": 0, "": 0}
 
@@ -50,6 +51,11 @@ def _check(found: list[str], labelled: int, title: str) -> None:
     if len(found) > MOST_CLASSES or len(found) > max(labelled / 2, 20):
         raise DataError(
             f"{title} has {len(found):,} different values on {counted(labelled, 'labelled node')}; is it the label?"
+        )
+    if len(found) > MANY and labelled < FEW * len(found):
+        _warn(
+            f"{title}: {len(found):,} classes on {counted(labelled, 'labelled node')}, fewer than {FEW} labels each on "
+            "average; is it the label, or a column of ids?"
         )
     if doubtful := [name for name in found if name.lower() in _DOUBTFUL]:
         _warn(f"{title}: {_some(doubtful)} taken for a class; leave the cell empty where there is no label")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
+from ...errors import PignnWarning
 from ..wording import counted
-from .columns import MISSING, days, numbers, vectors
+from .columns import MISSING, days, first_of, no_numbers, numbers, vectors
 from .structure import NAMES
 
 if TYPE_CHECKING:
@@ -116,6 +118,8 @@ class Numbers(Part):
         for column in self.columns:
             width = column["width"]
             values = _values(rows, column["name"], column["kind"], width)
+            if column["kind"] == "number":
+                _say_what_is_none(rows, column["name"])
             empty = np.isnan(values)
             for i, (fill, logarithm, mean, deviation) in enumerate(self.scale[start : start + width]):
                 value = np.where(empty[:, i], fill, values[:, i])
@@ -142,6 +146,19 @@ def _values(rows: Rows, name: str, kind: str, width: int | None) -> np.ndarray:
     if kind == "vector":
         return vectors(column, title, width)
     return (days if kind == "date" else numbers)(column, title)[:, None]
+
+
+def _say_what_is_none(rows: Rows, name: str) -> None:
+    column = rows.frame[name]
+    wrong, filled = no_numbers(column)
+    if count := int(wrong.sum()):
+        which = f"{'is not a number' if count == 1 else 'are no numbers, first'} ({first_of(column, wrong)})"
+        warnings.warn(
+            f"{rows.title}, column '{name}': {count:,} of {filled:,} values {which}; taken for missing. If the column "
+            f"holds categories, say so: --features '*,{name}:category'",
+            PignnWarning,
+            stacklevel=2,
+        )
 
 
 def _scaling(values: np.ndarray) -> tuple[float, float, float, float]:

@@ -1,26 +1,29 @@
 """audit.html: the numbers and suspects of an audit as JSON inside one page, and the script that shows them.
 
 Whatever comes from outside is data in a JSON block, in which nothing can end the block, and the script puts it into the
-page as text. The content-security policy admits this style and this script, by their hashes, and nothing else.
+page as text.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 from torch_geometric.data import Data
 
-from .around import Around, around
+from ..page import document
 
 if TYPE_CHECKING:
     from ...audit import Audit
 
+SCRIPTS = ("found.js", "decisions.js", "suspect.js", "list.js")  # one script, in this order
 MOST = 10_000  # suspects on a page
 # Bytes of the parts of a page, which together stay below 15 MB.
 ROOM_ROWS, ROOM_AROUND, ROOM_CELLS = 3_500_000, 4_500_000, 6_000_000
@@ -33,6 +36,18 @@ BINS = 20
 _ESCAPES = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
 
+@dataclass(frozen=True)
+class Around:
+    """What stands around one suspect. Nodes are numbers; votes are [class, count], most first."""
+
+    neighbours: list[int]  # those to draw
+    degree: int
+    votes: list[list[int]]
+    links: list[list[int]]  # pairs of places in `neighbours` that have an edge
+    similar: list[int]
+    similar_votes: list[list[int]]
+
+
 def audit_page(
     graph: Data,
     found: Audit,
@@ -40,7 +55,7 @@ def audit_page(
     columns: pd.DataFrame | None = None,
     *,
     title: str = "Audit of labels",
-    seed: int = 0,
+    around: Callable[[Any], Sequence[Around]] | None = None,
 ) -> str:
     """The page as text.
 
@@ -50,22 +65,18 @@ def audit_page(
         chosen: the labels to review, by `pignn.audit.review`; they come with their part and inclusion probability.
         columns: a row a node, what to show of it; without it the largest features are shown.
         title: what the page is called.
-        seed: that of the audit.
+        around: tells what stands around each of these nodes; without it the page does not tell.
     """
-    content = _content(graph, found, chosen, columns, title, seed)
+    content = _content(graph, found, chosen, columns, title, around)
     data = embedded(content)
     data = data[:-1] + f',"key":"{hashlib.sha256(data.encode()).hexdigest()[:20]}"}}'
-    files = resources.files(__package__)
-    style, script = ((files / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    policy = (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    page = (files / "page.html").read_text(encoding="utf-8")
-    # The data come last: what they hold is not searched for places to fill.
-    for place, text in {"POLICY": policy, "STYLE": style, "SCRIPT": script, "DATA": data}.items():
-        page = page.replace(f"[[{place}]]", text, 1)
-    return page
+    script = '"use strict";\n(() => {\n' + "".join(map(_file, SCRIPTS)) + "})();\n"
+    body = Markup(_file("page.html"))
+    return document("Audit of labels", body, style=_file("page.css"), script=script, data=Markup(data))
+
+
+def _file(name: str) -> str:
+    return (resources.files(__package__) / name).read_text(encoding="utf-8")
 
 
 def embedded(value: Any) -> str:
@@ -75,12 +86,13 @@ def embedded(value: Any) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
 def _content(
-    graph: Data, found: Audit, chosen: pd.DataFrame | None, columns: pd.DataFrame | None, title: str, seed: int
+    graph: Data,
+    found: Audit,
+    chosen: pd.DataFrame | None,
+    columns: pd.DataFrame | None,
+    title: str,
+    around: Callable[[Any], Sequence[Around]] | None,
 ) -> dict[str, Any]:
     table = _listed(found.issues, chosen)
     ids = graph.get("node_id")
@@ -92,7 +104,7 @@ def _content(
             break
         rows.append(row)
     nodes = table["node"].to_numpy()[: len(rows)]
-    surroundings, names = _surroundings(around(graph, nodes, found.nodes, seed), graph, ids)
+    surroundings, names = _surroundings([] if around is None else around(nodes), graph, ids)
     cells = _cells(graph, nodes, columns)
     issues = found.issues
     count, edges = np.histogram(issues["p_wrong"], bins=BINS, range=(0, 1))
@@ -104,7 +116,8 @@ def _content(
         "rate": found.noise.rate,
         "interval": found.noise.rate_interval,
         "flagged": int(issues["flagged"].sum()),
-        "likely": int((issues["p_wrong"] > 0.5).sum()),
+        "suspects": int(issues["suspect"].sum()),
+        "byViews": found.rate_by_views,
         "transition": np.round(found.noise.transition, 4).tolist(),
         "confused": _confused(issues, len(found.class_names)),
         "byClass": found.classes,
@@ -145,7 +158,7 @@ def _listed(issues: pd.DataFrame, chosen: pd.DataFrame | None) -> pd.DataFrame:
 
 
 def _rows(table: pd.DataFrame, sources: list[str]) -> Any:
-    """Lists in the order that the script takes them apart; the last item are the most probable [class, probability]."""
+    """Lists in the order that the script takes them apart; among them the most probable [class, probability]."""
     number = {name: i for i, name in enumerate(sources)}
     probable = [name for name in map(str, table) if name.startswith("p_") and name[2:].isdigit()]
     truth = table[probable].to_numpy(dtype=float)
@@ -155,22 +168,34 @@ def _rows(table: pd.DataFrame, sources: list[str]) -> Any:
     source = [number[str(s)] for s in table["source"]] if sources else [-1] * len(table)
     several = zip(
         name, table["given"], table["suggested"], table["p_wrong"], table["agree"], table["neighbours"], similar,
-        table["flagged"], source, table["part"], table["stratum"], table["inclusion"], strict=True,
+        table["flagged"], source, table["part"], table["stratum"], table["inclusion"], table["suspect"], strict=True,
     )  # fmt: skip
-    for at, (node, given, suggested, p, agree, degree, alike, flagged, who, part, stratum, inclusion) in enumerate(
-        several
-    ):
+    for at, (
+        node,
+        given,
+        suggested,
+        p,
+        agree,
+        degree,
+        alike,
+        flagged,
+        who,
+        part,
+        stratum,
+        inclusion,
+        sure,
+    ) in enumerate(several):
         likely = [[int(c), _short(truth[at, c])] for c in best[at] if truth[at, c] >= 0.0005]
         drawn = [str(part), int(stratum), float(inclusion)] if part else ["", "", ""]
         row = [str(node), int(given), int(suggested), _short(p, 6), _short(agree), int(degree), _short(alike)]
-        yield [*row, int(flagged), who, *drawn, likely]
+        yield [*row, int(flagged), who, *drawn, likely, int(sure)]
 
 
 def _short(value: Any, digits: int = 4) -> float | None:
     return None if value is None or np.isnan(value) else float(f"{float(value):.{digits}g}")
 
 
-def _surroundings(found: list[Around], graph: Data, ids: Any) -> tuple[list[Any], list[Any]]:
+def _surroundings(found: Sequence[Around], graph: Data, ids: Any) -> tuple[list[Any], list[Any]]:
     """[neighbours, degree, votes, links, similar, votes] of as many suspects as there is room for, and the nodes named.
 
     A node stands once, as [id, given], and is named by its place.

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from ...audit import evidence
-from ...backbones import Inputs
-from ...noise.kinds import Ints
+from ..backbones import Inputs
+from ..noise.kinds import Ints
+from ..report.audit import Around
+from . import evidence
 
 DRAWN = 12  # neighbours in a drawing
 ALIKE = 8  # similar nodes that are named
 BLOCK = 500  # suspects that are compared with all labels at a time
-
-
-@dataclass(frozen=True)
-class Around:
-    """Of one suspect. Nodes are numbers; votes are [class, count], most first."""
-
-    neighbours: list[int]  # at most DRAWN
-    degree: int
-    votes: list[list[int]]
-    links: list[list[int]]  # pairs of places in `neighbours` that have an edge
-    similar: list[int]
-    similar_votes: list[list[int]]
 
 
 def around(data: Data, suspects: Ints, labelled: Ints, seed: int = 0) -> list[Around]:
