@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 
 from ..errors import ConfigError
 from . import options as o
+from .grouped import grouped
 from .output import say, show_json, show_table
 
 if TYPE_CHECKING:
@@ -38,50 +40,61 @@ Setting = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="A setting of all methods that have it; may be repeated."),
 ]
 Metric = Annotated[str | None, typer.Option(help="accuracy, macro_f1, balanced_accuracy, seconds, ...")]
+Form = Annotated[str, typer.Option("--format", help="text, markdown, latex or html.")]
 FOLDER = Path("runs/studies")
 
 
-def chosen(
-    name: str,
-    out: Path,
-    datasets: str | None = None,
-    noises: str | None = None,
-    rates: str | None = None,
-    seeds: str | None = None,
-    methods: str | None = None,
-    protocol: str | None = None,
-    trials: int | None = None,
-    setting: list[str] | None = None,
-    metric: str | None = None,
-    *,
-    as_run: bool = False,
-) -> Study:
-    """The study that was asked for. ``as_run``: where nothing cuts it, take it as it was last run in ``out``."""
-    from ..studies.paper import study as of_paper
-    from ..studies.plan import parse_seeds
-    from ..studies.protocol import Protocol as Rules
-    from ..studies.toml import read
+@dataclass(kw_only=True)
+class Asked:
+    """Which study, how it is cut, and where its results are: the options of every command below."""
 
-    cuts = (datasets, noises, rates, seeds, methods, protocol, trials, setting)
-    kept = out / f"{name}.toml"
-    if as_run and kept.is_file() and all(cut is None or cut == [] for cut in cuts):
-        found = read(kept)
-    else:
-        found = read(Path(name)) if name.endswith(".toml") else of_paper(name)
-    rules = None
-    if protocol is not None or trials is not None:
-        changes = {} if trials is None else {"trials": trials}
-        rules = Rules.named(found.protocol.name.removesuffix(" changed") if protocol is None else protocol, **changes)
-    return found.cut(
-        datasets=_list(datasets),
-        noises=_list(noises),
-        rates=_numbers(rates, "--rates"),
-        seeds=None if seeds is None else parse_seeds(seeds),
-        methods=_list(methods),
-        settings=o.settings(setting, "--set", texts=("pair_labels",)),
-        protocol=rules,
-        metric=metric,
-    )
+    name: Name
+    out: Out = FOLDER
+    datasets: Datasets = None
+    noises: Noises = None
+    rates: Rates = None
+    seeds: Seeds = None
+    methods: Methods = None
+    protocol: Protocol = None
+    trials: Trials = None
+    setting: Setting = None
+
+    def study(self, metric: str | None = None, *, as_run: bool = True) -> Study:
+        """The study that was asked for. ``as_run``: where nothing cuts it, take it as it was last run in ``out``."""
+        from ..studies.paper import study as of_paper
+        from ..studies.plan import parse_seeds
+        from ..studies.protocol import Protocol as Rules
+        from ..studies.toml import read
+
+        cuts = (self.datasets, self.noises, self.rates, self.seeds, self.methods, self.protocol, self.trials)
+        kept = self.out / f"{self.name}.toml"
+        if as_run and kept.is_file() and all(cut is None for cut in cuts) and not self.setting:
+            found = read(kept)
+        else:
+            found = read(Path(self.name)) if self.name.endswith(".toml") else of_paper(self.name)
+        rules = None
+        if self.protocol is not None or self.trials is not None:
+            changes = {} if self.trials is None else {"trials": self.trials}
+            name = found.protocol.name.removesuffix(" changed") if self.protocol is None else self.protocol
+            rules = Rules.named(name, **changes)
+        return found.cut(
+            datasets=_list(self.datasets),
+            noises=_list(self.noises),
+            rates=_numbers(self.rates, "--rates"),
+            seeds=None if self.seeds is None else parse_seeds(self.seeds),
+            methods=_list(self.methods),
+            settings=o.settings(self.setting, "--set", texts=("pair_labels",)),
+            protocol=rules,
+            metric=metric,
+        )
+
+    def results(self, metric: str | None = None) -> Results:
+        """What is there of it."""
+        from ..studies import collect, open_store
+
+        found = self.study(metric)
+        with open_store(self.out, create=False) as store:
+            return collect(found, store)
 
 
 def _list(text: str | None) -> list[str] | None:
@@ -93,13 +106,6 @@ def _numbers(text: str | None, flag: str) -> list[float] | None:
         return None if text is None else [float(part) for part in text.split(",")]
     except ValueError:
         raise ConfigError(f"{flag} takes numbers separated by commas, not '{text}'") from None
-
-
-def _results(found: Study, out: Path) -> Results:
-    from ..studies import collect, open_store
-
-    with open_store(out, create=False) as store:
-        return collect(found, store)
 
 
 @study.command("list")
@@ -130,17 +136,9 @@ def list_(json: o.Json = False) -> int:
 
 
 @study.command()
+@grouped
 def run(
-    name: Name,
-    out: Out = FOLDER,
-    datasets: Datasets = None,
-    noises: Noises = None,
-    rates: Rates = None,
-    seeds: Seeds = None,
-    methods: Methods = None,
-    protocol: Protocol = None,
-    trials: Trials = None,
-    setting: Setting = None,
+    asked: Asked,
     workers: Annotated[int, typer.Option(help="Processes at a time.")] = 1,
     threads: Annotated[int, typer.Option(min=1, help="Threads of each.")] = 1,
     ray: Annotated[bool, typer.Option("--ray", help="Compute on a Ray cluster; --workers 0 for all its CPUs.")] = False,
@@ -168,7 +166,7 @@ def run(
     from ..studies import run as sweep
     from ..studies.toml import write
 
-    found = chosen(name, out, datasets, noises, rates, seeds, methods, protocol, trials, setting)
+    found, out = asked.study(as_run=False), asked.out
     if address is not None and not ray:
         raise ConfigError("--address is that of a Ray cluster; give --ray too")
     if dry:
@@ -186,7 +184,7 @@ def run(
     if json:
         show_json(facts)
     else:
-        failed = f", {summary.failed} failed (pignn study status {name} --out {out})" if summary.failed else ""
+        failed = f", {summary.failed} failed (pignn study status {asked.name} --out {out})" if summary.failed else ""
         say(
             f"{found.name}: {summary.planned} runs, {summary.cached} were there, {summary.computed} computed{failed}; "
             f"results in {out}"
@@ -195,19 +193,8 @@ def run(
 
 
 @study.command()
-def status(
-    name: Name,
-    out: Out = FOLDER,
-    datasets: Datasets = None,
-    noises: Noises = None,
-    rates: Rates = None,
-    seeds: Seeds = None,
-    methods: Methods = None,
-    protocol: Protocol = None,
-    trials: Trials = None,
-    setting: Setting = None,
-    json: o.Json = False,
-) -> int:
+@grouped
+def status(asked: Asked, json: o.Json = False) -> int:
     """Say how far a study is, and which of its runs failed and why.
 
     Examples:
@@ -216,8 +203,7 @@ def status(
       pignn study status low-noise
       pignn study status low-noise --datasets cora --json
     """
-    found = chosen(name, out, datasets, noises, rates, seeds, methods, protocol, trials, setting, as_run=True)
-    results = _results(found, out)
+    results = asked.results()
     failed = [
         {
             "dataset": str(planned.dataset),
@@ -228,29 +214,21 @@ def status(
         }
         for planned, error in results.failed
     ]
-    planned = len(results.runs)
+    name, planned = results.study.name, len(results.runs)
     missing = planned - results.done - len(failed)
     if json:
-        show_json({"study": found.name, "planned": planned, "done": results.done, "missing": missing, "failed": failed})
+        show_json({"study": name, "planned": planned, "done": results.done, "missing": missing, "failed": failed})
         return 0
-    print(f"{found.name}: {planned} runs planned, {results.done} done, {len(failed)} failed, {missing} to do")
+    print(f"{name}: {planned} runs planned, {results.done} done, {len(failed)} failed, {missing} to do")
     show_table(failed)
     return 0
 
 
 @study.command()
+@grouped
 def table(
-    name: Name,
-    out: Out = FOLDER,
-    form: Annotated[str, typer.Option("--format", help="text, markdown, latex or html.")] = "text",
-    datasets: Datasets = None,
-    noises: Noises = None,
-    rates: Rates = None,
-    seeds: Seeds = None,
-    methods: Methods = None,
-    protocol: Protocol = None,
-    trials: Trials = None,
-    setting: Setting = None,
+    asked: Asked,
+    form: Form = "text",
     metric: Metric = None,
 ) -> int:
     """Print the tables of a study: mean(std) over seeds, the best of a column marked.
@@ -265,24 +243,15 @@ def table(
     """
     from ..studies import tables
 
-    found = chosen(name, out, datasets, noises, rates, seeds, methods, protocol, trials, setting, metric, as_run=True)
-    print(_joined(tables(_results(found, out)), form))
+    print(_joined(tables(asked.results(metric)), form))
     return 0
 
 
 @study.command()
+@grouped
 def compare(
-    name: Name,
-    out: Out = FOLDER,
-    form: Annotated[str, typer.Option("--format", help="text, markdown, latex or html.")] = "text",
-    datasets: Datasets = None,
-    noises: Noises = None,
-    rates: Rates = None,
-    seeds: Seeds = None,
-    methods: Methods = None,
-    protocol: Protocol = None,
-    trials: Trials = None,
-    setting: Setting = None,
+    asked: Asked,
+    form: Form = "text",
     json: o.Json = False,
 ) -> int:
     """Set our numbers beside the paper's, cell by cell, with the difference in standard errors.
@@ -295,8 +264,7 @@ def compare(
     """
     from ..studies import comparison
 
-    found = chosen(name, out, datasets, noises, rates, seeds, methods, protocol, trials, setting, as_run=True)
-    results = _results(found, out)
+    results = asked.results()
     if json:
         show_json([cell._asdict() | {"far": cell.far} for cell in comparison.compare(results)])
     else:
@@ -305,19 +273,11 @@ def compare(
 
 
 @study.command("test")
+@grouped
 def significance(
-    name: Name,
-    out: Out = FOLDER,
+    asked: Asked,
     against: Annotated[str, typer.Option(help="The row that is tested against all others; the last if absent.")] = "",
-    form: Annotated[str, typer.Option("--format", help="text, markdown, latex or html.")] = "text",
-    datasets: Datasets = None,
-    noises: Noises = None,
-    rates: Rates = None,
-    seeds: Seeds = None,
-    methods: Methods = None,
-    protocol: Protocol = None,
-    trials: Trials = None,
-    setting: Setting = None,
+    form: Form = "text",
     metric: Metric = None,
     json: o.Json = False,
 ) -> int:
@@ -332,8 +292,7 @@ def significance(
     from ..errors import unknown
     from ..studies import significance as tests
 
-    found = chosen(name, out, datasets, noises, rates, seeds, methods, protocol, trials, setting, metric, as_run=True)
-    results = _results(found, out)
+    results = asked.results(metric)
     if against and against not in results.labels:
         raise unknown("row", against, results.labels)
     if json:
@@ -344,18 +303,10 @@ def significance(
 
 
 @study.command()
+@grouped
 def figure(
-    name: Name,
+    asked: Asked,
     file: Annotated[Path, typer.Argument(help="The picture to write: .png or .svg.")],
-    out: Out = FOLDER,
-    datasets: Datasets = None,
-    noises: Noises = None,
-    rates: Rates = None,
-    seeds: Seeds = None,
-    methods: Methods = None,
-    protocol: Protocol = None,
-    trials: Trials = None,
-    setting: Setting = None,
     metric: Metric = None,
 ) -> int:
     """Draw a study: curves over rates or settings, bars otherwise, the paper's values beside ours.
@@ -369,27 +320,18 @@ def figure(
     from ..studies.figure import figure as draw
     from ..training import files
 
-    found = chosen(name, out, datasets, noises, rates, seeds, methods, protocol, trials, setting, metric, as_run=True)
-    files.write_bytes(file, draw(_results(found, out), file.suffix.lower().lstrip(".") or "png"))
+    files.write_bytes(file, draw(asked.results(metric), file.suffix.lower().lstrip(".") or "png"))
     say(f"written to {file}")
     return 0
 
 
 @study.command()
+@grouped
 def export(
-    name: Name,
+    asked: Asked,
     file: Annotated[
         Path, typer.Argument(help="Runs: .csv, .parquet; a whole page: .html, .md; tables: .tex; plan: .toml.")
     ],
-    out: Out = FOLDER,
-    datasets: Datasets = None,
-    noises: Noises = None,
-    rates: Rates = None,
-    seeds: Seeds = None,
-    methods: Methods = None,
-    protocol: Protocol = None,
-    trials: Trials = None,
-    setting: Setting = None,
     metric: Metric = None,
 ) -> int:
     """Write the runs of a study for other programs, a self-contained page, its tables, or its plan.
@@ -405,11 +347,10 @@ def export(
     from ..studies.toml import write
     from ..training import files
 
-    found = chosen(name, out, datasets, noises, rates, seeds, methods, protocol, trials, setting, metric, as_run=True)
     if file.suffix.lower() == ".toml":
-        write(found, file)
+        write(asked.study(metric), file)
     else:
-        files.write_bytes(file, content(_results(found, out), file))
+        files.write_bytes(file, content(asked.results(metric), file))
     say(f"written to {file}")
     return 0
 

@@ -46,8 +46,8 @@ def export(
     """
     from ..studies import task as tasks
 
-    found = s.chosen(name, out, datasets, noises, rates, seeds, None, protocol, as_run=True)
-    names = tasks.export(found, out, to)
+    asked = s.Asked(name=name, out=out, datasets=datasets, noises=noises, rates=rates, seeds=seeds, protocol=protocol)
+    names = tasks.export(asked.study(), out, to)
     show_json(names) if json else say(f"{len(names)} tasks written to {to}")
     return 0
 

@@ -1,0 +1,38 @@
+"""Options that several commands share, written once."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from typing import Any, get_type_hints
+
+
+def grouped(command: Callable[..., int]) -> Callable[..., int]:
+    """A command that takes a dataclass of options, as typer sees it: with each of its fields as an option of its own.
+
+    typer knows no groups of options. The fields stand in the help where the group stands in the signature.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    options: list[inspect.Parameter] = []
+    groups: dict[str, tuple[Any, list[str]]] = {}
+    for parameter in inspect.signature(command).parameters.values():
+        kind: Any = hints[parameter.name]
+        found = {parameter.name: parameter}
+        if isinstance(kind, type) and is_dataclass(kind):
+            own, found = get_type_hints(kind, include_extras=True), dict(inspect.signature(kind).parameters)
+            groups[parameter.name] = kind, list(found)
+        else:
+            own = hints
+        options += [p.replace(annotation=own[name], kind=p.KEYWORD_ONLY) for name, p in found.items()]
+
+    @functools.wraps(command)
+    def run(**given: Any) -> int:
+        packed = {name: kind(**{each: given.pop(each) for each in fields}) for name, (kind, fields) in groups.items()}
+        return command(**packed, **given)
+
+    del run.__wrapped__  # typer would look through it
+    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    run.__annotations__ = {option.name: option.annotation for option in options}
+    return run
