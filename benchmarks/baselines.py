@@ -50,8 +50,8 @@ What was found:
 - **Most of it is the setting, not the method.** In the same cells a plain GCN is lower than the paper's by about as
   much; the last number of each is what is left. Why CiteSeer is lower, and what was tried, is in
   [results](../results.md).
-- **Co-teaching** is lower beyond that at symmetric 0.4, by less than two standard errors of the difference (its spread
-  over seeds is 0.04 to 0.11, here and there). It is not the estimated noise rate: with the true one given
+- **Co-teaching** is lower beyond that at symmetric 0.4; what is left after the GCN's gap is at most 1.6 standard errors
+  of the difference (its spread over seeds is 0.05 to 0.11). It is not the estimated noise rate: with the true one given
   (`settings = { forget_rate = 0.4 }` in a plan of two rows) both means differ by 0.01 at most.
 - **ICA** has published deviations of 0.00 and 0.01, as a deterministic method has on one draw of noise; over ten draws
   ours is 0.04 to 0.07, so that one draw may be off by as much as the difference below."""
