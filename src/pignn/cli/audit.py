@@ -12,8 +12,9 @@ import typer
 
 from .. import __version__
 from ..errors import ConfigError, OutputError
-from . import folder
+from . import folder, which
 from . import options as o
+from .grouped import grouped
 from .output import say, show_facts, show_json, show_table
 
 if TYPE_CHECKING:
@@ -24,18 +25,10 @@ if TYPE_CHECKING:
 SHOWN = 10
 
 
+@grouped
 def audit(
-    dataset: o.Dataset = None,
-    nodes: o.Nodes = None,
-    edges: o.Edges = None,
-    label: o.Label = None,
-    id: o.Id = None,
-    features: o.Features = None,
-    trusted: o.Trusted = None,
-    source: o.Source = None,
-    edge_columns: o.EdgeColumns = None,
-    delimiter: o.Delimiter = None,
-    drop_unknown: o.DropUnknown = False,
+    *,
+    files: which.LabelledFiles,
     method: Annotated[
         str, typer.Option(help="smoothed (quick), or a method of `pignn methods` to judge labels by.")
     ] = "smoothed",
@@ -52,11 +45,7 @@ def audit(
     seed: Annotated[int, typer.Option(help="Of folds, models, draws and noise.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder for audit.html and the tables.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the audit in --out.")] = False,
-    root: o.Root = None,
-    split: o.Split = "default",
-    split_seed: o.SplitSeed = 0,
-    split_index: o.SplitIndex = None,
-    data: o.DataOption = None,
+    named: which.Named,
     json: o.Json = False,
 ) -> int:
     """Find the labels that are probably wrong.
@@ -77,26 +66,7 @@ def audit(
     from .. import noise as noises
 
     kind = noises.load_noise(noise)
-    own = o.own_options(
-        "audit",
-        dataset,
-        nodes=nodes,
-        edges=edges,
-        label=label,
-        id=id,
-        features=features,
-        trusted=trusted,
-        source=source,
-        edge_columns=edge_columns,
-        delimiter=delimiter,
-        drop_unknown=drop_unknown,
-        split=split,
-        split_seed=split_seed,
-        split_index=split_index,
-        data=data,
-    )
-    if own is not None and label is None and nodes is not None and nodes.suffix.lower() not in o.WHOLE:
-        raise ConfigError("which column of --nodes has the labels? say so with --label")
+    own = files.options("audit", named)
     if own is not None and (kind != "none" or rate is not None):
         raise ConfigError("--noise and --rate make labels wrong to try an audit out; they are for --dataset")
     if review is not None and out is None:
@@ -107,7 +77,7 @@ def audit(
 
     with folder.made(out):
         if own is None:
-            graph = o.load_graph(dataset, root, o.graph_options(split, split_seed, split_index, features, data))
+            graph = which.load_graph(files.dataset, named.root, named.options(files.features))
             graph = noises.corrupt(graph, kind, rate, seed=seed, splits=("all",))
         else:
             graph = graphs.read_graph(**own)
@@ -115,7 +85,7 @@ def audit(
                 print(f"{graphs.understood(graph)}\n", flush=True)
         if decided is not None:
             graph = audits.trust(graph, decided)
-        elif nodes is not None and (beside := nodes.with_name(f"{nodes.stem}.trusted.csv")).exists():
+        elif (nodes := files.nodes) and (beside := nodes.with_name(f"{nodes.stem}.trusted.csv")).exists():
             say(
                 f"note: {beside.name} is beside it, so {nodes.name} was corrected by `pignn apply`: the noise is "
                 "hidden in it; audit the original, with --decisions"
@@ -167,7 +137,7 @@ def _columns(origin: Any) -> Any:
     """What the user's file says of the nodes, for the page: node i is row i. None where it is not a table."""
     from ..graphs.own import tables
 
-    if origin is None or tables.kind_of(origin.nodes) in o.WHOLE:
+    if origin is None or tables.kind_of(origin.nodes) in which.WHOLE:
         return None
     table, _ = tables.open_table(origin.nodes, origin.delimiter, of_nodes=True)
     frame = tables.read_frame(table)

@@ -9,6 +9,8 @@ import typer
 
 from ..errors import ModelFileError, OutputError
 from . import options as o
+from . import which
+from .grouped import grouped
 from .output import say, show_facts, show_json
 
 if TYPE_CHECKING:
@@ -17,24 +19,14 @@ if TYPE_CHECKING:
     from ..methods import Method
 
 
+@grouped
 def predict(
+    *,
     model: Annotated[Path, typer.Argument(help="A model folder, or the folder of a run.")],
-    dataset: o.Dataset = None,
-    nodes: o.Nodes = None,
-    edges: o.Edges = None,
-    label: o.Label = None,
-    id: o.Id = None,
-    features: o.Features = None,
-    edge_columns: o.EdgeColumns = None,
-    delimiter: o.Delimiter = None,
-    drop_unknown: o.DropUnknown = False,
+    files: which.Files,
     out: Annotated[Path, typer.Option(help="The CSV file to write.")] = Path("predictions.csv"),
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
-    root: o.Root = None,
-    split: o.Split = "default",
-    split_seed: o.SplitSeed = 0,
-    split_index: o.SplitIndex = None,
-    data: o.DataOption = None,
+    named: which.Named,
     json: o.Json = False,
 ) -> int:
     """Classes and probabilities of all nodes of a graph, by a model that was trained before.
@@ -52,28 +44,13 @@ def predict(
     from ..methods import load_model
     from ..report import write_predictions
 
-    own = o.own_options(
-        "predict",
-        dataset,
-        nodes=nodes,
-        edges=edges,
-        label=label,
-        id=id,
-        features=features,
-        edge_columns=edge_columns,
-        delimiter=delimiter,
-        drop_unknown=drop_unknown,
-        split=split,
-        split_seed=split_seed,
-        split_index=split_index,
-        data=data,
-    )
-    of_graph = {} if own else o.graph_options(split, split_seed, split_index, features, data)
+    own = files.options("predict", named)
+    of_graph = {} if own else named.options(files.features)
     if out.exists() and not force:
         raise OutputError(f"{out} is there already; --force replaces it")
     folder = model / "model" if (model / "model").is_dir() else model
     fitted = load_model(folder)
-    graph = o.load_graph(dataset, root, of_graph) if own is None else _own_graph(folder, fitted, own)
+    graph = which.load_graph(files.dataset, named.root, of_graph) if own is None else _own_graph(folder, fitted, own)
     write_predictions(out, fitted, graph)
     facts: dict[str, Any] = {
         "model": str(folder),

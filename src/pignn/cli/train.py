@@ -12,8 +12,9 @@ import typer
 
 from .. import __version__
 from ..errors import ConfigError, OutputError
-from . import folder
+from . import folder, which
 from . import options as o
+from .grouped import grouped
 from .output import say, show_facts, show_json
 
 if TYPE_CHECKING:
@@ -24,19 +25,11 @@ if TYPE_CHECKING:
 CLEANED = {"drop": "left out", "relabel": "given the suggested label", "weight": "counted by quality"}
 
 
+@grouped
 def train(
-    dataset: o.Dataset = None,
-    nodes: o.Nodes = None,
-    edges: o.Edges = None,
-    label: o.Label = None,
-    id: o.Id = None,
-    features: o.Features = None,
-    trusted: o.Trusted = None,
-    source: o.Source = None,
+    *,
+    files: which.LabelledFiles,
     val: o.Val = 0.0,
-    edge_columns: o.EdgeColumns = None,
-    delimiter: o.Delimiter = None,
-    drop_unknown: o.DropUnknown = False,
     method: Annotated[
         str | None, typer.Option(help="`pignn methods` lists them; auto if absent, pi-gnn with options of networks.")
     ] = None,
@@ -83,11 +76,7 @@ def train(
     force: Annotated[bool, typer.Option("--force", help="Replace the run in --out when this one is done.")] = False,
     checkpoint_every: Annotated[int, typer.Option(help="Epochs between two checkpoints.")] = 50,
     checkpoint_minutes: Annotated[float, typer.Option(help="Or minutes, whichever comes first.")] = 5.0,
-    root: o.Root = None,
-    split: o.Split = "default",
-    split_seed: o.SplitSeed = 0,
-    split_index: o.SplitIndex = None,
-    data: o.DataOption = None,
+    named: which.Named,
     json: o.Json = False,
 ) -> int:
     """Train a classifier on a graph whose labels are noisy.
@@ -136,29 +125,9 @@ def train(
     reasons = [] if method else needs_a_network(settings)
     model = methods.make(method or ("pi-gnn" if reasons else "auto"), seed=seed, **settings)
     kind = noises.load_noise(noise)
-    own = o.own_options(
-        "train",
-        dataset,
-        nodes=nodes,
-        edges=edges,
-        label=label,
-        id=id,
-        features=features,
-        trusted=trusted,
-        source=source,
-        val=val,
-        edge_columns=edge_columns,
-        delimiter=delimiter,
-        drop_unknown=drop_unknown,
-        split=split,
-        split_seed=split_seed,
-        split_index=split_index,
-        data=data,
-    )
+    own = files.options("train", named, val)
     if own is None:
-        of_graph = o.graph_options(split, split_seed, split_index, features, data)
-    elif label is None and nodes is not None and nodes.suffix.lower() not in o.WHOLE:
-        raise ConfigError("which column of --nodes has the labels? say so with --label")
+        of_graph = named.options(files.features)
     else:
         of_graph = own | {"directed": settings.get("directed") is True}
     cleaning = {"drop": drop_suspects, "relabel": relabel_suspects, "weight": weight_by_quality}
@@ -184,7 +153,7 @@ def train(
         keep["resume"] = resume or restarted
     stopped = None
     with folder.made(out), distributed.joined(device or "cpu"):
-        graph = o.load_graph(dataset, root, of_graph) if own is None else graphs.read_graph(**of_graph)
+        graph = which.load_graph(files.dataset, named.root, of_graph) if own is None else graphs.read_graph(**of_graph)
         about = None if own is None else graphs.understood(graph)
         if about is not None and not json and distributed.is_first():
             print(f"{about}\n", flush=True)
