@@ -157,7 +157,8 @@ def table() -> None:
     own = rows[rows["way"] == "audit"].copy()
     own["off"] = (own["estimated"] - own["wrong"]).abs()
     names = ["wrong", "estimated", "off", "by_views", "corrected_probable", "corrected"]
-    wide = own.groupby(["dataset", "noise"])[[*names, "seconds"]].mean()
+    wide = own.groupby(["dataset", "noise"])[names].mean()
+    wide["seconds"] = own.groupby(["dataset", "noise"])["seconds"].median()
     wide["seeds"] = own.groupby(["dataset", "noise"]).size()
     wide = wide.reindex([(d, k) for d in DATASETS for k in order if (d, k) in wide.index])
     titles = "wrong | estimated | mean error | by three views | right with p_wrong > 0.5 corrected | suspects corrected"
@@ -180,6 +181,8 @@ def seeds(rows: pd.DataFrame) -> str:
     parts = []
     for dataset in (name for name in DATASETS if name in count.index):
         least = {way: (n.min(), n.max()) for way, n in count[dataset].groupby("way")}
+        if "audit" not in least:
+            continue
         own = least.pop("audit")
         other = [f"{way} {low}" for way, (low, high) in least.items() if high < own[0]]
         text = f"{own[0]}" if own[0] == own[1] else f"{own[0]} or {own[1]}"

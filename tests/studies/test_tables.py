@@ -24,9 +24,9 @@ def planned(**changes):
 def test_mean_and_spread_in_the_paper_s_form():
     assert show([0.5, 0.6, 0.7], "accuracy", 3) == "0.600(0.10)"
     assert show([0.5, 0.6], "accuracy", 3) == "0.550(0.07) n=2"
-    assert show([0.5], "accuracy", 1) == "0.500(0.00)"
+    assert show([0.5], "accuracy", 1) == "0.500"
     assert show([], "accuracy", 3) == "–"
-    assert show([12.34], "seconds", 1) == "12.34(0.00)"
+    assert show([12.34], "seconds", 1) == "12.34"
 
 
 def test_the_best_of_a_column_is_bold(numbers):

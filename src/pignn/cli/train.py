@@ -204,7 +204,7 @@ def clean(graph: Data, how: str, seed: int) -> tuple[Data, dict[str, Any]]:
     from .. import audit
 
     found = audit.audit(graph, seed=seed)
-    suspects = int(((found.issues["p_wrong"] > 0.5) & ~found.issues["trusted"]).sum())
+    suspects = int(found.issues["suspect"].sum())
     facts = {"estimated_wrong": found.noise.rate, "suspects": suspects, "suspects_were": CLEANED[how]}
     return audit.clean(graph, found.issues, how), facts
 

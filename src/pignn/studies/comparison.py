@@ -74,7 +74,7 @@ def table(results: Results) -> Table:
                 Cell(cell.noise.replace(":", " ")),
                 Cell(cell.row),
                 Cell(str(cell.seeds)),
-                Cell(f"{mean.format(cell.mean)}({std.format(cell.std)})"),
+                Cell(mean.format(cell.mean) + (f"({std.format(cell.std)})" if cell.seeds > 1 else "")),
                 Cell(theirs),
                 Cell(f"{cell.difference:+.3f}"),
                 Cell("" if cell.errors is None else f"{cell.errors:+.1f}", far),

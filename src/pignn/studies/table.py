@@ -33,7 +33,9 @@ def show(values: Sequence[float], metric: str, planned: int) -> str:
     if not values:
         return "–"
     mean, std, _ = FORMS[metric]
-    text = f"{mean.format(statistics.fmean(values))}({std.format(spread(values))})"
+    text = mean.format(statistics.fmean(values))
+    if len(values) > 1:  # of one value no spread is known
+        text += f"({std.format(spread(values))})"
     return text if len(values) == planned else f"{text} n={len(values)}"
 
 
