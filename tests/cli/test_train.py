@@ -39,8 +39,18 @@ def test_auto_is_taken_unless_something_is_asked_for_that_networks_have(train):
     assert "not_auto" not in plain
     asked = json.loads(train(*noise, "--epochs", "2", "--warmup", "0", "--set", "hidden=4").out)
     assert asked["method"] == "pi-gnn"
-    assert asked["not_auto"].startswith("--epochs, --warmup, --hidden:")
+    assert "--epochs, --warmup, --hidden" in asked["not_auto"]
     assert "not_auto" not in json.loads(train(*noise, "--method", "vanilla", "--epochs", "2").out)
+
+
+def test_a_run_goes_on_with_its_own_kind_of_method(train, tmp_path):
+    noise = ("--noise", "symmetric", "--rate", "0.4")
+    assert train(*noise, "--epochs", "3", "--warmup", "0", "--out", tmp_path / "run").code == 0
+    train(*noise, "--resume", "--out", tmp_path / "run").fails("warmup was 0")  # as pi-gnn, not as auto
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["method"] == "pi-gnn"
+    assert train(*noise, "--force", "--out", tmp_path / "run").code == 0
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {"model", "predictions.csv", "run.json"}
+    train(*noise, "--resume", "--out", tmp_path / "run").fails("no epochs to go on with; --force")
 
 
 def test_predictions_have_one_row_a_node(trained):

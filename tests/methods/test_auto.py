@@ -100,6 +100,16 @@ def test_refit_keeps_the_choice_and_forgets_labels_that_are_gone(noisy: Data) ->
     assert np.abs(one.predict_proba(noisy) - model.predict_proba(noisy)).max() > 1e-3
 
 
+def test_refit_wants_a_fitted_model_and_the_same_kind_of_graph(noisy: Data) -> None:
+    with pytest.raises(pignn.errors.NotFittedError, match="not fitted"):
+        pignn.make("auto").refit(noisy)
+    model = pignn.make("auto").fit(noisy)
+    wider = noisy.clone()
+    wider.x = torch.cat([noisy.x, noisy.x], 1)
+    with pytest.raises(pignn.errors.DataError, match="64 and 3"):
+        model.refit(wider)
+
+
 def test_calibration_error_by_hand() -> None:
     proba = np.array([[0.9, 0.1], [0.9, 0.1], [0.4, 0.6], [0.5, 0.5]])
     assert calibration_error([0, 1, 1, -1], proba) == pytest.approx((abs(1 - 1.8) + abs(1 - 0.6)) / 3)

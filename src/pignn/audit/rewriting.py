@@ -148,7 +148,7 @@ def _plain(value: Any) -> str:
 
 def _no_column(path: Path, name: str, names: list[str]) -> DataError:
     many = "has no column" if name not in names else "has several columns"
-    return DataError(f"{path} {many} '{name}'; its columns are {', '.join(names[:12])}")
+    return DataError(f"{path} {many} '{name}'; its columns are {', '.join(names[:12])}: name one with --id or --label")
 
 
 def _records(content: bytes) -> Iterator[tuple[int, int]]:

@@ -53,8 +53,10 @@ def apply(
         raise ConfigError(f"--level must be between 0 and 1, not {level}")
     if out.exists() and nodes.exists() and out.resolve() == nodes.resolve():
         raise OutputError(f"{out} is the original, which stays as it is; choose another --out")
-    if out.exists() and not force:
-        raise OutputError(f"{out} is there already; --force replaces it")
+    trusted = out.with_name(f"{out.stem}.trusted.csv")
+    for path in (out, trusted):
+        if path.exists() and not force:
+            raise OutputError(f"{path} is there already; --force replaces it")
     table = audits.read_decisions(decisions)
     relabelled = table[table["decision"] == "relabel"]
     assessment = audits.assess(table, level=level)
@@ -81,7 +83,6 @@ def apply(
     for name in ("reviewer", "time"):
         if name in settled:
             kept[name] = settled[name]
-    trusted = out.with_name(f"{out.stem}.trusted.csv")
     write_table(trusted, kept)
     facts = assessment.to_dict() | {"changed": changed, "out": str(out), "trusted": str(trusted)}
     if from_audit is not None:

@@ -89,6 +89,8 @@ def card(model: Method, graph: Data, facts: Mapping[str, Any]) -> str:
         "The given labels may be wrong. A score against them is agreement, not accuracy.",
         f"An audit estimated that {facts['estimated_wrong']:.1%} of them are."
         if "estimated_wrong" in facts
+        else "What the method itself found is above; `pignn audit` says more."
+        if hasattr(model, "why_")
         else "How many are was not estimated here; `pignn audit` does.",
         "",
     ]

@@ -100,7 +100,7 @@ def train(
     """
     from .. import graphs, methods
     from .. import noise as noises
-    from ..training import distributed
+    from ..training import checkpoint, distributed
 
     given = {
         "backbone": backbone,
@@ -122,7 +122,11 @@ def train(
         if key in settings:
             raise ConfigError(f"{key} is given twice: by --{key.replace('_', '-')} and by --set")
         settings[key] = value
+    if method is None and settings.get("device") == "cpu":
+        del settings["device"]  # where everything is computed anyway
     reasons = [] if method else needs_a_network(settings)
+    if method is None and resume and out is not None and checkpoint.exists(out):
+        reasons.append("--resume")
     model = methods.make(method or ("pi-gnn" if reasons else "auto"), seed=seed, **settings)
     kind = noises.load_noise(noise)
     own = files.options("train", named, val)
@@ -143,8 +147,15 @@ def train(
     if resume and force:
         raise ConfigError("--resume continues a run, --force replaces it; give one of them")
     restarted = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
-    if out is not None and folder.holds_run(out) and not (resume or force or restarted):
-        raise OutputError(f"{out} holds a run already; --resume continues it, --force replaces it")
+    # Methods without a training loop have nothing to continue.
+    has_epochs = "checkpoint" in inspect.signature(model.fit).parameters
+    if out is not None and folder.holds_run(out):
+        if not has_epochs and not force:
+            raise OutputError(
+                f"{out} holds a run already, and '{model.name}' has no epochs to go on with; --force replaces it"
+            )
+        if not (resume or force or restarted):
+            raise OutputError(f"{out} holds a run already; --resume continues it, --force replaces it")
 
     keep: dict[str, Any] = {}
     if out is not None:
@@ -164,8 +175,7 @@ def train(
         start = time.perf_counter()
         learnt_from, cleaned = clean(graph, ways[0], seed) if ways else (graph, {})
         try:
-            # Methods without a training loop have nothing to continue.
-            model.fit(learnt_from, **(keep if "checkpoint" in inspect.signature(model.fit).parameters else {}))
+            model.fit(learnt_from, **(keep if has_epochs else {}))
         except KeyboardInterrupt:
             stopped = getattr(model, "stopped_by_", None)
             if stopped is None:
@@ -174,12 +184,12 @@ def train(
             return 0 if stopped is None else 128 + stopped
         facts = summary(model, graph, time.perf_counter() - start) | cleaned
         if reasons:
-            facts["not_auto"] = f"{', '.join(reasons)}: for networks; --method names the method"
+            facts["not_auto"] = f"pi-gnn was taken, for {', '.join(reasons)} needs a network; --method names another"
         if about is not None:
             facts["understood"] = about.to_dict()
         if out is not None:
             plain = {key: str(value) if isinstance(value, Path) else value for key, value in of_graph.items()}
-            write_run(out, model, graph, facts | {"graph": plain, "pignn": __version__}, report=report)
+            write_run(out, model, graph, learnt_from, facts | {"graph": plain, "pignn": __version__}, report=report)
     hidden = ("settings", "understood")
     show_json(facts) if json else show_facts({k: v for k, v in facts.items() if k not in hidden})
     if stopped is not None:
@@ -254,6 +264,8 @@ def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
         facts |= {"chosen": model.chosen_, "why": model.why_}
     if never_begins(model):
         facts["note"] = never_begins(model)
+    if folder.learns_from_val(model) and bool(graph.val_mask.any()):
+        facts["note"] = f"{model.name} learns from validation labels too; --set labels=train keeps them out"
     if bool(graph.test_mask.any()) and graph.get("y_true") is not None:
         facts["test_accuracy"] = model.score(graph)
         facts["test_macro_f1"] = model.score(graph, metric="macro_f1")
@@ -266,21 +278,26 @@ def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
     return facts
 
 
-def write_run(out: Path, model: Method, graph: Data, facts: dict[str, Any], *, report: bool = False) -> None:
+def write_run(
+    out: Path, model: Method, graph: Data, learnt_from: Data, facts: dict[str, Any], *, report: bool = False
+) -> None:
     """Everything a run leaves behind; run.json comes last and says that the rest is whole."""
     from ..report import learning_curve, training_page, write_predictions
-    from ..training import files
+    from ..training import checkpoint, files
 
     if (out / "run.json").exists():  # the report of that run would be taken for one of this
         (out / "report.html").unlink(missing_ok=True)
     (out / "run.json").unlink(missing_ok=True)
-    folder.save_model(out / "model", model, graph, facts)
+    folder.save_model(out / "model", model, learnt_from, facts)
     write_predictions(out / "predictions.csv", model, graph)
     history = getattr(model, "history_", [])
     if history:
         files.write_rows(out / "history.csv", history)
         picture = learning_curve({model.name: history}, {model.name: getattr(model, "best_epoch_", None)})
         files.write_bytes(out / "learning-curve.png", picture)
+    else:  # those of a run that this one replaces
+        for name in ("history.csv", "learning-curve.png", checkpoint.NAME, checkpoint.BEFORE):
+            (out / name).unlink(missing_ok=True)
     if report:
-        files.write_bytes(out / "report.html", training_page(model, graph, facts=facts).encode())
+        files.write_bytes(out / "report.html", training_page(model, learnt_from, facts=facts).encode())
     files.write_json(out / "run.json", facts)

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from .. import backbones, graphs, settings
-from ..errors import ModelFileError, PignnWarning, unknown
+from ..errors import DataError, ModelFileError, NotFittedError, PignnWarning, unknown
 from ..propagation import Embedding
 from .base import Method, class_names
 from .calibration import folds, sharpness
@@ -103,13 +103,22 @@ class Auto(Method):
         return self
 
     def refit(self, data: Data) -> Self:
-        """What was chosen, learnt from the labels of this graph; the choice, weights and sharpness stay.
+        """A copy: what was chosen, learnt from the labels of this graph; the choice, weights and sharpness stay.
 
         For folds of the same labels, and for new labels of the same kind: many times faster than to choose again.
         """
+        if not hasattr(self, "models_"):
+            raise NotFittedError("this Auto is not fitted yet; call fit(data) first")
         again = copy.copy(self)
         data = graphs.check(data)
+        features, classes = int(data.x.shape[1]), graphs.num_classes(data)
+        if features != self.num_features_ or classes > len(self.class_names_):
+            raise DataError(
+                f"the model was fitted on {self.num_features_} features and {len(self.class_names_)} classes, this "
+                f"graph has {features} and {classes}; fit anew"
+            )
         given = GivenLabels.of(data, self.labels)
+        again.unsure_ = 1 / (len(given.y) + 1)
         made: dict[float, tuple[Embedding, Tensor]] = {}
         if any(name in LINEAR for name in self.models_):
             made = self._embeddings(checked_inputs(data, self.directed), self.models_)

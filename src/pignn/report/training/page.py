@@ -129,7 +129,7 @@ def _tiles(model: Method, data: Data, found: Parts, facts: Mapping[str, Any]) ->
 def _believe(model: Method, data: Data, found: Parts, facts: Mapping[str, Any]) -> list[str]:
     trusted, weight = data.get("trusted_mask"), data.get("label_weight")
     told = ["A score against given labels is agreement, not accuracy: some of them may be wrong."]
-    if found.wrong is None and "estimated_wrong" not in facts:
+    if found.wrong is None and "estimated_wrong" not in facts and not hasattr(model, "transition_"):
         told.append("How many given labels are wrong was not estimated here; pignn audit does.")
     if found.test is None:
         told.append(
@@ -141,7 +141,7 @@ def _believe(model: Method, data: Data, found: Parts, facts: Mapping[str, Any]) 
             "Agreement with the labels it learnt from says how far it follows them, right or wrong"
             + ("." if found.held_out is not None else "; none were held out.")
         )
-    if learns_from_val(model):
+    if learns_from_val(model) and bool((data.val_mask & (data.y >= 0)).any()):
         told.append("It learnt from the given labels of validation nodes too: this method needs none to choose by.")
     rule = getattr(model, "selection_", None)
     if rule == "clean-val":
@@ -157,7 +157,10 @@ def _believe(model: Method, data: Data, found: Parts, facts: Mapping[str, Any]) 
     if weight is not None:
         told.append("Given labels count by a weight that came with the graph.")
     if "suspects" in facts:
-        told.append(f"An audit came first: {facts['suspects']:,} suspects were {facts['suspects_were']}.")
+        told.append(
+            f"An audit came first: {facts['suspects']:,} suspects were {facts['suspects_were']}. What this page calls "
+            "given labels are those that were left for it to learn from."
+        )
     noise = data.get("noise")
     if noise is not None and noise["kind"] == "recorded":
         told.append("The given labels are recorded ones, read from a file.")
@@ -326,8 +329,8 @@ def _made(model: Method, data: Data, facts: Mapping[str, Any]) -> dict[str, str]
     made = {"graph": f"{_name(data)}: {data.num_nodes:,} nodes, {data.x.shape[1]:,} features"}
     names = {"epochs_done": "epochs", "best_epoch": "epoch kept", "pairs": "pairs", "seconds": "seconds"}
     made |= {name: _plain(facts[key]) for key, name in names.items() if facts.get(key) is not None}
-    if getattr(model, "chosen_", None):
-        made["method chosen"] = model.chosen_
+    if getattr(model, "weights_", None):
+        made["averaged"] = ", ".join(f"{name} {weight:.2f}" for name, weight in model.weights_.items())
     made["versions"] = ", ".join([f"python {platform.python_version()}", *(f"{p} {version(p)}" for p in PACKAGES)])
     made["machine"] = f"{platform.system()} {platform.machine()}"
     return made
