@@ -406,3 +406,21 @@ def test_decisions_become_trusted_labels() -> None:
         bad = pd.DataFrame({"node": [node], "decision": ["relabel"], "label": [label]}, dtype=object)
         with pytest.raises(DataError, match=words):
             trust(data, bad)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("n.csv", b"x,label\n1,cat\n\n2,dog\n3,\n", b"x,label\n1,cat\n\n2,cat\n3,dog\n"),
+        (
+            "n.jsonl",
+            b'{"label": "cat"}\n\n{"label": "dog", "x": 2}\n{"label": null}\n',
+            b'{"label": "cat"}\n\n{"label": "cat", "x": 2}\n{"label": "dog"}\n',
+        ),
+    ],
+)
+def test_without_ids_nodes_are_rows(tmp_path: Path, name: str, content: bytes, expected: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    out = tmp_path / f"o.{name}"
+    assert corrected(tmp_path / name, out, {"0": "cat", "1": "cat", "2": "dog"}, label="label", id=None) == 2
+    assert out.read_bytes() == expected

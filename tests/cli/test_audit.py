@@ -161,6 +161,11 @@ def test_ids_as_the_audit_knew_them(reviewed: Path, command: Any) -> None:
     told = command(*apply(reviewed, rows, "--force", "--id", "paper"))
     assert told.code == 0
     assert "ids are column" not in told.err
-    for text in ("{", "[]", '{"origin": {"id": null}}'):
+    for text in ("{", "[]", '{"origin": {}}'):
         (reviewed / "audit.json").write_text(text)
-        command(*apply(reviewed, rows, "--force")).fails("no column 'id'")
+        command(*apply(reviewed, rows, "--force")).fails("no column 'id'", "--id")
+    (reviewed / "audit.json").write_text('{"origin": {"id": null}}')  # a table without ids
+    by_row = "0,sport,politics,top,0,1,relabel,\n1,politics,sport,rest,0,0.5,keep,\n"
+    numbered = command(*apply(reviewed, by_row, "--force"))
+    assert "ids are row numbers" in numbered.err
+    assert (reviewed / "fixed.csv").read_text() == "paper,topic\na,politics\nb,politics\nc,sport\n"

@@ -52,8 +52,12 @@ class _Decided:
             _check_classes(self.labels, self.classes)
 
 
-def corrected(path: Path, out: Path, labels: Mapping[str, str], *, label: str, id: str, new_class: bool = True) -> int:
+def corrected(
+    path: Path, out: Path, labels: Mapping[str, str], *, label: str, id: str | None, new_class: bool = True
+) -> int:
     """Write a copy of a table of nodes in which those of `labels` have these; gives how many cells changed.
+
+    Without a column of ids, nodes are rows, numbered from 0.
 
     The original is never written to. A label that stays what it was keeps its bytes. Without `new_class` a label that
     no row of the original has is an error: it is more likely misspelt than meant.

@@ -14,8 +14,8 @@ from ..errors import DataError
 NewLabel: TypeAlias = Callable[[str, str | None], str | None]
 
 
-def text_table(path: Path, new_label: NewLabel, label: str, id: str) -> bytes:
-    """CSV and its kin: only the cells that change do."""
+def text_table(path: Path, new_label: NewLabel, label: str, id: str | None) -> bytes:
+    """CSV and its kin: only the cells that change do. Without ids, rows are numbered from 0."""
     content = path.read_bytes()
     records = _records(content)
     try:
@@ -26,16 +26,17 @@ def text_table(path: Path, new_label: NewLabel, label: str, id: str) -> bytes:
     names = [_text(content[a:b]) for a, b in _cells(content, start, end, delimiter)]
     names[0] = names[0].removeprefix("\ufeff")
     columns = {}
-    for name in (label, id):
+    for name in (label, id or label):
         if names.count(name) != 1:
             raise _no_column(path, name, names)
         columns[name] = names.index(name)
-    parts, kept = [], 0
+    parts, kept, row = [], 0, -1
     for start, end in records:
         cells = list(_cells(content, start, end, delimiter))
-        if len(cells) <= columns[id]:
+        if not content[start:end].strip() or (id is not None and len(cells) <= columns[id]):
             continue  # an empty line
-        node = _text(content[slice(*cells[columns[id]])])
+        row += 1
+        node = str(row) if id is None else _text(content[slice(*cells[columns[id]])])
         if len(cells) <= columns[label]:
             if new_label(node, None) is not None:
                 raise DataError(f"{path}: the row of node '{node[:40]}' has no cell for '{label}'")
@@ -48,25 +49,27 @@ def text_table(path: Path, new_label: NewLabel, label: str, id: str) -> bytes:
     return b"".join([*parts, content[kept:]])
 
 
-def json_lines(path: Path, new_label: NewLabel, label: str, id: str) -> bytes:
+def json_lines(path: Path, new_label: NewLabel, label: str, id: str | None) -> bytes:
     """Objects, one a line; only the value of the label is put in another's place."""
     lines = io.BytesIO(path.read_bytes()).readlines()
-    found = False
+    found, row = False, -1
     for number, line in enumerate(lines):
         try:
             text = line.decode("utf-8-sig" if number == 0 else "utf-8")
             values = _members(text) if text.strip() else None
         except (ValueError, RecursionError):
             raise DataError(f"{path}, line {number + 1:,}: not one JSON object in UTF-8") from None
-        if values is None or id not in values:
+        if values is None or (id is not None and id not in values):
             continue
-        found = True
+        found, row = True, row + 1
         a, b, before = values.get(label, (0, 0, None))
-        new = new_label(_plain(values[id][2]), None if before is None else _plain(before))
+        new = new_label(str(row) if id is None else _plain(values[id][2]), None if before is None else _plain(before))
         if new is None:
             continue
         if not b:
-            raise DataError(f"{path}, line {number + 1:,}: the node has no '{label}' to correct")
+            raise DataError(
+                f"{path}, line {number + 1:,}: the node has no '{label}' to correct; give it one, null if empty"
+            )
         number_again = not isinstance(before, str) and new.removeprefix("-").isdecimal() and new.isascii()
         value = new if number_again else json.dumps(new, ensure_ascii=False)
         lines[number] = line[: len(line) - len(text.encode())] + f"{text[:a]}{value}{text[b:]}".encode()
@@ -100,7 +103,7 @@ def _after(text: str, at: int) -> int:
     return at
 
 
-def parquet(path: Path, new_label: NewLabel, label: str, id: str) -> bytes:
+def parquet(path: Path, new_label: NewLabel, label: str, id: str | None) -> bytes:
     """The same columns, types and rows."""
     try:
         import pyarrow as pa  # type: ignore[import-untyped]
@@ -111,13 +114,13 @@ def parquet(path: Path, new_label: NewLabel, label: str, id: str) -> bytes:
         table = pq.read_table(path)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise DataError(f"cannot read {path}: {str(error).splitlines()[0][:200]}") from None
-    for name in (label, id):
+    for name in (label, id or label):
         if table.column_names.count(name) != 1:
             raise _no_column(path, name, table.column_names)
     place = table.column_names.index(label)
     values = table.column(place).to_pylist()
     kind = table.schema.field(place).type
-    for row, node in enumerate(table.column(id).to_pylist()):
+    for row, node in enumerate(range(len(table)) if id is None else table.column(id).to_pylist()):
         before = values[row]
         new = new_label(_plain(node), None if before is None else _plain(before))
         if new is not None:

@@ -62,13 +62,13 @@ def apply(
     assessment = audits.assess(table, level=level)
     if not assessment.reviewed:
         raise DataError(f"{decisions}: nothing is decided yet; fill in 'decision' with relabel or keep")
-    from_audit = _id_of_audit(decisions) if id is None else None
+    audited, from_audit = _id_of_audit(decisions) if id is None else (False, None)
     changed = audits.corrected(
         nodes,
         out,
         dict(zip(relabelled["node"], relabelled["label"].str.strip(), strict=True)),
         label=label,
-        id=id or from_audit or "id",
+        id=from_audit if audited else id or "id",
         new_class=new_class,
     )
     settled = table[table["decision"].isin(["relabel", "keep"])]
@@ -85,8 +85,9 @@ def apply(
             kept[name] = settled[name]
     write_table(trusted, kept)
     facts = assessment.to_dict() | {"changed": changed, "out": str(out), "trusted": str(trusted)}
-    if from_audit is not None:
-        say(f"ids are column '{from_audit}', as {decisions.parent / 'audit.json'} says; --id takes another")
+    if audited:
+        ids = "row numbers from 0" if from_audit is None else f"column '{from_audit}'"
+        say(f"ids are {ids}, as {decisions.parent / 'audit.json'} says; --id takes another")
     if json:
         show_json(facts)
         return 0
@@ -109,15 +110,15 @@ def apply(
     return 0
 
 
-def _id_of_audit(decisions: Path) -> str | None:
-    """The column of ids that the audit of this review read, if its audit.json is there and knows."""
+def _id_of_audit(decisions: Path) -> tuple[bool, str | None]:
+    """(whether audit.json beside the review says what it read, its column of ids: None for row numbers)."""
     from json import loads
 
     try:
         id = loads((decisions.parent / "audit.json").read_text(encoding="utf-8"))["origin"]["id"]
     except (OSError, ValueError, LookupError, TypeError):
-        return None
-    return id if isinstance(id, str) and id else None
+        return False, None
+    return id is None or isinstance(id, str), id or None
 
 
 def _share(value: float | None, interval: tuple[float, float] | None) -> str:

@@ -143,6 +143,8 @@ def _believe(model: Method, data: Data, found: Parts, facts: Mapping[str, Any]) 
         )
     if learns_from_val(model) and bool((data.val_mask & (data.y >= 0)).any()):
         told.append("It learnt from the given labels of validation nodes too: this method needs none to choose by.")
+    if getattr(model, "clamped", False):
+        told.append("It gives labelled nodes their given labels back: agreement with those says nothing about it.")
     rule = getattr(model, "selection_", None)
     if rule == "clean-val":
         told.append("The epoch was chosen by true labels of validation nodes: an oracle, which nobody has in earnest.")
