@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .. import __version__
-from ..errors import ConfigError, OutputError
+from ..errors import ConfigError, OutputError, unknown
 from . import folder, which
 from . import options as o
 from .grouped import grouped
@@ -202,10 +202,14 @@ def train(
 
 
 def needs_a_network(settings: dict[str, Any]) -> list[str]:
-    """What was asked for that ``auto`` does not have."""
+    """What was asked for that ``auto`` does not have, but ``pi-gnn`` has."""
     from ..methods import make
 
-    reasons = [f"--{key.replace('_', '-')}" for key in settings if key not in make("auto").get_params()]
+    simple, network = make("auto").get_params(), make("pi-gnn").get_params()
+    for key in settings:
+        if key not in simple | network:
+            raise unknown("setting", key, sorted(simple | network))
+    reasons = [f"--{key.replace('_', '-')}" for key in settings if key not in simple]
     return [*reasons, "torchrun"] if int(os.environ.get("WORLD_SIZE", "1")) > 1 else reasons
 
 
