@@ -3,6 +3,8 @@
 Reads what the three studies left in their folder, computes nothing, and prints the page:
 
     python benchmarks/baselines.py --out runs/studies > docs/results/baselines.md
+
+--runs FOLDER also writes the runs of each study as CSV, without their configurations.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from pathlib import Path
 
 from pignn.studies import Noise, Results, collect, open_store, study
 from pignn.studies.comparison import compare, table
+from pignn.studies.export import frame
 from pignn.studies.paper import published
 from pignn.studies.plan import Dataset, parse_seeds
 from pignn.studies.significance import against_all, holm
@@ -33,11 +36,12 @@ pignn study run baselines --datasets cora,citeseer --noises {noises} --seeds {se
   --methods {methods}
 pignn study run pi-on-baselines --seeds {seeds} --workers 2
 pignn study run traditional --noises {noises} --seeds {seeds} --workers 2
-python benchmarks/baselines.py --seeds {seeds}
+python benchmarks/baselines.py --seeds {seeds} --runs docs/results
 ```
 
 “Beyond GCN” sets a method's distance from the paper beside that of a plain GCN in the same cell (its mean minus that
-of the paper's table 1): where it is small, the gap is that of the setting and not of the method. All runs:
+of the paper's table 1): where it is small, the gap is that of the setting and not of the method. All runs, without
+their configurations, which `pignn study export` writes too:
 [baselines.csv](baselines.csv), [pi-on-baselines.csv](pi-on-baselines.csv), [traditional.csv](traditional.csv).
 
 | dataset | noise | method | ours | paper | difference | plain GCN's difference | beyond GCN |
@@ -61,6 +65,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("runs/studies"), help="the folder of the studies' results")
     parser.add_argument("--seeds", default="0-9")
+    parser.add_argument("--runs", type=Path, help="folder for a CSV of the runs of each study")
     options = parser.parse_args()
     seeds = parse_seeds(options.seeds)
     with open_store(options.out, create=False) as store:
@@ -68,6 +73,9 @@ def main() -> None:
         comparison = collect(main_, store)
         on_top = collect(study("pi-on-baselines").cut(seeds=seeds), store)
         traditional = collect(study("traditional").cut(noises=NOISES, seeds=seeds), store)
+    for found in (comparison, on_top, traditional) if options.runs else ():
+        file = options.runs / f"{found.study.name}.csv"
+        frame(found).drop(columns=["settings", "config", "versions"]).to_csv(file, index=False)
     print(HEAD.format(seeds=options.seeds, noises=",".join(NOISES), methods=",".join(METHODS)))
     beside_gcn(comparison)
     gains(on_top)

@@ -33,9 +33,13 @@ def of_features(predicted: float) -> list[str]:
     ]
 
 
+def far_more(rate: float, flagged: float) -> bool:
+    """Whether confident learning flags far more than the noise model holds for wrong."""
+    return flagged > FAR * rate + BEYOND
+
+
 def of_rate(rate: float, flagged: float, by_views: float | None) -> list[str]:
-    """Where confident learning flags far more than the noise model holds for wrong."""
-    if flagged <= FAR * rate + BEYOND:
+    if not far_more(rate, flagged):
         return []
     views = "" if by_views is None else f"; three views of each node say {by_views:.1%} (docs: audit)"
     return [

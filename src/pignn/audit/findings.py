@@ -52,6 +52,11 @@ class Audit:
     notes: list[str] = field(default_factory=list)
     warned: int = 0  # of the notes, the first, which were warned of
 
+    @property
+    def rate_doubted(self) -> bool:
+        """Whether far more labels are flagged than the estimated rate says are wrong."""
+        return doubts.far_more(self.noise.rate, float(self.issues["flagged"].mean()))
+
     def to_dict(self) -> dict[str, Any]:
         """All but the table, as plain values for JSON."""
         return {

@@ -99,6 +99,8 @@ def card(model: Method, graph: Data, facts: Mapping[str, Any]) -> str:
 
 def _protocol(model: Method, graph: Data, facts: Mapping[str, Any]) -> list[str]:
     """What it learnt from, and what it did not see."""
+    from ..report.training.numbers import learns_from_val
+
     trusted, labelled = graph.get("trusted_mask"), int((graph.y >= 0).sum())
     held_out = int((graph.val_mask & (graph.y >= 0)).sum())
     if learns_from_val(model):
@@ -115,8 +117,3 @@ def _protocol(model: Method, graph: Data, facts: Mapping[str, Any]) -> list[str]
     if getattr(model, "why_", None):
         lines.append(f"- {model.why_}")
     return lines
-
-
-def learns_from_val(model: Method) -> bool:
-    """Methods that need no validation labels may learn from them too."""
-    return getattr(model, "labels", "train") == "given"

@@ -243,6 +243,7 @@ def never_begins(model: Method) -> str:
 def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
     """What a run gave, in words that do not promise too much."""
     from .. import noise as noises
+    from ..report.training.numbers import learns_from_val
 
     predicted = model.predict(graph)
     given = graph.y.numpy()
@@ -268,12 +269,12 @@ def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
         facts |= {"chosen": model.chosen_, "why": model.why_}
     if never_begins(model):
         facts["note"] = never_begins(model)
-    if folder.learns_from_val(model) and bool(graph.val_mask.any()):
+    if learns_from_val(model) and bool(graph.val_mask.any()):
         facts["note"] = f"{model.name} learns from validation labels too; --set labels=train keeps them out"
     if bool(graph.test_mask.any()) and graph.get("y_true") is not None:
         facts["test_accuracy"] = model.score(graph)
         facts["test_macro_f1"] = model.score(graph, metric="macro_f1")
-    if graph.get("y_true") is None and bool(graph.val_mask.any()) and not folder.learns_from_val(model):
+    if graph.get("y_true") is None and bool(graph.val_mask.any()) and not learns_from_val(model):
         facts["val_agreement"] = model.score(graph, split="val", against="given")  # some of those labels are wrong
     facts["labels_given"] = int(labelled.sum())
     facts["labels_disagreed_with"] = int((predicted != given)[labelled].sum())

@@ -79,11 +79,10 @@ function showFound() {
   $("title").textContent = data.title;
   const [low, high] = data.interval || [null, null];
   const about = (share) => whole(Math.round(share * data.labels));
-  const apart = data.flagged / data.labels > 2 * data.rate + 0.02; // as in audit/doubts.py, which says why
   const tile = (name, value, more) => make("div", {}, make("dt", { text: name }), make("dd", { text: value }), make("dd", { text: more }));
   $("tiles").append(
     tile("given labels", whole(data.labels), `${whole(data.classes.length)} classes, ${whole(data.trusted)} labels trusted`),
-    tile("probably wrong", percent(data.rate), `about ${about(data.rate)} of them` + (low === null ? "" : `; 95\u00a0% interval ${percent(low)} to ${percent(high)}`) + (data.byViews === null ? "" : `; ${percent(data.byViews)} by three views of each node`) + (apart ? ". Probably too low: see below" : "")),
+    tile("probably wrong", percent(data.rate), `about ${about(data.rate)} of them` + (low === null ? "" : `; 95\u00a0% interval ${percent(low)} to ${percent(high)}`) + (data.byViews === null ? "" : `; ${percent(data.byViews)} by three views of each node`) + (data.doubted ? ". Probably too low: see below" : "")),
     tile("flagged by confident learning", whole(data.flagged), `${percent(data.flagged / data.labels)} of the labels`),
     tile("clear suspects", whole(data.suspects), "what pignn train --relabel-suspects would change"),
     tile("neighbours alike", data.homophily === null ? "–" : percent(data.homophily), "of edges join equal given labels"));

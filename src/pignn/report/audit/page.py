@@ -118,6 +118,7 @@ def _content(
         "flagged": int(issues["flagged"].sum()),
         "suspects": int(issues["suspect"].sum()),
         "byViews": found.rate_by_views,
+        "doubted": found.rate_doubted,
         "transition": np.round(found.noise.transition, 4).tolist(),
         "confused": _confused(issues, len(found.class_names)),
         "byClass": found.classes,
