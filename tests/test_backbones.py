@@ -10,7 +10,7 @@ from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
 from pignn import backbones
 from pignn.errors import ConfigError
-from pignn.sparse import SparseFeatures
+from pignn.sparse import Pattern, SparseFeatures
 
 
 def graph(n=60, width=20, weighted=False, density=1.0, seed=0):
@@ -180,3 +180,32 @@ def test_unknown_names_are_told_with_the_nearest():
     with pytest.raises(ConfigError, match="unknown initialisation 'glorott'; did you mean 'glorot'"):
         backbones.build("gcn", 3, 2, init="glorott")
     assert isinstance(backbones.build("GraphSAGE", 3, 2), backbones.GraphSAGE)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", list(backbones.BACKBONES))
+def test_inference_in_parts_is_that_of_the_whole(monkeypatch, name, weighted, directed):
+    data = Data(x=torch.randn(50, 12), edge_index=torch.randint(0, 44, (2, 300)), y=torch.zeros(50, dtype=torch.long))
+    if weighted:
+        data.edge_weight = torch.rand(300) + 0.5
+    inputs = backbones.Inputs.from_data(data, directed=directed)
+    network = backbones.build(name, 12, 4).eval()
+    monkeypatch.setattr("pignn.sparse.PART", 20)
+    with torch.no_grad():
+        whole = network(inputs)
+        torch.testing.assert_close(network(inputs.in_parts()), whole, rtol=1e-6, atol=1e-6)
+    sizes = [part.size for _, _, part in inputs.incoming.parts()]
+    assert len(sizes) > 5
+    assert sum(sizes) == inputs.incoming.size
+
+
+def test_parts_cover_all_rows_once(monkeypatch):
+    monkeypatch.setattr("pignn.sparse.PART", 3)
+    counts = [0, 0, 7, 1, 1, 1, 1, 0, 3, 0]  # a row with more than a part holds, and empty ones at both ends
+    row = torch.repeat_interleave(torch.arange(10), torch.tensor(counts))
+    pattern = Pattern.from_sorted(row, torch.arange(len(row)), (10, 20))
+    parts = list(pattern.parts())
+    assert [i for rows, _, _ in parts for i in range(rows.start, rows.stop)] == list(range(10))
+    assert torch.equal(torch.cat([part.col for _, _, part in parts]), pattern.col)
+    assert [int(n) for _, _, part in parts for n in part.counts] == counts

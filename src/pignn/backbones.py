@@ -6,9 +6,10 @@ that is normalised once for a graph; their outputs equal those of PyG's layers.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -22,9 +23,10 @@ from torch_geometric.data import Data
 from .decoupled import APPNP, MLP, SGC
 from .errors import ConfigError, unknown
 from .graphs import simple_edges
-from .sparse import Operator, Pattern, SparseFeatures, row_softmax, weighted
+from .sparse import InParts, Operator, Pattern, SparseFeatures, row_softmax, weighted
 
 INITIALISATIONS = ("glorot", "uniform", "normal", "constant", "kaiming")
+ALL = slice(None)
 SPARSE_BELOW = 0.1  # features with a smaller share of non-zeros are multiplied as a sparse matrix
 
 
@@ -51,6 +53,15 @@ class Inputs:
         self.directed = directed
         self.num_nodes = int(x.shape[0])
         self.notes: list[str] = []
+        self.parted = False
+
+    def in_parts(self) -> Inputs:
+        """The same for inference: matrices are made a few million entries at a time and not kept."""
+        result = copy.copy(self)
+        for name in ("gcn", "mean", "heard"):
+            result.__dict__.pop(name, None)
+        result.parted = True
+        return result
 
     @classmethod
     def from_data(cls, data: Data, *, directed: bool = False, device: str | torch.device = "cpu") -> Inputs:
@@ -91,38 +102,62 @@ class Inputs:
         return torch.segment_reduce(self.edge_weight, "sum", lengths=self.incoming.counts, initial=0)
 
     @cached_property
-    def gcn(self) -> Operator:
+    def gcn(self) -> Operator | InParts:
         """D^{-½}(A + I)D^{-½}, with D the (weighted) in-degrees of A + I."""
-        degree = self.degree if self.whole is None else self.whole[0]
-        scale = (1 + degree).rsqrt()
+        scale = (1 + (self.degree if self.whole is None else self.whole[0])).rsqrt()
         ours = scale
         if self.whole is not None:  # each sampled neighbour stands for those that were left out
             ours = scale * (self.whole[1] / self.incoming.counts.clamp(min=1))
-        values = self.incoming.spread(ours).mul_(scale[self.incoming.col])
-        if self.edge_weight is not None:
-            values *= self.edge_weight
+
+        def entries_of(part: Pattern, rows: slice, entries: slice) -> Tensor:
+            values = part.spread(ours[rows]).mul_(scale[part.col])
+            return values if self.edge_weight is None else values.mul_(self.edge_weight[entries])
+
+        if self.parted:
+            return InParts(self.incoming, entries_of, scale.square())
+        values = entries_of(self.incoming, ALL, ALL)
         if self.directed:
             return Operator.from_values(self.incoming, values, scale.square())
         matrix = self.incoming.matrix(values)
         return Operator(matrix, matrix, scale.square())
 
     @cached_property
-    def mean(self) -> Operator:
+    def mean(self) -> Operator | InParts:
         """D^{-1}A: the (weighted) mean over the neighbours; zero for a node that has none."""
         share = 1 / self.degree.clamp(min=torch.finfo(self.x.dtype).tiny)
-        weight = 1 if self.edge_weight is None else self.edge_weight
-        values = self.incoming.spread(share) * weight
+
+        def entries_of(part: Pattern, rows: slice, entries: slice) -> Tensor:
+            values = part.spread(share[rows])
+            return values if self.edge_weight is None else values.mul_(self.edge_weight[entries])
+
+        if self.parted:
+            return InParts(self.incoming, entries_of)
+        values = entries_of(self.incoming, ALL, ALL)
         if self.directed:
             return Operator.from_values(self.incoming, values)
+        weight = 1 if self.edge_weight is None else self.edge_weight
         return Operator(self.incoming.matrix(values), self.incoming.matrix(share[self.incoming.col] * weight))
 
     @cached_property
     def heard(self) -> Pattern:
         """``incoming`` with every node among its own sources."""
-        loops = torch.arange(self.num_nodes, device=self.x.device)
-        row, col = torch.cat([self.incoming.row, loops]), torch.cat([self.incoming.col.long(), loops])
-        order = torch.argsort(row, stable=True)
-        return Pattern.from_sorted(row[order], col[order], self.incoming.shape)
+        return _with_itself(self.incoming, 0)
+
+    def hearing(self) -> Iterator[tuple[slice, Pattern]]:
+        """``heard``, whole or in parts: which targets, and their sources."""
+        if not self.parted:
+            yield ALL, self.heard
+            return
+        for rows, _, part in self.incoming.parts():
+            yield rows, _with_itself(part, rows.start)
+
+
+def _with_itself(incoming: Pattern, first: int) -> Pattern:
+    """Every row with an entry for itself, the last; the rows are nodes from ``first`` on."""
+    targets = torch.arange(incoming.shape[0], device=incoming.col.device)
+    row, col = torch.cat([incoming.row, targets]), torch.cat([incoming.col.long(), targets + first])
+    order = torch.argsort(row, stable=True)
+    return Pattern.from_sorted(row[order], col[order], incoming.shape)
 
 
 class GCN(MLP):
@@ -196,11 +231,12 @@ class GAT(nn.Module):
             else:
                 mapped = F.dropout(h if i == 0 else F.elu(h), self.dropout, self.training) @ weight
             heads = mapped.view(-1, *self.shapes[i])
-            h = self._attend(graph.heard, heads, self.sources[i], self.targets[i]) + bias
+            by_source, by_target = (heads * self.sources[i]).sum(dim=-1), (heads * self.targets[i]).sum(dim=-1)
+            parts = [self._attend(part, heads, by_source, by_target[rows]) for rows, part in graph.hearing()]
+            h = (parts[0] if len(parts) == 1 else torch.cat(parts)) + bias
         return h  # type: ignore[return-value]
 
-    def _attend(self, heard: Pattern, h: Tensor, source: Tensor, target: Tensor) -> Tensor:
-        by_source, by_target = (h * source).sum(dim=-1), (h * target).sum(dim=-1)
+    def _attend(self, heard: Pattern, h: Tensor, by_source: Tensor, by_target: Tensor) -> Tensor:
         logits = by_source[heard.col] + heard.spread(by_target)
         attention = row_softmax(heard, F.leaky_relu(logits, 0.2))
         attention = F.dropout(attention, self.dropout, self.training)

@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 from . import graphs, settings
 from .backbones import Inputs
 from .errors import ConfigError, DataError, NotFittedError
-from .sparse import SparseFeatures
+from .sparse import Operator, SparseFeatures
 
 CHUNK = 1 << 26  # numbers of a dense feature matrix that are read at a time
 COLUMNS = 64  # that are propagated at a time
@@ -41,8 +41,9 @@ def smooth(
         wide = x.to(inputs.x.dtype).reshape(inputs.num_nodes, -1)
         if restart == 1 or steps == 0:
             return wide.reshape(x.shape).clone()
-        matrix = inputs.gcn.transpose if transpose else inputs.gcn.matrix
-        diagonal = inputs.gcn.diagonal
+        operator = inputs.gcn
+        assert isinstance(operator, Operator)  # propagation keeps its matrix
+        matrix, diagonal = operator.transpose if transpose else operator.matrix, operator.diagonal
         assert diagonal is not None
         parts = []
         for source in wide.split(COLUMNS, dim=1):

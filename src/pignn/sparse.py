@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 INT32_MAX = 2**31 - 1
+PART = 2**21  # entries that are held at once where a matrix is made in parts
 LEAST_WIDTH = 8  # torch's sampled product takes several times as long for narrower rows
 
 
@@ -50,6 +52,17 @@ class Pattern:
 
     def matrix(self, values: Tensor) -> Tensor:
         return csr(self.crow, self.col, values, self.shape)
+
+    def parts(self) -> Iterator[tuple[slice, slice, Pattern]]:
+        """Consecutive rows with at most so many entries (or one row): which rows, which entries, and their pattern."""
+        stop, end = 0, int(self.crow[-1])
+        while stop < self.shape[0]:
+            start, first = stop, int(self.crow[stop])
+            most = torch.tensor(min(first + PART, end), dtype=self.crow.dtype, device=self.crow.device)
+            stop = max(int(torch.searchsorted(self.crow, most, right=True)) - 1, start + 1)
+            entries = slice(first, int(self.crow[stop]))
+            crow = self.crow[start : stop + 1] - first
+            yield slice(start, stop), entries, Pattern(crow, self.col[entries], (stop - start, self.shape[1]))
 
     @cached_property
     def transposed(self) -> tuple[Pattern, Tensor]:
@@ -94,6 +107,30 @@ class Operator:
 
     def __matmul__(self, x: Tensor) -> Tensor:
         return _Product.apply(x, self)
+
+
+class InParts:
+    """The same product with a matrix that is made some rows at a time and never held; for inference only."""
+
+    def __init__(
+        self,
+        pattern: Pattern,
+        values: Callable[[Pattern, slice, slice], Tensor],
+        diagonal: Tensor | None = None,
+    ) -> None:
+        self.pattern, self.values = pattern, values
+        self.diagonal = None if diagonal is None else diagonal[:, None]
+
+    @property
+    def shape(self) -> torch.Size:
+        return torch.Size(self.pattern.shape)
+
+    @torch.no_grad()
+    def __matmul__(self, x: Tensor) -> Tensor:
+        result = x.new_empty(self.pattern.shape[0], x.shape[1])
+        for rows, entries, part in self.pattern.parts():
+            torch.mm(part.matrix(self.values(part, rows, entries)), x, out=result[rows])
+        return result if self.diagonal is None else result.addcmul_(self.diagonal, x)
 
 
 class SparseFeatures:

@@ -204,6 +204,14 @@ def test_decisions_of_any_spreadsheet(tmp_path: Path, mark: str, bom: str) -> No
     assert assess(table).rate == pytest.approx(2 / 3)
 
 
+def test_a_review_that_lost_its_open_rows_is_refused() -> None:
+    chosen = review(issues(), 60).assign(decision="keep")
+    for part in ("top", "rest"):
+        first = chosen.index[chosen["part"] == part][0]
+        with pytest.raises(DataError, match=f"1 rows of part '{part}' are gone"):
+            assess(chosen.drop(index=first))
+
+
 def test_edited_inclusion_is_refused(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("node,decision,label,part,inclusion\n1,keep,,rest,zero\n")
     with pytest.raises(DataError, match="inclusion"):
@@ -406,6 +414,26 @@ def test_decisions_become_trusted_labels() -> None:
         bad = pd.DataFrame({"node": [node], "decision": ["relabel"], "label": [label]}, dtype=object)
         with pytest.raises(DataError, match=words):
             trust(data, bad)
+
+
+def test_labels_that_changed_since_the_review_are_refused(tmp_path: Path) -> None:
+    data = Data(x=torch.ones(3, 1), y=torch.tensor([0, 1, 0]), class_names=["a", "b"])
+    table = pd.DataFrame(
+        {"node": ["0", "1"], "given": ["a", "b"], "decision": ["relabel", "keep"], "label": ["b", ""]}, dtype=object
+    )
+    assert trust(data, table).y.tolist() == [1, 1, 0]
+    data.y = torch.tensor([1, 1, 0])  # what was decided is there already
+    assert trust(data, table).y.tolist() == [1, 1, 0]
+    data.y = torch.tensor([0, 0, 0])
+    with pytest.raises(DataError, match="at 1 of 2 decided nodes: '1' has 'a', reviewed was 'b'"):
+        trust(data, table)
+
+    file, out = tmp_path / "n.csv", tmp_path / "o.csv"
+    file.write_text("label\n3.0\n2\n1\n")
+    same = {"0": "3", "1": "2"}
+    assert corrected(file, out, {"0": "1"}, label="label", id=None, reviewed=same) == 1
+    with pytest.raises(DataError, match="at 1 of 2 decided nodes: '1' has '2', reviewed was '1'"):
+        corrected(file, out, {"0": "1"}, label="label", id=None, reviewed=same | {"1": "1"})
 
 
 @pytest.mark.parametrize(

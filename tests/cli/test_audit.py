@@ -135,6 +135,12 @@ def test_a_misspelt_class_is_refused(reviewed: Path, command: Any) -> None:
     assert "a,politcs\n" in (reviewed / "fixed.csv").read_text()
 
 
+def test_a_file_that_changed_since_the_review(reviewed: Path, command: Any) -> None:
+    to = apply(reviewed, "a,sport,politics,top,0,1,relabel,politics\nb,sport,politics,rest,0,0.5,keep,\n")
+    command(*to).fails("'b' has 'politics', reviewed was 'sport'")
+    assert not list(reviewed.glob("fixed*"))
+
+
 @pytest.mark.parametrize("decision", ["", "unsure"])
 def test_a_review_with_nothing_decided(reviewed: Path, command: Any, decision: str) -> None:
     rows = f"a,sport,politics,top,0,1,{decision},\nb,politics,sport,rest,0,0.5,{decision},\n"

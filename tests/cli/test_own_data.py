@@ -212,7 +212,7 @@ FLAGS = [
     ("--label is about a graph of your own", "--dataset", "digits", "--label", "topic"),
     ("--val is about a graph of your own", "--dataset", "digits", "--val", "0.3"),
     ("which column of --nodes has the labels?", *MINE),
-    ("unknown column of papers.csv 'topc'; did you mean 'topic'?", *MINE, "--label", "topc"),
+    ("unknown label column of papers.csv 'topc'; did you mean 'topic'?", *MINE, "--label", "topc"),
     ("papers.csv holds nodes only: give the edges", "--nodes", "papers.csv", "--label", "topic"),
     ("column 'paper' has them: give it as --id", *MINE[:4], "--label", "topic"),
     ("cannot read nothing.csv: no such file", "--nodes", "nothing.csv", "--edges", "citations.csv", "--label", "x"),
@@ -220,7 +220,7 @@ FLAGS = [
     ("--data is for named datasets", *MINE, "--label", "topic", "--data", "nodes=3"),
     ("val must be", *MINE, "--label", "topic", "--val", "1.5"),
     ("noise 'none' has no rate", *MINE, "--label", "topic", "--rate", "0.3"),
-    ("unknown column 'pges'; did you mean 'pages'?", *MINE, "--label", "topic", "--features", "pges"),
+    ("unknown features column 'pges'; did you mean 'pages'?", *MINE, "--label", "topic", "--features", "pges"),
     ("edge columns are two", *MINE, "--label", "topic", "--edge-columns", "citing"),
     ("one class (0 (a))", "--nodes", "one.csv", "--edges", "citations.csv", "--label", "topic", "--id", "paper"),
 ]

@@ -47,6 +47,68 @@ def test_with_all_neighbours_a_batch_sees_what_the_graph_shows(noisy, backbone, 
     torch.testing.assert_close(network(batch.inputs)[:4], network(inputs)[seeds], rtol=1e-4, atol=1e-5)
 
 
+@pytest.fixture(scope="module")
+def compiled_sampler():
+    """What pyg-lib brings: the operation that PyG's sampler calls, here in Python, with its signature."""
+    library = torch.library.Library("pyg", "DEF")
+    library.define(
+        "neighbor_sample(Tensor rowptr, Tensor col, Tensor seed, int[] num_neighbors, Tensor? node_time, "
+        "Tensor? edge_time, Tensor? seed_time, Tensor? edge_weight, bool csc, bool replace, bool directed, "
+        "bool disjoint, str temporal_strategy, bool return_edge_id) -> (Tensor, Tensor, Tensor, Tensor)"
+    )
+
+    def draw(crow, col, seed, most, *_):
+        nodes, frontier, rows, cols, edges = seed.tolist(), seed.tolist(), [], [], []
+        for count in most:
+            reached = []
+            for node in frontier:
+                first, last = int(crow[node]), int(crow[node + 1])
+                for entry in (first + torch.randperm(last - first)[:count]).tolist():
+                    source = int(col[entry])
+                    if source not in nodes:
+                        nodes.append(source)
+                        reached.append(source)
+                    rows.append(nodes.index(source))
+                    cols.append(nodes.index(node))
+                    edges.append(entry)
+            frontier = reached
+        return tuple(torch.tensor(each) for each in (rows, cols, nodes, edges))
+
+    library.impl("neighbor_sample", draw, "CPU")
+    yield
+    library._destroy()
+
+
+@pytest.fixture
+def with_pyg_lib(compiled_sampler, monkeypatch):
+    for name in ("WITH_PYG_LIB", "WITH_EDGE_TIME_NEIGHBOR_SAMPLE", "WITH_WEIGHTED_NEIGHBOR_SAMPLE"):
+        monkeypatch.setattr(f"torch_geometric.typing.{name}", True)
+
+
+@pytest.mark.parametrize("backbone", ["gcn", "sage", "gat"])
+def test_pygs_sampler_gives_the_same_batches(noisy, with_pyg_lib, backbone):
+    noisy.edge_weight = 1.0 + noisy.edge_index.sum(0) % 3
+    inputs = backbones.Inputs.from_data(graphs.check(noisy))
+    network = backbones.build(backbone, 32, 3).eval()
+    seeds = torch.tensor([5, 200, 17, 0])
+    sampler = batches.sampler(inputs, (1000, 1000))
+    assert isinstance(sampler, batches.PygSampler)
+    torch.testing.assert_close(network(sampler(seeds).inputs)[:4], network(inputs)[seeds], rtol=1e-4, atol=1e-5)
+    few = batches.sampler(inputs, (2, 1))(seeds).inputs
+    assert few.incoming.counts[:4].tolist() == inputs.incoming.counts[seeds].clamp(max=2).tolist()
+    assert int(few.incoming.counts[4:].max()) <= 1
+
+
+def test_a_method_learns_with_pygs_sampler(noisy, with_pyg_lib):
+    model = pignn.PIGNN(batch_size=64, neighbours=(5, 3), epochs=2, warmup=0).fit(noisy)
+    assert len(model.history_) == 2
+
+
+def test_without_pyg_lib_nothing_else_is_needed(inputs, monkeypatch):
+    monkeypatch.setattr("torch_geometric.typing.WITH_PYG_LIB", False)
+    assert isinstance(batches.sampler(inputs, (3,)), batches.NeighbourSampler)
+
+
 def test_a_sampled_layer_is_unbiased(inputs):
     torch.manual_seed(0)
     sampler, seeds = batches.NeighbourSampler(inputs, (3,)), torch.arange(60)

@@ -23,6 +23,8 @@ class _Decided:
 
     path: Path
     labels: Mapping[str, str]
+    reviewed: Mapping[str, str]  # what a decided node had when it was looked at
+    stale: list[str] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
     classes: set[str] = field(default_factory=set)
     changed: int = 0
@@ -31,6 +33,9 @@ class _Decided:
         """The label that the row of a node is to get, None if it keeps what it has."""
         if before is not None:
             self.classes.add(before.strip())
+        had = self.reviewed.get(node)
+        if before is not None and had and _same(before) not in (_same(had), _same(self.labels.get(node, had))):
+            self.stale.append(f"'{node[:40]}' has '{before.strip()[:40]}', reviewed was '{had[:40]}'")
         if node not in self.labels:
             return None
         if node in self.seen:
@@ -48,19 +53,32 @@ class _Decided:
                 f"{self.path} has no row for {len(missing)} of {len(self.labels)} decided nodes, first "
                 f"'{missing[0][:40]}'; is it the file that was audited, and --id its column of ids?"
             )
+        if self.stale:
+            raise DataError(
+                f"{self.path} has other labels than were reviewed, at {len(self.stale)} of {len(self.reviewed)} "
+                f"decided nodes: {self.stale[0]}; give the file that was audited, or audit this one"
+            )
         if not new_class:
             _check_classes(self.labels, self.classes)
 
 
 def corrected(
-    path: Path, out: Path, labels: Mapping[str, str], *, label: str, id: str | None, new_class: bool = True
+    path: Path,
+    out: Path,
+    labels: Mapping[str, str],
+    *,
+    label: str,
+    id: str | None,
+    new_class: bool = True,
+    reviewed: Mapping[str, str] | None = None,
 ) -> int:
     """Write a copy of a table of nodes in which those of `labels` have these; gives how many cells changed.
 
     Without a column of ids, nodes are rows, numbered from 0.
 
     The original is never written to. A label that stays what it was keeps its bytes. Without `new_class` a label that
-    no row of the original has is an error: it is more likely misspelt than meant.
+    no row of the original has is an error: it is more likely misspelt than meant. Where `reviewed` says what a decided
+    node had, a file that says otherwise (and not what was decided) is an error too: somebody changed it since.
     """
     if out.exists() and out.resolve() == path.resolve():
         raise OutputError(f"{out} is the original, which stays as it is; choose another --out")
@@ -69,7 +87,7 @@ def corrected(
         what = "unpack it first" if suffix == ".gz" else "save the nodes as one of these, and --out as the same kind"
         raise DataError(f"{path} to {out.name}: labels are corrected in {', '.join(TEXT + JSON + PARQUET)}; {what}")
     rewrite = parquet if suffix in PARQUET else json_lines if suffix in JSON else text_table
-    decided = _Decided(path, labels)
+    decided = _Decided(path, labels, reviewed or {})
     try:
         result = rewrite(path, decided.of, label, id)
     except OSError as error:
@@ -77,6 +95,11 @@ def corrected(
     decided.check(new_class)
     files.write_bytes(out, result)
     return decided.changed
+
+
+def _same(label: str) -> str:
+    """A label as it is compared: 3 and 3.0 are one class."""
+    return label.strip().removesuffix(".0")
 
 
 def _check_classes(labels: Mapping[str, str], found: set[str]) -> None:

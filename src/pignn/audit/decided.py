@@ -14,7 +14,8 @@ def trust(data: Data, decisions: pd.DataFrame) -> Data:
     """A copy of a graph in which decided nodes have the decided label, and are trusted; `y_before` keeps the given one.
 
     `decisions` as `read_decisions` gives them. Nodes go by `data.node_id` where there is one, else by number; classes
-    by name. `unsure` changes nothing.
+    by name. `unsure` changes nothing. Where `given` says what was looked at, a graph with another label there (and not
+    the decided one) is refused.
     """
     ids = data.get("node_id")
     known = {str(name): node for node, name in enumerate(range(data.num_nodes) if ids is None else ids)}
@@ -37,6 +38,7 @@ def trust(data: Data, decisions: pd.DataFrame) -> Data:
     unlabelled = at[~relabel][result.y.numpy()[at[~relabel]] < 0]
     if len(unlabelled):
         raise DataError(f"node {unlabelled[0]} was decided to keep its label, but has none")
+    _check_reviewed(settled, data.y.numpy()[at], names)
     result.y[torch.from_numpy(at[relabel])] = torch.tensor(labels, dtype=result.y.dtype)
     trusted[torch.from_numpy(at)] = True
     result.trusted_mask = trusted
@@ -44,3 +46,19 @@ def trust(data: Data, decisions: pd.DataFrame) -> Data:
     result.y_before = torch.full_like(data.y, -1) if known_before is None else known_before.clone()
     result.y_before[torch.from_numpy(at)] = data.y[torch.from_numpy(at)]
     return result
+
+
+def _check_reviewed(settled: pd.DataFrame, y: np.ndarray, names: list[str]) -> None:
+    """Whether the labels are still those that were looked at."""
+    if "given" not in settled:
+        return
+    now = np.array([names[c] if c >= 0 else "" for c in y], dtype=object)
+    had = settled["given"].astype(str).str.strip().to_numpy()
+    decided = settled["label"].astype(str).str.strip().to_numpy()
+    stale = np.flatnonzero((had != "") & (now != had) & (now != decided))
+    if len(stale):
+        node, first = str(settled["node"].iloc[stale[0]])[:40], stale[0]
+        raise DataError(
+            f"the graph has other labels than were reviewed, at {len(stale)} of {len(had)} decided nodes: '{node}' has "
+            f"'{now[first][:40]}', reviewed was '{had[first][:40]}'; audit it without these decisions"
+        )

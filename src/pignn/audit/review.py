@@ -99,6 +99,7 @@ def assess(decisions: pd.DataFrame, *, level: float = 0.95) -> Assessment:
     wrong = (decision == "relabel").to_numpy()
     settled = wrong | (decision == "keep").to_numpy()
     part = decisions["part"].astype(str).to_numpy()
+    _check_whole(decisions)
     top = _Part.of(part == "top", wrong, settled, decisions["inclusion"])
     flagged = _Part.of(part == "flagged", wrong, settled, decisions["inclusion"])
     rest = _Part.of(part == "rest", wrong, settled, decisions["inclusion"])
@@ -132,6 +133,19 @@ def assess(decisions: pd.DataFrame, *, level: float = 0.95) -> Assessment:
         precision_interval=of_precision,
         level=level,
     )
+
+
+def _check_whole(decisions: pd.DataFrame) -> None:
+    """A part that lost rows would look as if it had stood for fewer labels: undecided rows must stay."""
+    if "stratum" not in decisions:
+        return
+    for name, stratum in decisions.groupby(decisions["part"].astype(str))["stratum"]:
+        number = pd.to_numeric(stratum, errors="coerce")
+        if name in PARTS and number.notna().all() and number.max() + 1 > len(number):
+            raise DataError(
+                f"{int(number.max()) + 1 - len(number)} rows of part '{name}' are gone from the review; leave rows in "
+                "that are not decided, with an empty 'decision'"
+            )
 
 
 def _share(parts: list[_Part]) -> float | None:

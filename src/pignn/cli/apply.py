@@ -62,6 +62,7 @@ def apply(
     assessment = audits.assess(table, level=level)
     if not assessment.reviewed:
         raise DataError(f"{decisions}: nothing is decided yet; fill in 'decision' with relabel or keep")
+    settled = table[table["decision"].isin(["relabel", "keep"])]
     audited, from_audit = _id_of_audit(decisions) if id is None else (False, None)
     changed = audits.corrected(
         nodes,
@@ -70,8 +71,8 @@ def apply(
         label=label,
         id=from_audit if audited else id or "id",
         new_class=new_class,
+        reviewed=dict(zip(settled["node"], settled["given"], strict=True)) if "given" in settled else None,
     )
-    settled = table[table["decision"].isin(["relabel", "keep"])]
     given = settled["given"] if "given" in settled else settled["label"]
     kept = pd.DataFrame(
         {

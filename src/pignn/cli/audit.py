@@ -69,6 +69,7 @@ def audit(
     own = files.options("audit", named)
     if own is not None and (kind != "none" or rate is not None):
         raise ConfigError("--noise and --rate make labels wrong to try an audit out; they are for --dataset")
+    spoil = noises.Corrupt(kind, rate, seed=seed, splits=("all",))
     if review is not None and out is None:
         raise ConfigError("--review needs --out: the folder for review.csv")
     if out is not None and (out / "audit.json").exists() and not force:
@@ -78,7 +79,7 @@ def audit(
     with folder.made(out):
         if own is None:
             graph = which.load_graph(files.dataset, named.root, named.options(files.features))
-            graph = noises.corrupt(graph, kind, rate, seed=seed, splits=("all",))
+            graph = spoil(graph)
         else:
             graph = graphs.read_graph(**own)
             if not json:

@@ -128,8 +128,12 @@ def train(
     if method is None and resume and out is not None and checkpoint.exists(out):
         reasons.append("--resume")
     model = methods.make(method or ("pi-gnn" if reasons else "auto"), seed=seed, **settings)
+    model.check_settings()
     kind = noises.load_noise(noise)
     own = files.options("train", named, val)
+    if own is not None and kind == "none" and rate is not None:
+        raise ConfigError("noise 'none' has no rate; leave --rate out or choose a --noise")
+    spoil = noises.Corrupt(kind, rate, seed=seed)
     if own is None:
         of_graph = named.options(files.features)
     else:
@@ -169,9 +173,9 @@ def train(
         if about is not None and not json and distributed.is_first():
             print(f"{about}\n", flush=True)
         if own is None or kind != "none":  # of one's own graph nobody knows the true labels
-            graph = noises.corrupt(graph, kind, rate, seed=seed)
-        elif rate is not None:
-            raise ConfigError("noise 'none' has no rate; leave --rate out or choose a --noise")
+            graph = spoil(graph)
+        if (note := never_begins(model)) and not json and distributed.is_first():
+            say(f"note: {note}")
         start = time.perf_counter()
         learnt_from, cleaned = clean(graph, ways[0], seed) if ways else (graph, {})
         try:
@@ -234,9 +238,9 @@ def never_begins(model: Method) -> str:
     settings = model.get_params()
     epochs = settings.get("epochs", 0)
     if 0 < epochs <= last_of_warmup(model) + 1:
-        return f"the warm-up is as long as the training ({epochs} epochs): pair labels were never used; lower --warmup"
+        return f"the warm-up is as long as the training ({epochs} epochs): pair labels are never used; lower --warmup"
     if 0 < epochs <= settings.get("warm_epochs", -1):
-        return f"the warm-up is as long as the training ({epochs} epochs): it was plain training; --set warm_epochs=10"
+        return f"the warm-up is as long as the training ({epochs} epochs): it is plain training; --set warm_epochs=10"
     return ""
 
 

@@ -69,7 +69,7 @@ class Auto(Method):
 
     def fit(self, data: Data, *, split_index: int | None = None) -> Self:
         """Choose and learn from the given labels."""
-        self._check_settings()
+        self.check_settings()
         start = time.perf_counter()
         data = graphs.check(data, split_index=split_index)
         inputs = checked_inputs(data, self.directed)
@@ -243,7 +243,7 @@ class Auto(Method):
         self.homophily_ = None if about["homophily"] is None else tuple(about["homophily"])
         self.seconds_ = float(about["seconds"])
 
-    def _check_settings(self) -> None:
+    def check_settings(self) -> None:
         for value, name, known in ((self.labels, "labels", LABELS), (self.networks, "networks", ("auto", "never"))):
             if value not in known:
                 raise unknown(name, value, known)

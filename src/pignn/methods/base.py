@@ -42,6 +42,9 @@ class Method(BaseEstimator, ABC):
     def fit(self, data: Data, *, split_index: int | None = None) -> Self:
         """Learn from the given labels ``data.y`` of the nodes in ``data.train_mask``."""
 
+    def check_settings(self) -> None:
+        """Refuse what cannot be meant, in one line; ``fit`` asks first."""
+
     @abstractmethod
     def _outputs(self, data: Data) -> Tensor:
         """One row of logits for every node of a checked graph."""

@@ -144,6 +144,6 @@ class Denoised(Embedded):
     def _linear(self, h: Tensor, given: GivenLabels, posterior: Tensor) -> Tensor:
         return logistic(h[given.nodes], balanced(posterior, given.weight), self.strength)
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
+    def check_settings(self) -> None:
+        super().check_settings()
         settings.number("strength", self.strength)

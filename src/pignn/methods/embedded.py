@@ -48,7 +48,7 @@ class Embedded(Method):
 
     def fit(self, data: Data, *, split_index: int | None = None) -> Self:
         """Learn from the given labels of the training nodes; with ``labels="given"``, of the validation nodes too."""
-        self._check_settings()
+        self.check_settings()
         data = graphs.check(data, split_index=split_index)
         given = GivenLabels.of(data, self.labels, self.class_weight)
         embedding = self.embedding()
@@ -114,7 +114,7 @@ class Embedded(Method):
             setattr(self, f"{name}_", tensors[name])
         self.sharpness_ = float(about["sharpness"])
 
-    def _check_settings(self) -> None:
+    def check_settings(self) -> None:
         if self.labels not in LABELS:
             raise unknown("labels", self.labels, LABELS)
         settings.seed("seed", self.seed)

@@ -12,7 +12,7 @@ from torch.func import functional_call
 
 from .. import backbones, pairs
 from ..training import Phase
-from ..training.batches import Batch, NeighbourSampler, shares
+from ..training.batches import Batch, sampler, shares
 from .regulariser import PairRegulariser
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class NetworkLearner:
         self.estimates = "estimator" in networks
         self.age = 0  # epochs that the classifier had learnt before this phase
         if method.batch_size is not None:
-            self.sampler = NeighbourSampler(task.inputs, method.neighbours)
+            self.sampler = sampler(task.inputs, method.neighbours)
             # Pairs are learnt from all nodes, classes from the labelled ones alone.
             everybody = torch.arange(task.inputs.num_nodes, device=task.y.device)
             self.pool = task.nodes if regulariser is None else everybody
@@ -87,7 +87,7 @@ class NetworkLearner:
         if self.estimates and self.method.schedule == "pretrain" and phase.name != "estimator":
             assert self.regulariser is not None
             with torch.no_grad():
-                h = self.networks["estimator"].eval()(self.task.inputs)
+                h = self.networks["estimator"].eval()(self.task.inputs.in_parts())
             self.regulariser.fixed = pairs.Estimated(h)
         self.method.prepare(self.task, self.networks, phase)
 
@@ -157,7 +157,9 @@ class NetworkLearner:
         )
 
     def outputs(self) -> Tensor:
-        return self.networks["classifier"](self.task.inputs)
+        # Where batches are drawn, nothing else needs the matrices of the whole graph.
+        inputs = self.task.inputs if self.method.batch_size is None else self.task.inputs.in_parts()
+        return self.networks["classifier"](inputs)
 
 
 class evaluating:

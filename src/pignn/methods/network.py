@@ -347,7 +347,7 @@ class NetworkMethod(Method):
         device = _device(str(self.device))
         inputs = backbones.Inputs.from_data(data, directed=self.directed, device=device)
         self.networks_.to(device)
-        return self.networks_["classifier"](inputs)
+        return self.networks_["classifier"](inputs.in_parts())
 
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         about = {

@@ -163,8 +163,8 @@ class Prototypes(Embedded):
         super()._set_state(tensors, about)
         self.rounds_ = int(about["rounds"])
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
+    def check_settings(self) -> None:
+        super().check_settings()
         if self.noise not in NOISE_MODELS:
             raise unknown("noise model", self.noise, NOISE_MODELS)
         settings.number("concentration", self.concentration)

@@ -94,8 +94,7 @@ def _resolved(study: Study, row: Row) -> dict[str, Any]:
         given["selection"] = study.protocol.selection
     try:
         method = kind(**given)
-        for check in ("check_settings", "_check_settings"):
-            getattr(method, check, lambda: None)()
+        method.check_settings()
         settings = method._plain_settings()
     except (PignnError, TypeError, ValueError) as error:
         raise ConfigError(f"{where}: {error}") from None

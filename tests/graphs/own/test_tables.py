@@ -296,12 +296,12 @@ def test_the_column_with_the_ids_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"label": "labl"}, "unknown column of nodes 'labl'; did you mean 'label'?"),
+        ({"label": "labl"}, "unknown label column of nodes 'labl'; did you mean 'label'?"),
         ({"label": "label", "id": "label"}, "cannot be two things"),
         ({"trusted": "x"}, "trusted and source are about labels"),
         ({"label": "label", "trusted": "x"}, "row 2: 1 or 0, yes or no expected, not '2'"),
         ({"label": "label", "features": "label"}, "is the label, not a feature"),
-        ({"label": "label", "features": "y"}, "unknown column 'y'"),
+        ({"label": "label", "features": "y"}, "unknown features column 'y'"),
         ({"label": "label", "features": "x:colour"}, "unknown kind of column 'colour'"),
         ({"label": "label", "val": 1.0}, "val must be"),
         ({"label": "label", "delimiter": "ab"}, "one character"),

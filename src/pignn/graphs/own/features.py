@@ -190,7 +190,7 @@ def told(features: Sequence[str], columns: Sequence[str], taken: Mapping[str, st
         if not found and pattern in taken:
             raise ConfigError(f"column '{pattern}' is the {taken[pattern]}, not a feature")
         if not found:
-            raise unknown("column", pattern, columns)
+            raise unknown("features column", pattern, columns)
         chosen += found
         kinds |= dict.fromkeys(found, kind) if kind else {}
     return list(dict.fromkeys(chosen)), kinds

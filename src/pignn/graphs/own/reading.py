@@ -248,9 +248,10 @@ def _origin(wanted: Wanted, title: str, edges: Any, origin: Origin | None = None
 
 
 def _check_columns(frame: pd.DataFrame, wanted: Wanted, title: str) -> None:
-    for column in wanted.roles():
-        if column not in frame.columns:
-            raise unknown(f"column of {title}", column, list(frame.columns))
+    for option in ("id", "label", "trusted", "source"):
+        column = getattr(wanted, option)
+        if column is not None and column not in frame.columns:
+            raise unknown(f"{option} column of {title}", column, list(frame.columns))
     given = [column for column in (wanted.id, wanted.label, wanted.trusted, wanted.source) if column is not None]
     for column in given:
         if given.count(column) > 1 and column in (wanted.id, wanted.trusted):
