@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import torch
@@ -15,11 +15,18 @@ PART = 2**21  # entries that are held at once where a matrix is made in parts
 LEAST_WIDTH = 8  # torch's sampled product takes several times as long for narrower rows
 
 
-def csr(crow: Tensor, col: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
-    """A CSR tensor, without torch's beta notice and without its costly check of the indices."""
+@cache
+def _past_the_notice() -> None:
+    """torch says once a process that CSR tensors are in beta: that is let pass here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
-        return torch.sparse_csr_tensor(crow, col, values, shape, check_invariants=False)
+        torch.sparse_csr_tensor([0, 1], [0], [1.0], (1, 1), check_invariants=False)
+
+
+def csr(crow: Tensor, col: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
+    """A CSR tensor, without torch's beta notice and without its costly check of the indices."""
+    _past_the_notice()
+    return torch.sparse_csr_tensor(crow, col, values, shape, check_invariants=False)
 
 
 class Pattern:

@@ -18,8 +18,8 @@ def edges():
 def weights(sample):
     """What each ordered pair counts in a sample; 0 if it is not in it."""
     found = torch.zeros(sample.num_nodes, sample.num_nodes)
-    for groups, weight in sample.groups():
-        found[groups[:, :, None], groups[:, None, :]] = weight
+    for groups in sample.groups():
+        found[groups[:, :, None], groups[:, None, :]] = sample.weight
     return found.fill_diagonal_(0)
 
 
@@ -34,9 +34,11 @@ def test_every_pair_of_distinct_nodes_counts_once_in_the_mean(n, partners):
 
 
 def test_every_node_has_its_partners():
-    counts = (weights(pairs.PairSample(1000, 15)) > 0).sum(1)
-    assert set(counts.tolist()) == {15, 16}
-    torch.testing.assert_close(weights(pairs.PairSample(1000, 15)).sum(1), torch.full((1000,), 999.0))
+    found = weights(pairs.PairSample(1000, 15))
+    counts = (found > 0).sum(1)
+    assert set(counts.tolist()) == {0, 15}
+    assert int((counts == 0).sum()) == 1000 % 16
+    assert float(found.sum()) == pytest.approx(1000 * 999)
 
 
 @pytest.mark.parametrize("source", ["structure", "estimated", "random", "given", "low-rank"])
@@ -75,18 +77,37 @@ def test_loss_and_gradient_are_unbiased(edges, target, source, share):
     assert ((grads.mean(0) - exact_grad).abs() < 5 * errors + 1e-12).all()
 
 
-def test_kept_products_are_those_of_the_embeddings_they_were_made_of(edges):
+@pytest.mark.parametrize("target", ["masked", "soft"])
+@pytest.mark.parametrize("drawn", [False, True])
+def test_what_the_structure_loss_leaves_is_what_the_labels_are(monkeypatch, edges, target, drawn):
     graph = pairs.PairGraph(edges, N)
-    h, other = torch.randn(N, 3), torch.randn(N, 3)
-    expected = (h[graph.row] * h[graph.col]).sum(1)
-    graph.keep_products(h.requires_grad_())
-    assert graph.products(h.detach()) is graph.products(h.detach())
-    torch.testing.assert_close(graph.products(h.detach()), expected)
-    torch.testing.assert_close(graph.products(other), (other[graph.row] * other[graph.col]).sum(1))
-    before = pairs.regularizer(other, h, graph)
-    graph.keep_products(None)
-    assert graph.products(h.detach()) is not graph.products(h.detach())
-    torch.testing.assert_close(pairs.regularizer(other, h, graph), before)
+    h, h_estimator = torch.randn(N, 3, requires_grad=True), torch.randn(N, 3, requires_grad=True)
+    sample = pairs.PairSample(N, 3) if drawn else None
+
+    def loss(labels, sample=sample):
+        value = pairs.regularizer(h, labels, graph, target=target, sample=sample)
+        return value, torch.autograd.grad(value, h)[0]
+
+    expected = loss(h_estimator)
+    estimates = pairs.Estimated(h_estimator)
+    pairs.structure_loss(h_estimator, graph, sample=sample, estimates=estimates)
+    if drawn:  # of other groups, and of other graphs, it knows nothing
+        other = pairs.PairSample(N, 4)
+        torch.testing.assert_close(loss(estimates, other), loss(h_estimator, other))
+    part = pairs.PairGraph(edges[:, :9], N)
+    torch.testing.assert_close(estimates.connected(part), pairs.Estimated(h_estimator).connected(part))
+    monkeypatch.setattr(pairs.PairGraph, "products", products := counting(pairs.PairGraph.products))
+    torch.testing.assert_close(loss(estimates), expected)
+    assert products.calls == 1  # those of h
+
+
+def counting(function):
+    def counted(*arguments):
+        counted.calls += 1
+        return function(*arguments)
+
+    counted.calls = 0
+    return counted
 
 
 def test_one_node_has_no_pairs():

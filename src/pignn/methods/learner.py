@@ -111,7 +111,7 @@ class NetworkLearner:
                 regulariser = regulariser.among(batch.seeds)
         inputs = self.task.inputs if batch is None else batch.inputs
         rows = slice(None) if batch is None else slice(batch.seeds.numel())
-        terms, h_estimator = {}, None
+        terms = {}
         if self.estimates and (phase.name == "estimator" or self.method.schedule == "joint"):
             assert regulariser is not None
             h_estimator = self.networks["estimator"](inputs)[rows]
@@ -122,7 +122,7 @@ class NetworkLearner:
             if regulariser is not None:
                 members = h.unbind(0) if h.dim() == 3 else (h,)
                 for member in members:
-                    pair = regulariser.loss(member, self.age + epoch, h_estimator, value=value)
+                    pair = regulariser.loss(member, self.age + epoch, value=value)
                     if pair is not None:
                         terms["pair"] = terms["pair"] + pair if "pair" in terms else pair
         return terms

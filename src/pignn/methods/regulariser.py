@@ -58,6 +58,7 @@ class PairRegulariser:
         self.connected_share = connected_share
         self.all_connected = graph
         self.sample: PairSample | None = None
+        self.estimates: pairs.Estimated | None = None  # of the step under way
 
     def draw(self, seed: int) -> None:
         """Before every step: random pairs for both losses of the step, unless all pairs are used.
@@ -73,28 +74,25 @@ class PairRegulariser:
     def among(self, nodes: Tensor) -> PairRegulariser:
         """The same for the pairs among some nodes, drawn at random."""
         part = copy.copy(self)
-        part.graph, part.partners, part.sample = self.graph.among(nodes), None, None
+        part.graph, part.partners, part.sample, part.estimates = self.graph.among(nodes), None, None, None
         part.fixed = None if self.fixed is None else self.fixed.subset(nodes)
         return part
 
     def estimator_loss(self, h_estimator: Tensor, *, value: bool) -> Tensor:
-        self.graph.keep_products(h_estimator)  # pair labels are made of them too
-        return pairs.structure_loss(h_estimator, self.graph, value=value, sample=self.sample)
+        """S of the estimator's embeddings; in the same step they give the classifier's pair labels."""
+        self.estimates = pairs.Estimated(h_estimator)
+        common: dict[str, Any] = {"value": value, "sample": self.sample, "estimates": self.estimates}
+        return pairs.structure_loss(h_estimator, self.graph, **common)
 
-    def loss(self, h: Tensor, epoch: int, h_estimator: Tensor | None, *, value: bool) -> Tensor | None:
+    def loss(self, h: Tensor, epoch: int, *, value: bool) -> Tensor | None:
         """β·L_reg of the classifier's embeddings in this epoch; ``None`` where there is none."""
-        result = self._loss(h, epoch, h_estimator, value)
-        self.graph.keep_products(None)
-        return result
-
-    def _loss(self, h: Tensor, epoch: int, h_estimator: Tensor | None, value: bool) -> Tensor | None:
         warming = epoch <= self.warmup
         common: dict[str, Any] = {"beta": self.beta, "value": value, "sample": self.sample}
         if self.source == "connectivity" or (warming and self.target == "masked"):
             return pairs.structure_loss(h, self.graph, **common)
         if warming:
             return None
-        labels = self.fixed if self.fixed is not None else pairs.Estimated(h if h_estimator is None else h_estimator)
+        labels = self.fixed or self.estimates or pairs.Estimated(h)
         return pairs.regularizer(h, labels, self.graph, target=self.target, **common)
 
 

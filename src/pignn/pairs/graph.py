@@ -42,7 +42,6 @@ class PairGraph:
         self.loop_w = self.w
         self.share = 1.0  # of the edges that are here
         self.c = self.total / (2 * (self.total - self.num_edges)) if self.num_edges else 0.5
-        self._kept: tuple[Tensor, Tensor] | None = None
         self._tiles: dict[tuple[int, int], dict[tuple[int, int], Tensor]] = {}
 
     def among(self, nodes: Tensor) -> PairGraph:
@@ -110,17 +109,8 @@ class PairGraph:
         return {divmod(i, self.num_nodes): part for i, part in zip(ids.tolist(), parts, strict=True)}
 
     def products(self, h: Tensor) -> Tensor:
-        """z_ij = h_i·h_j of every connected pair; not to be written into."""
-        if self._kept is not None and _is_same(self._kept[0], h):
-            return self._kept[1]
+        """z_ij = h_i·h_j of every connected pair."""
         return torch.cat([self.edges.products(h, h), torch.linalg.vector_norm(h, dim=1).square_()])
-
-    def keep_products(self, h: Tensor | None) -> None:
-        """Until the next call, remember the products of embeddings that several losses ask for; ``None`` forgets."""
-        self._kept = None
-        if h is not None:
-            h = h.detach().contiguous()
-            self._kept = h, self.products(h)
 
     def add_spread(self, values: Tensor, h: Tensor, out: Tensor) -> Tensor:
         """Σ_j values_ij · h_j for every node i, added to ``out``."""
@@ -128,11 +118,6 @@ class PairGraph:
         if self.num_edges:
             out.addmm_(self.edges.matrix(edges), h)
         return out.addcmul_(loops[:, None], h)
-
-
-def _is_same(a: Tensor, b: Tensor) -> bool:
-    """Do both show the same numbers in the same place?"""
-    return a.data_ptr() == b.data_ptr() and a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype
 
 
 def _check_edges(edge_index: Tensor, num_nodes: int) -> None:

@@ -53,10 +53,24 @@ class PairLabels(ABC):
 
 
 class Estimated(PairLabels):
-    """p_ij = σ(h_i·h_j) from embeddings: the estimator's, or the classifier's own."""
+    """p_ij = σ(h_i·h_j) from embeddings: the estimator's, or the classifier's own.
+
+    A structure loss of the same embeddings computes much of this too, and can leave it here.
+    """
 
     def __init__(self, h: Tensor) -> None:
         self.h = h.detach()
+        self._connected: tuple[PairGraph, Tensor] | None = None
+        self._within: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def take_connected(self, graph: PairGraph, z: Tensor) -> None:
+        """The products of the connected pairs, which nobody may write into any more."""
+        self._connected = graph, z
+
+    def take_within(self, groups: Tensor, p: Tensor) -> None:
+        """p of all pairs within groups, to be kept and written into."""
+        rest = p.neg_().add_(1)  # in place: a new tensor of this size takes longer than the sum
+        self._within[groups.data_ptr()] = groups, rest  # while the groups are here, nothing else has their address
 
     @cached_property
     def opposite(self) -> Tensor:
@@ -78,9 +92,13 @@ class Estimated(PairLabels):
         return Estimated(self.h[nodes])
 
     def connected(self, graph: PairGraph) -> Tensor:
-        return graph.products(self.h).sigmoid()
+        known = self._connected
+        return (known[1] if known is not None and known[0] is graph else graph.products(self.h)).sigmoid()
 
     def within(self, groups: Tensor, *, complement: bool) -> Tensor:
+        _, rest = self._within.get(groups.data_ptr(), (groups, None))
+        if rest is not None:  # off by the last digit of 1, in a sum that is an estimate anyway
+            return rest if complement else 1 - rest
         h = self.h.index_select(0, groups.view(-1)).view(*groups.shape, -1)
         return torch.bmm(-h if complement else h, h.transpose(1, 2)).sigmoid_()
 

@@ -35,6 +35,7 @@ def structure_loss(
     beta: float | str = "auto",
     value: bool = True,
     sample: PairSample | None = None,
+    estimates: Estimated | None = None,
 ) -> Tensor:
     """How badly dot products predict connections:
 
@@ -46,9 +47,11 @@ def structure_loss(
         beta: ``"auto"`` for c = N²/(2(N² − Q)), or a number in its place.
         value: ``False`` saves about half of the time: the result is then NaN, but its gradient is right.
         sample: random pairs in place of all disconnected ones; draw them anew for every step.
+        estimates: pair labels of the same embeddings, for :func:`regularizer` with the same graph and sample: what is
+            computed here of them is not computed again.
     """
     graph = _fitting(pair_graph(edges, h), sample)
-    return _PairLoss.apply(h, graph, None, "masked", _scale(beta, graph), value, sample)
+    return _PairLoss.apply(h, graph, None, "masked", _scale(beta, graph), value, sample, estimates)
 
 
 def regularizer(
@@ -82,12 +85,12 @@ def regularizer(
     graph = _fitting(pair_graph(edges, h), sample)
     if isinstance(labels, Tensor):
         labels = Estimated(labels.to(h.dtype))
-    return _PairLoss.apply(h, graph, labels, target, _scale(beta, graph), value, sample)
+    return _PairLoss.apply(h, graph, labels, target, _scale(beta, graph), value, sample, None)
 
 
 def all_pairs_softplus(h: Tensor) -> Tensor:
     """Σ_{i,j} softplus(h_i·h_j) over all ordered pairs, self-pairs included, without |V|² memory."""
-    return _PairLoss.apply(h, None, None, "masked", 1.0, True, None)
+    return _PairLoss.apply(h, None, None, "masked", 1.0, True, None, None)
 
 
 def _fitting(graph: PairGraph, sample: PairSample | None) -> PairGraph:
@@ -119,15 +122,17 @@ class _PairLoss(torch.autograd.Function):
         scale: float,
         value: bool,
         sample: PairSample | None,
+        estimates: Estimated | None,
     ) -> Tensor:
         wants_grad = ctx.needs_input_grad[0]
         h = h.detach().contiguous()
         if sample is None:
             total, half_grad = _disconnected(h, graph, labels, target, wants_grad, value)
         else:
-            total, half_grad = _drawn(h, sample, labels, target, wants_grad, value)
+            total, half_grad = _drawn(h, sample, labels, target, wants_grad, value, estimates)
         if graph is not None:
-            extra, slope = _connected(h, graph, labels, target, wants_grad, value, counted=sample is not None)
+            counted = sample is not None
+            extra, slope = _connected(h, graph, labels, target, wants_grad, value, counted, estimates)
             total = total + extra
             if slope is not None:
                 graph.add_spread(slope, h, out=half_grad)
@@ -141,7 +146,7 @@ class _PairLoss(torch.autograd.Function):
         (saved,) = ctx.saved_tensors
         # A pass over all embeddings is spared where nobody weighs the loss; the engine never writes into what is saved.
         alone = not grad.is_cuda and grad == 1
-        return saved if alone else saved * grad, None, None, None, None, None, None
+        return saved if alone else saved * grad, None, None, None, None, None, None, None
 
 
 def _disconnected(
@@ -239,13 +244,20 @@ def _tile_slope(z: Tensor, p: Tensor | None, target: str) -> Tensor:
 
 
 def _drawn(
-    h: Tensor, sample: PairSample, labels: PairLabels | None, target: str, wants_grad: bool, value: bool
+    h: Tensor,
+    sample: PairSample,
+    labels: PairLabels | None,
+    target: str,
+    wants_grad: bool,
+    value: bool,
+    estimates: Estimated | None,
 ) -> tuple[Tensor, Tensor]:
     """Σ over all ordered pairs of distinct nodes, estimated, as if none were connected; half of its gradient."""
     total = torch.zeros((), dtype=torch.float64, device=h.device)
     slopes = torch.empty_like(h)  # in the order of the groups
-    done = 0
-    for groups, weight in sample.groups():
+    slopes[sample.used :] = 0
+    weight, done = sample.weight, 0
+    for groups in sample.groups():
         rows = slice(done, done + groups.numel())
         done = rows.stop
         mine = h.index_select(0, groups.view(-1)).view(*groups.shape, -1)
@@ -257,10 +269,11 @@ def _drawn(
         if value:
             total += weight * _tile_value(z, p, target)
         if wants_grad:
-            slopes[rows].view_as(mine).baddbmm_(_tile_slope(z, p, target), mine, beta=0, alpha=weight)
-    if not wants_grad or done < h.shape[0]:  # one node alone has no partners
-        return total, torch.zeros_like(h)
-    return total, slopes.index_select(0, sample.place)
+            slope = _tile_slope(z, p, target)
+            slopes[rows].view_as(mine).baddbmm_(slope, mine, beta=0, alpha=weight)
+            if estimates is not None and sample.is_small:
+                estimates.take_within(groups, slope)  # σ(z)
+    return total, slopes.index_select(0, sample.place) if wants_grad else slopes
 
 
 def _connected(
@@ -271,6 +284,7 @@ def _connected(
     wants_grad: bool,
     value: bool,
     counted: bool,
+    estimates: Estimated | None,
 ) -> tuple[Tensor, Tensor | None]:
     """Σ over the ordered pairs of B⁺, and d(term)/dz of each.
 
@@ -278,6 +292,8 @@ def _connected(
     added, in expectation, is taken off here (self-pairs are never among them).
     """
     z = graph.products(h)
+    if estimates is not None:
+        estimates.take_connected(graph, z)
     p = None if labels is None else labels.connected(graph)
     total, slope = z.new_zeros(()), None
     if value:

@@ -11,13 +11,14 @@ from torch import Tensor
 from ..errors import ConfigError
 
 CHUNK = 2**19  # pairs that are held at once
+KEPT = 2**24  # pairs whose labels may be held for a whole step
 
 
 class PairSample:
     """Random groups of nodes; the pairs are all ordered pairs of distinct nodes of one group.
 
-    The nodes are shuffled and dealt into groups of at least ``partners`` + 1, as equal as can be. Every node has as
-    many partners as any other (or one more), so an estimate does not hang on who happened to be drawn, and pairs
+    The nodes are shuffled and dealt into groups of ``partners`` + 1; the few that are left over have no partners this
+    time. Every other node has as many as any, so an estimate does not hang on who happened to be drawn, and pairs
     within a group are dense little matrix products, some twenty times cheaper than as many scattered pairs.
     """
 
@@ -31,8 +32,20 @@ class PairSample:
         if partners < 1:
             raise ConfigError(f"a node needs at least one partner, not {partners}")
         self.num_nodes = num_nodes
-        self.count = max(1, num_nodes // (partners + 1))
+        self.size = min(partners + 1, num_nodes)
+        self.used = num_nodes // self.size * self.size  # nodes in groups
         self.order = torch.randperm(num_nodes, generator=generator).to(device)
+
+    @property
+    def weight(self) -> float:
+        """How many of the N(N − 1) ordered pairs one that was drawn stands for; all are equally likely."""
+        drawn = self.used * (self.size - 1)
+        return self.num_nodes * (self.num_nodes - 1) / drawn if drawn else 0.0
+
+    @property
+    def is_small(self) -> bool:
+        """Whether something may be kept of every pair."""
+        return self.used * self.size <= KEPT
 
     @cached_property
     def place(self) -> Tensor:
@@ -41,14 +54,6 @@ class PairSample:
             0, self.order, torch.arange(self.num_nodes, device=self.order.device)
         )
 
-    def groups(self) -> Iterator[tuple[Tensor, float]]:
-        """Node numbers [groups, size], as many groups at once as fit, and what one pair of them stands for.
-
-        In a group of s nodes each has s − 1 of its N − 1 possible partners, so a pair stands for (N − 1)/(s − 1).
-        """
-        size, larger = divmod(self.num_nodes, self.count)
-        cut = larger * (size + 1)
-        for part, width in ((self.order[:cut], size + 1), (self.order[cut:], size)):
-            if part.numel() and width > 1:
-                for groups in part.view(-1, width).split(max(1, CHUNK // width**2)):
-                    yield groups, (self.num_nodes - 1) / (width - 1)
+    def groups(self) -> Iterator[Tensor]:
+        """Node numbers [groups, size], as many groups at once as fit."""
+        yield from self.order[: self.used].view(-1, self.size).split(max(1, CHUNK // self.size**2))
