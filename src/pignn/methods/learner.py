@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch_geometric.data import Data
 
-from .. import backbones, pairs
+from .. import backbones, graphs, pairs
+from ..errors import ConfigError, DataError
 from ..training import Phase
 from ..training.batches import Batch, sampler, shares
 from .regulariser import PairRegulariser
@@ -29,6 +31,41 @@ class Task:
     weight: Tensor  # [N], sums to 1 over ``nodes``
     num_classes: int
     trusted: Tensor  # [N]: somebody verified this label
+
+    @classmethod
+    def of(cls, data: Data, inputs: backbones.Inputs, class_weight: str | Sequence[float] | None) -> Task:
+        """The given labels of the training nodes, where ``inputs`` are."""
+        device, classes = inputs.x.device, graphs.num_classes(data)
+        nodes = data.train_mask.nonzero().view(-1).to(device)
+        y = torch.where(data.train_mask, data.y, -1).to(device)
+        trusted = data.get("trusted_mask")
+        trusted = torch.zeros_like(data.train_mask) if trusted is None else trusted
+        weight = _node_weights(data, nodes, class_weight, classes)
+        return cls(inputs, y, nodes, weight, classes, trusted.to(device))
+
+
+def _node_weights(data: Data, nodes: Tensor, class_weight: str | Sequence[float] | None, classes: int) -> Tensor:
+    """How much each node's loss counts: label_weight × class_weight of training nodes, made to sum to 1; [N]."""
+    y = data.y.to(nodes.device)[nodes]
+    weight = torch.ones(nodes.numel(), device=nodes.device)
+    if data.get("label_weight") is not None:
+        weight = data.label_weight.to(nodes.device)[nodes].clone()
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ConfigError(f"class_weight must be 'balanced' or one number a class, not '{class_weight}'")
+        weight *= (1 / torch.bincount(y, minlength=classes).clamp(min=1))[y]
+    elif class_weight is not None:
+        try:
+            each = torch.as_tensor(class_weight, dtype=torch.float32, device=nodes.device)
+        except (TypeError, ValueError, RuntimeError):
+            each = torch.empty(0)
+        if each.shape != (classes,) or not bool((torch.isfinite(each) & (each >= 0)).all()):
+            raise ConfigError(f"class_weight must be {classes} numbers of at least 0, one a class")
+        weight *= each[y]
+    total = weight.sum()
+    if not total > 0:
+        raise DataError("the weights of all training labels are 0; nothing would be learnt")
+    return torch.zeros(data.num_nodes, device=nodes.device).index_copy_(0, nodes, weight / total)
 
 
 @dataclass

@@ -244,16 +244,9 @@ class NetworkMethod(Method):
         inputs = backbones.Inputs.from_data(data, directed=self.directed, device=device)
         for note in inputs.notes:
             warnings.warn(f"edges: {note}", PignnWarning, stacklevel=4)
-        classes = graphs.num_classes(data)
-        nodes = data.train_mask.nonzero().view(-1).to(device)
-        y = torch.where(data.train_mask, data.y, -1).to(device)
-        trusted = data.get("trusted_mask")
-        trusted = torch.zeros_like(data.train_mask) if trusted is None else trusted
-        weight = _node_weights(data, nodes, self.class_weight, classes)
-        task = Task(inputs, y, nodes, weight, classes, trusted.to(device))
-
+        task = Task.of(data, inputs, self.class_weight)
         regulariser = None if self.pairs is None else self._regulariser(data, task)
-        made = self.make_networks(inputs.x.shape[1], classes, inputs.num_nodes)
+        made = self.make_networks(inputs.x.shape[1], task.num_classes, inputs.num_nodes)
         networks = {name: network.to(device) for name, network in made.items()}
         for name, network in networks.items():
             if inputs.edge_weight is not None and not getattr(network, "uses_weights", True):
@@ -372,30 +365,6 @@ class NetworkMethod(Method):
         self.history_ = about["history"]
         for name in self.learned:
             setattr(self, name, about["learned"][name])
-
-
-def _node_weights(data: Data, nodes: Tensor, class_weight: str | Sequence[float] | None, classes: int) -> Tensor:
-    """How much each node's loss counts: label_weight × class_weight of training nodes, made to sum to 1; [N]."""
-    y = data.y.to(nodes.device)[nodes]
-    weight = torch.ones(nodes.numel(), device=nodes.device)
-    if data.get("label_weight") is not None:
-        weight = data.label_weight.to(nodes.device)[nodes].clone()
-    if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise ConfigError(f"class_weight must be 'balanced' or one number a class, not '{class_weight}'")
-        weight *= (1 / torch.bincount(y, minlength=classes).clamp(min=1))[y]
-    elif class_weight is not None:
-        try:
-            each = torch.as_tensor(class_weight, dtype=torch.float32, device=nodes.device)
-        except (TypeError, ValueError, RuntimeError):
-            each = torch.empty(0)
-        if each.shape != (classes,) or not bool((torch.isfinite(each) & (each >= 0)).all()):
-            raise ConfigError(f"class_weight must be {classes} numbers of at least 0, one a class")
-        weight *= each[y]
-    total = weight.sum()
-    if not total > 0:
-        raise DataError("the weights of all training labels are 0; nothing would be learnt")
-    return torch.zeros(data.num_nodes, device=nodes.device).index_copy_(0, nodes, weight / total)
 
 
 def _device(name: str) -> torch.device:

@@ -9,7 +9,9 @@ import pandas as pd
 from torch_geometric.data import Data
 
 from ...errors import ConfigError, DataError
-from .reading import Wanted, from_whole, made, read_graph
+from .making import made
+from .reading import from_whole, read_graph
+from .wanted import Wanted
 from .whole import from_arrays, from_graph
 
 
