@@ -205,6 +205,19 @@ def test_true_is_a_name_of_pair_labels(train):
     assert json.loads(result.out)["settings"]["pair_labels"] == "true"
 
 
+def test_what_cannot_come_of_it_is_said(train):
+    early = train("--method", "pi-gnn", "--epochs", "2")
+    assert "note: the warm-up is as long as the training (2 epochs)" in early.err
+    silent = train("--method", "vanilla", "--epochs", "1", "--set", "init=constant", "--json")
+    assert "all nodes are given one class" in json.loads(silent.out)["note"]
+
+
+def test_settings_are_checked_before_a_graph_is_read(command):
+    for wrong, words in ((("--epochs", "0"), "epochs"), (("--rate", "2", "--noise", "pair"), "between 0 and 1")):
+        command("train", "--dataset", "no such graph", "--method", "pi-gnn", *wrong).fails(words)
+    command("audit", "--dataset", "no such graph", "--noise", "pair", "--rate", "2").fails("between 0 and 1")
+
+
 def test_options_of_the_graph_reach_it(train, command, tmp_path):
     result = train(*SHORT, "--data", "features=9", "--data", "classes=3", "--out", tmp_path, "--json")
     assert result.code == 0

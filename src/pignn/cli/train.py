@@ -275,6 +275,10 @@ def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
         facts["note"] = never_begins(model)
     if learns_from_val(model) and bool(graph.val_mask.any()):
         facts["note"] = f"{model.name} learns from validation labels too; --set labels=train keeps them out"
+    if hasattr(model, "history_") and len(predicted) > 1 and bool((predicted == predicted[0]).all()):
+        facts["note"] = (
+            "all nodes are given one class: little was learnt; try --set lr=0.001, or features of smaller scale"
+        )
     if bool(graph.test_mask.any()) and graph.get("y_true") is not None:
         facts["test_accuracy"] = model.score(graph)
         facts["test_macro_f1"] = model.score(graph, metric="macro_f1")
