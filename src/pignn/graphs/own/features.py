@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -115,10 +115,15 @@ class Encoder:
         """What each feature is."""
         return [name for part in self.parts for name in part.names]
 
+    def check_columns(self, columns: Iterable[str], title: str) -> None:
+        """Whether a table has what the model was trained on."""
+        there = set(columns)
+        if missing := [name for name in self.needed if name not in there]:
+            raise DataError(f"{title} lacks the column '{missing[0]}', which the model was trained on")
+
     def transform(self, rows: Rows) -> Tensor:
         """Features [N, width] in float32."""
-        if missing := [name for name in self.needed if name not in rows.frame.columns]:
-            raise DataError(f"{rows.title} lacks the column '{missing[0]}', which the model was trained on")
+        self.check_columns(rows.frame.columns, rows.title)
         given = next((part.width for part in self.parts if isinstance(part, Given)), None)
         if given is not None and (rows.x is None or rows.x.shape[1] != given):
             has = "none" if rows.x is None else str(rows.x.shape[1])

@@ -130,6 +130,8 @@ def _from_frame(frame: pd.DataFrame, edges: Any, wanted: Wanted, title: str, ori
     if wanted.id is None:
         wanted.id = next((name for name in frame.columns if name.lower() in NAMES), None)
     check_columns(frame, wanted, title)
+    if wanted.encoder is not None and wanted.features is None:  # before the edges, which fit no other table either
+        wanted.encoder.check_columns(frame.columns, title)
     ids = _ids(frame, wanted.id, title, len(frame))
     how = f"ids are column '{wanted.id}'" if wanted.id else "no column of ids: nodes are numbered by their rows, from 0"
     origin = _origin(wanted, title, edges if isinstance(edges, str | os.PathLike) else None, origin)
