@@ -116,7 +116,7 @@ def test_the_same_graph_gives_the_same_predictions(trained_on_mine, command, fil
 def test_a_column_less(trained_on_mine, command, files):
     table().drop(columns="country").to_csv("papers.csv", index=False)
     command("predict", "run", *MINE).fails("lacks the column 'country'")
-    pd.DataFrame({"name": ["x", "y"]}).to_csv("papers.csv", index=False)  # and its rows are not those of the edges
+    pd.DataFrame({"paper": ["x", "y"]}).to_csv("papers.csv", index=False)  # and its rows are not those of the edges
     command("predict", "run", *MINE).fails("papers.csv lacks the column")
 
 
