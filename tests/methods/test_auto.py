@@ -81,10 +81,11 @@ def test_the_average_is_that_of_probabilities(noisy: Data) -> None:
 
 
 def test_weights_follow_the_likelihood() -> None:
-    one, two, three = auto.SMOOTHED
-    weights = auto.likely([-100.0, -100.0 - np.log(4) / auto.BELIEF, -1000.0])
+    one, two, *rest = auto.SMOOTHED
+    weights = auto.likely([-100.0, -100.0 - np.log(4) / auto.BELIEF, *[-1000.0 for _ in rest]])
     assert weights == pytest.approx({one: 0.8, two: 0.2})
-    assert auto.likely([-5.0, -5.0, -5.0]) == pytest.approx(dict.fromkeys((one, two, three), 1 / 3))
+    count = len(auto.SMOOTHED)
+    assert auto.likely([-5.0] * count) == pytest.approx(dict.fromkeys(auto.SMOOTHED, 1 / count))
 
 
 def test_refit_keeps_the_choice_and_forgets_labels_that_are_gone(noisy: Data) -> None:

@@ -1,4 +1,4 @@
-"""Prototypes and denoised labels: worked-out cases, odd graphs, save and load."""
+"""Prototypes, denoised labels and boundaries between nodes: worked-out cases, odd graphs, save and load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import pignn
 from pignn import errors, graphs
 from pignn.methods.calibration import sharpness
 from pignn.methods.denoised import EVEN, balanced, denoise, even_rate, left_out_cosines, logistic
-from pignn.methods.given import GivenLabels, symmetric
+from pignn.methods.given import GivenLabels, fitted_transition, symmetric
+from pignn.methods.low_density import information, separate
 from pignn.methods.prototypes import class_means, fit_mixture
 
 METHODS: list[tuple[str, dict[str, Any]]] = [
@@ -23,6 +24,7 @@ METHODS: list[tuple[str, dict[str, Any]]] = [
     ("prototypes", {}),
     ("prototypes", {"noise": "full"}),
     ("denoised", {}),
+    ("low-density", {}),
 ]
 
 
@@ -48,6 +50,33 @@ def test_one_round_of_the_mixture_by_hand() -> None:
     torch.testing.assert_close(found.transition, torch.tensor([[1 - rate, rate], [rate, 1 - rate]]))
     total = expected.T @ h
     torch.testing.assert_close(found.prototypes, total / total.norm(dim=1, keepdim=True))
+
+
+def test_information_is_that_of_sure_nodes_and_used_classes() -> None:
+    sure = torch.tensor([[50.0, 0.0], [0.0, 50.0]])
+    assert float(information(sure)) == pytest.approx(math.log(2))
+    assert float(information(sure[:1])) == pytest.approx(0.0, abs=1e-6)
+    assert float(information(torch.zeros(3, 2))) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_boundaries_run_between_clusters_whatever_the_labels_say() -> None:
+    """Two clusters; in the second, 40 % of the labels say the first class, and more of them on its near side."""
+    generator = torch.Generator().manual_seed(0)
+    angle = torch.cat([torch.zeros(50), torch.full((50,), 1.2)]) + 0.1 * torch.randn(100, generator=generator)
+    h = torch.stack([angle.cos(), angle.sin()], 1)
+    second = torch.arange(50, 100)
+    flipped = second[angle[second].argsort()[:20]]
+    y = (torch.arange(100) >= 50).long()
+    truth = y.clone()
+    y[flipped] = 0
+    labels = given(y.tolist(), classes=3)  # nothing is of the third class
+    start = logistic(h, torch.nn.functional.one_hot(y, 3).float(), 1.0)
+    assert (torch.where(labels.present, h @ start, -1e4).argmax(1) != truth).any()
+    weight, transition = separate(h, labels, start, 15.0, 0.3)
+    assert torch.equal(torch.where(labels.present, h @ weight, -1e4).argmax(1), truth)
+    assert 0.2 < float(transition[1, 0]) < 0.5 > float(transition[0, 1])
+    sure = given(y.tolist(), [1] * 100, classes=3)
+    assert torch.equal(fitted_transition(torch.nn.functional.one_hot(truth, 3).float(), sure), torch.eye(3))
 
 
 def test_trusted_labels_stay_and_a_wrong_one_is_found_out() -> None:

@@ -18,7 +18,7 @@ from .. import backbones, graphs, settings
 from ..errors import DataError, ModelFileError, NotFittedError, PignnWarning, unknown
 from ..propagation import Embedding
 from .base import Method, class_names
-from .calibration import folds, sharpness
+from .calibration import folds, sharpness, under_own_noise
 from .embedded import Embedded, checked_inputs
 from .given import LABELS, GivenLabels, evidence
 from .registry import make, method_class
@@ -27,6 +27,7 @@ SMOOTHED: dict[str, tuple[str, dict[str, Any]]] = {
     "denoised": ("denoised", {}),
     "denoised, nearer": ("denoised", {"restart": 0.3}),
     "mixture": ("prototypes", {"unlabelled": 0.01}),
+    "low density": ("low-density", {}),
 }
 ALONE = "features alone"
 LINEAR = SMOOTHED | {ALONE: ("denoised", {"restart": 1.0})}
@@ -44,12 +45,12 @@ class Auto(Method):
     """Tries several methods on held-out *given* labels, under the noise that was estimated, and averages the good ones.
 
     What is compared is the log-likelihood of given labels that a candidate has not seen, Σ log Σ_c softmax(s·scores)_c
-    T[c, given], with one transition matrix T for all and each candidate's best sharpness s: a candidate that
-    foretells the noise gains nothing. Candidates are linear classifiers of smoothed features and a mixture of
-    prototypes; their probabilities are averaged with weights ∝ likelihood^0.3. Features without the graph take their
-    place where they are better by more than a standard error. Where surely fewer than half of the links join nodes of
-    one class, and there are 300 labels or more, a GCN and an MLP are tried too, on one fifth of the labels, and must
-    agree with them more often by two standard errors. No true label is read.
+    T[c, given], under the transition matrix T and the sharpness s that suit the candidate best: one that is sure, and
+    puts the rest down to noise, loses nothing against one that has learnt the noise. Candidates are linear classifiers
+    of smoothed features and a mixture of prototypes; their probabilities are averaged with weights ∝ likelihood^0.3.
+    Features without the graph take their place where they are better by more than a standard error. Where surely
+    fewer than half of the links join nodes of one class, and there are 300 labels or more, a GCN and an MLP are tried
+    too, on one fifth of the labels, and must agree with them more often by two standard errors. No true label is read.
 
     Fitted: ``chosen_`` (the name of what weighs most), ``weights_``, ``why_`` (one line), ``compared_`` (mean held-out
     log-likelihoods), ``models_`` (what is averaged, learnt from all labels), ``transition_``, ``homophily_`` (share of
@@ -76,17 +77,18 @@ class Auto(Method):
         given = GivenLabels.of(data, self.labels)
         made = self._embeddings(inputs, LINEAR)
         fitted = {name: self._candidate(name).fit_embedded(data, given, *made[restart(name)]) for name in LINEAR}
+        # The noise by the candidate that puts the least down to it: how sure to be is told by this one.
         self.transition_ = next(iter(fitted.values())).transition_
         reach = evidence(given, self.transition_).exp()
         share = given.weight.double() / given.weight.sum()
-        found = {name: sharpness(method.held_out_, reach, given.weight) for name, method in fitted.items()}
-        self.compared_ = {name: float(share @ value) for name, (_, value) in found.items()}
+        likelihood = {}
         for name, method in fitted.items():
-            method.sharpness_ = found[name][0]  # under the same T for all
-        self.weights_ = likely([float(given.weight.double() @ found[name][1]) for name in SMOOTHED])
+            method.sharpness_, likelihood[name] = under_own_noise(method.held_out_, given, method.transition_)
+        self.compared_ = {name: float(share @ value) for name, value in likelihood.items()}
+        self.weights_ = likely([float(given.weight.double() @ likelihood[name]) for name in SMOOTHED])
         held_out = average(fitted, self.weights_, lambda method: method.held_out_)
         self.sharpness_, value = sharpness(held_out, reach, given.weight)
-        if _surely_better(found[ALONE][1], value, share):
+        if _surely_better(sharpness(fitted[ALONE].held_out_, reach, given.weight)[1], value, share):
             self.weights_, self.sharpness_ = {ALONE: 1.0}, 1.0
             held_out = fitted[ALONE].sharpness_ * fitted[ALONE].held_out_
         self.unsure_ = 1 / (len(given.y) + 1)

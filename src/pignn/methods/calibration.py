@@ -9,10 +9,12 @@ import torch
 from torch import Tensor
 
 from .. import noise
+from .given import GivenLabels, evidence, fitted_transition
 
 SHARPNESS = [10 ** (k / 20) for k in range(-30, 31)]  # that scores are multiplied with
 FOLDS = 5  # parts of the labels, each judged by what the others teach
 DOUBT = 1.0  # standard deviation of log sharpness around 0 before any label is seen
+ROUNDS = 6  # of finding sharpness and noise in turn
 MOST = 5_000  # labels that are enough to fit one number
 
 
@@ -55,6 +57,19 @@ def sharpness(scores: Tensor, reach: Tensor, weight: Tensor) -> tuple[float, Ten
     step = max(1, len(scores) // MOST)
     best = max(SHARPNESS, key=lambda s: float(weight[::step] @ likelihood(s, step)) - 0.5 * (math.log(s) / DOUBT) ** 2)
     return best, likelihood(best)
+
+
+def under_own_noise(scores: Tensor, given: GivenLabels, start: Tensor) -> tuple[float, Tensor]:
+    """(s, log-likelihood of each label) under the transition matrix, begun at ``start``, that suits the scores best.
+
+    ``scores`` are those of a classifier that has not seen the labels.
+    """
+    transition = start
+    for _ in range(ROUNDS):
+        reach = evidence(given, transition)
+        s, _ = sharpness(scores, reach.exp(), given.weight)
+        transition = fitted_transition(((s * scores).log_softmax(1) + reach).softmax(1), given)
+    return sharpness(scores, evidence(given, transition).exp(), given.weight)
 
 
 def found_transition(scores: Tensor, y: Tensor, trusted: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from .. import graphs
 from ..errors import ConfigError, DataError
 
 LABELS = ("train", "given")
+PRIOR = 20.0  # labels a class that symmetric noise counts as where every entry of T is free
 NEVER = -1e4  # logit of what cannot be; finite, so that no product of it is not a number
 
 
@@ -70,6 +71,21 @@ def symmetric(rate: float, classes: int) -> Tensor:
     """T of symmetric noise."""
     t = torch.full((classes, classes), rate / max(classes - 1, 1))
     return t.fill_diagonal_(1 - rate)
+
+
+def fitted_transition(posterior: Tensor, given: GivenLabels) -> Tensor:
+    """T from P(true | features, given) of the labels, with as much as ``PRIOR`` labels a class of symmetric noise.
+
+    Trusted labels have no part in it.
+    """
+    hot = torch.nn.functional.one_hot(given.y, given.classes).to(posterior)
+    doubtful = given.weight.to(posterior) * ~given.trusted
+    counts = (posterior * doubtful[:, None]).T @ hot
+    if not float(counts.sum()) > 0:
+        return torch.eye(given.classes)
+    rate = float(1 - counts.trace() / counts.sum())
+    even = symmetric(min(max(rate, 1e-3), 1 - 1 / given.classes), given.classes)
+    return torch.nn.functional.normalize(counts + PRIOR * even, p=1, dim=1).float()
 
 
 def evidence(given: GivenLabels, transition: Tensor) -> Tensor:

@@ -74,6 +74,11 @@ BUILT_IN = {
             "labels along the edges, no features (Zhu & Ghahramani, 2002)",
         ),
         MethodInfo(
+            "low-density",
+            "pignn.methods.low_density:LowDensity",
+            "linear classifier of smoothed features whose boundaries avoid nodes; no network",
+        ),
+        MethodInfo(
             "lpm", "pignn.methods.lpm:LPM", "label propagation + meta learning on trusted nodes (Xia et al., 2021)"
         ),
         MethodInfo("mlp", "pignn.methods.references:MLP", "features alone, no graph"),

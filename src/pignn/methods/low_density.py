@@ -1,0 +1,110 @@
+"""A linear classifier whose boundaries run where nodes are few, learnt together with how labels go wrong."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from .. import settings
+from .denoised import balanced, denoise, logistic
+from .embedded import Embedded
+from .given import NEVER, GivenLabels, evidence, fitted_transition, symmetric
+
+START = 0.3  # the rate of noise to begin with
+ROUNDS = 4  # of learning W and T in turn
+STEPS = 12  # of each
+MOST_NODES = 4_000  # that tell where nodes are few; of more, as many are drawn
+
+
+def information(logits: Tensor) -> Tensor:
+    """I(node; class) = H(mean of p) − mean of H(p): high where every node is sure and all classes are used."""
+    log_p = logits.log_softmax(1)
+    p = log_p.exp()
+    mean = p.mean(0)
+    return (p * log_p).sum(1).mean() - (mean * mean.clamp(min=1e-9).log()).sum()
+
+
+def separate(
+    h: Tensor, given: GivenLabels, start: Tensor, push: float, strength: float, seed: int = 0
+) -> tuple[Tensor, Tensor]:
+    """(W, T) that maximise Σ log Σ_c p_c T[c, given] + λ·I(node; class) − ½·strength·|W|², p = softmax(h W).
+
+    λ = push·√labels. W begins at ``start``; it and T are learnt in turn. Classes without a label are never used.
+    """
+    rest = h
+    if len(h) > MOST_NODES:
+        rest = h[torch.randperm(len(h), generator=torch.Generator().manual_seed(seed))[:MOST_NODES]]
+    x, rest, weight = h[given.nodes].double(), rest.double(), given.weight.double()
+    w = start.double().requires_grad_()
+    transition = symmetric(START, given.classes)
+
+    def logits(rows: Tensor) -> Tensor:
+        return torch.where(given.present, rows @ w, NEVER)
+
+    for _ in range(ROUNDS):
+        reach = evidence(given, transition).double()
+        steps = torch.optim.LBFGS([w], max_iter=STEPS, line_search_fn="strong_wolfe")
+
+        def loss(reach: Tensor = reach, steps: torch.optim.Optimizer = steps) -> Tensor:
+            steps.zero_grad()
+            likely = weight @ (logits(x).log_softmax(1) + reach).logsumexp(1)
+            value = 0.5 * strength * w.square().sum() - likely - push * math.sqrt(len(x)) * information(logits(rest))
+            value.backward()
+            return value
+
+        with torch.enable_grad():
+            steps.step(loss)
+        with torch.no_grad():
+            posterior = (logits(x).log_softmax(1) + reach).softmax(1)
+        transition = fitted_transition(posterior, given)
+    return w.detach().float(), transition
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LowDensity(Embedded):
+    """Boundaries between classes avoid nodes: unlabelled ones say where to cut, labels which side is which. Seconds.
+
+    The embedding is that of ``prototypes``. Beside the likelihood of the given labels under a transition matrix that
+    is learnt with it, the classifier maximises the information that a node gives about its class (Krause, Perona and
+    Gomes, NeurIPS 2010): that every node is surely of some class, and all classes are used. So labels that lie
+    among many of another class are noise rather than a boundary. It begins with what ``denoised`` learns.
+
+    Fitted: ``transition_`` (P(given | true)), ``posterior_`` (P(true | features, given label) of the nodes in
+    ``labelled_``), ``sharpness_``.
+
+    Args:
+        labels: learn from the ``"train"`` labels, or from all ``"given"`` ones, of validation nodes too.
+        dimensions, restart, steps: of the embedding.
+        push: weight of the information, times the square root of the number of labels.
+        strength: of the regularisation, beside a sum over the labels.
+        class_weight: ``None``, ``"balanced"``, or one number a class.
+        directed: propagate along the edges' direction only.
+    """
+
+    name: ClassVar[str] = "low-density"
+
+    push: float = 15.0
+    strength: float = 0.3
+
+    def _learn(self, h: Tensor, given: GivenLabels) -> Tensor:
+        self._models, posterior = denoise(h, given)
+        weight, self.transition_ = self._separated(h, given, posterior)
+        scores = torch.where(given.present, h[given.nodes] @ weight, NEVER)
+        self.posterior_ = (scores.log_softmax(1) + evidence(given, self.transition_)).softmax(1)
+        return weight
+
+    def _learn_again(self, h: Tensor, given: GivenLabels) -> Tensor:
+        return self._separated(h, given, denoise(h, given, self._models)[1])[0]
+
+    def _separated(self, h: Tensor, given: GivenLabels, posterior: Tensor) -> tuple[Tensor, Tensor]:
+        start = logistic(h[given.nodes], balanced(posterior, given.weight), 1.0)
+        return separate(h, given, start, float(self.push), float(self.strength), int(self.seed) % 2**31)
+
+    def check_settings(self) -> None:
+        super().check_settings()
+        settings.number("push", self.push)
+        settings.number("strength", self.strength)
