@@ -11,7 +11,7 @@ from torch import Tensor
 from ..errors import ConfigError
 
 CHUNK = 2**19  # pairs that are held at once
-KEPT = 2**24  # pairs whose labels may be held for a whole step
+KEPT = 2**21  # pairs whose labels may be held for a whole step: they should stay in the caches
 
 
 class PairSample:
