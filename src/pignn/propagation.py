@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 from . import graphs, settings
 from .backbones import Inputs
 from .errors import ConfigError, DataError, NotFittedError
-from .sparse import Operator, SparseFeatures
+from .sparse import Operator, SparseFeatures, multiplied
 
 CHUNK = 1 << 26  # numbers of a dense feature matrix that are read at a time
 COLUMNS = 64  # that are propagated at a time
@@ -50,7 +50,7 @@ def smooth(
             source = source.contiguous()
             h = source
             for _ in range(steps):
-                h = (matrix @ h).addcmul_(diagonal, h).mul_(1 - restart).add_(source, alpha=restart)
+                h = multiplied(matrix, h).addcmul_(diagonal, h).mul_(1 - restart).add_(source, alpha=restart)
             parts.append(h)
         return (parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)).reshape(x.shape)
 

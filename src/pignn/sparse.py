@@ -136,7 +136,7 @@ class InParts:
     def __matmul__(self, x: Tensor) -> Tensor:
         result = x.new_empty(self.pattern.shape[0], x.shape[1])
         for rows, entries, part in self.pattern.parts():
-            torch.mm(part.matrix(self.values(part, rows, entries)), x, out=result[rows])
+            result[rows].addmm_(part.matrix(self.values(part, rows, entries)), x, beta=0)
         return result if self.diagonal is None else result.addcmul_(self.diagonal, x)
 
 
@@ -174,8 +174,13 @@ class _Product(torch.autograd.Function):
         return _multiply(operator.transpose, operator.diagonal, grad.contiguous()), None
 
 
+def multiplied(matrix: Tensor, x: Tensor) -> Tensor:
+    """M·x of a CSR matrix. (``matrix @ x`` first writes zeros, which takes as long as the product if rows are wide.)"""
+    return torch.addmm(x.new_zeros(1), matrix, x, beta=0)
+
+
 def _multiply(matrix: Tensor, diagonal: Tensor | None, x: Tensor) -> Tensor:
-    result = matrix @ x
+    result = multiplied(matrix, x)
     return result if diagonal is None else result.addcmul_(diagonal, x)
 
 
@@ -189,14 +194,14 @@ class _Weighted(torch.autograd.Function):
     def forward(ctx: Any, values: Tensor, x: Tensor, pattern: Pattern) -> Tensor:
         ctx.save_for_backward(values, x)
         ctx.pattern = pattern
-        return pattern.matrix(values) @ x
+        return multiplied(pattern.matrix(values), x)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         values, x = ctx.saved_tensors
         transposed, order = ctx.pattern.transposed
         grad = grad.contiguous()
-        return ctx.pattern.products(grad, x), transposed.matrix(values[order]) @ grad, None
+        return ctx.pattern.products(grad, x), multiplied(transposed.matrix(values[order]), grad), None
 
 
 def row_softmax(pattern: Pattern, logits: Tensor) -> Tensor:

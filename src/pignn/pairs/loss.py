@@ -264,7 +264,7 @@ def _drawn(
         z = torch.bmm(mine, mine.transpose(1, 2))
         z.diagonal(dim1=1, dim2=2).fill_(BLANK)
         p = None if labels is None else labels.within(groups, complement=target == "masked")
-        if p is not None:
+        if p is not None and target == "soft":  # masked terms are 0 there already
             p.diagonal(dim1=1, dim2=2).zero_()
         if value:
             total += weight * _tile_value(z, p, target)
