@@ -18,6 +18,7 @@ START = 0.3  # the rate of noise to begin with
 ROUNDS = 4  # of learning W and T in turn
 STEPS = 12  # of each
 MOST_NODES = 4_000  # that tell where nodes are few; of more, as many are drawn
+MOST_LABELS = 20_000  # that are learnt from; likewise
 
 
 def information(logits: Tensor) -> Tensor:
@@ -35,15 +36,17 @@ def separate(
 
     λ = push·√labels. W begins at ``start``; it and T are learnt in turn. Classes without a label are never used.
     """
-    rest = h
-    if len(h) > MOST_NODES:
-        rest = h[torch.randperm(len(h), generator=torch.Generator().manual_seed(seed))[:MOST_NODES]]
+    draw = torch.Generator().manual_seed(seed)
+    rest = h if len(h) <= MOST_NODES else h[torch.randperm(len(h), generator=draw)[:MOST_NODES]]
+    present = given.present
+    if len(given.y) > MOST_LABELS:
+        given = given.take(torch.randperm(len(given.y), generator=draw)[:MOST_LABELS])
     x, rest, weight = h[given.nodes].double(), rest.double(), given.weight.double()
     w = start.double().requires_grad_()
     transition = symmetric(START, given.classes)
 
     def logits(rows: Tensor) -> Tensor:
-        return torch.where(given.present, rows @ w, NEVER)
+        return torch.where(present, rows @ w, NEVER)
 
     for _ in range(ROUNDS):
         reach = evidence(given, transition).double()
