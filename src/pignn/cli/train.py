@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -174,7 +175,8 @@ def train(
             print(f"{about}\n", flush=True)
         if own is None or kind != "none":  # of one's own graph nobody knows the true labels
             graph = spoil(graph)
-        if (note := never_begins(model)) and not json and distributed.is_first():
+        # Who looks on hears it before; a pipe has it among the facts.
+        if (note := never_begins(model)) and sys.stderr.isatty() and not json and distributed.is_first():
             say(f"note: {note}")
         start = time.perf_counter()
         learnt_from, cleaned = clean(graph, ways[0], seed) if ways else (graph, {})
