@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -36,7 +37,7 @@ class GivenLabels:
         nodes = (mask & (data.y >= 0) & (weight > 0)).nonzero().view(-1)
         classes = graphs.num_classes(data)
         y = data.y[nodes]
-        each = _class_weights(class_weight, y, classes)
+        each = class_weights(class_weight, y, classes)
         found = cls(nodes, y, weight[nodes] * each[y], trusted[nodes], classes)
         if not float(found.weight.sum()) > 0:
             raise DataError("the weights of all given labels are 0; nothing would be learnt")
@@ -51,7 +52,8 @@ class GivenLabels:
         return torch.bincount(self.y, weights=self.weight, minlength=self.classes) > 0
 
 
-def _class_weights(class_weight: str | Sequence[float] | None, y: Tensor, classes: int) -> Tensor:
+def class_weights(class_weight: str | Sequence[float] | None, y: Tensor, classes: int) -> Tensor:
+    """How much a label of each class counts, [classes]."""
     if class_weight is None:
         return torch.ones(classes)
     if isinstance(class_weight, str):
@@ -73,10 +75,10 @@ def symmetric(rate: float, classes: int) -> Tensor:
     return t.fill_diagonal_(1 - rate)
 
 
-def fitted_transition(posterior: Tensor, given: GivenLabels) -> Tensor:
-    """T from P(true | features, given) of the labels, with as much as ``PRIOR`` labels a class of symmetric noise.
+def fitted_transition(posterior: Tensor, given: GivenLabels, prior: float = PRIOR) -> Tensor:
+    """T from P(true | features, given) of the labels, with as much as ``prior`` labels a class of symmetric noise.
 
-    Trusted labels have no part in it.
+    With infinitely many, T is symmetric. Trusted labels have no part in it.
     """
     hot = torch.nn.functional.one_hot(given.y, given.classes).to(posterior)
     doubtful = given.weight.to(posterior) * ~given.trusted
@@ -85,7 +87,7 @@ def fitted_transition(posterior: Tensor, given: GivenLabels) -> Tensor:
         return torch.eye(given.classes)
     rate = float(1 - counts.trace() / counts.sum())
     even = symmetric(min(max(rate, 1e-3), 1 - 1 / given.classes), given.classes)
-    return torch.nn.functional.normalize(counts + PRIOR * even, p=1, dim=1).float()
+    return even if math.isinf(prior) else torch.nn.functional.normalize(counts + prior * even, p=1, dim=1).float()
 
 
 def evidence(given: GivenLabels, transition: Tensor) -> Tensor:

@@ -12,9 +12,10 @@ from torch.func import functional_call
 from torch_geometric.data import Data
 
 from .. import backbones, graphs, pairs
-from ..errors import ConfigError, DataError
+from ..errors import DataError
 from ..training import Phase
 from ..training.batches import Batch, sampler, shares
+from .given import class_weights
 from .regulariser import PairRegulariser
 
 if TYPE_CHECKING:
@@ -50,18 +51,8 @@ def _node_weights(data: Data, nodes: Tensor, class_weight: str | Sequence[float]
     weight = torch.ones(nodes.numel(), device=nodes.device)
     if data.get("label_weight") is not None:
         weight = data.label_weight.to(nodes.device)[nodes].clone()
-    if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise ConfigError(f"class_weight must be 'balanced' or one number a class, not '{class_weight}'")
-        weight *= (1 / torch.bincount(y, minlength=classes).clamp(min=1))[y]
-    elif class_weight is not None:
-        try:
-            each = torch.as_tensor(class_weight, dtype=torch.float32, device=nodes.device)
-        except (TypeError, ValueError, RuntimeError):
-            each = torch.empty(0)
-        if each.shape != (classes,) or not bool((torch.isfinite(each) & (each >= 0)).all()):
-            raise ConfigError(f"class_weight must be {classes} numbers of at least 0, one a class")
-        weight *= each[y]
+    if class_weight is not None:
+        weight *= class_weights(class_weight, y.cpu(), classes).to(nodes.device)[y]
     total = weight.sum()
     if not total > 0:
         raise DataError("the weights of all training labels are 0; nothing would be learnt")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from ..errors import unknown
 from ..propagation import unit_rows
 from .calibration import found_transition
 from .embedded import Embedded
-from .given import NEVER, GivenLabels, evidence, symmetric
+from .given import NEVER, GivenLabels, evidence, fitted_transition, symmetric
 
 NOISE_MODELS = ("none", "symmetric", "full")
 START = 0.3  # the rate of noise that the mixture begins with
@@ -60,7 +61,6 @@ def fit_mixture(
     if noise == "none":
         return Mixture(means, torch.eye(classes), hot, 0)
     mine, weight = h[given.nodes], given.weight[:, None].to(h)
-    doubtful = weight * ~given.trusted[:, None]
     rest, weight_rest = _unlabelled(h, given, unlabelled, seed)
     absent = ~given.present
     transition, posterior, done = symmetric(START, classes), hot, 0
@@ -73,11 +73,8 @@ def fit_mixture(
             spread = (concentration * rest @ means.T).masked_fill_(absent, NEVER).softmax(1)
             total += weight_rest * spread.T @ rest
         before, means = means, unit_rows(total)
-        if float(doubtful.sum()) > 0:
-            counts = (posterior * doubtful).T @ hot
-            rate = float(1 - counts.trace() / counts.sum())
-            even = symmetric(min(max(rate, 1e-3), 1 - 1 / classes), classes)
-            transition = even if noise == "symmetric" else F.normalize(counts + pseudo * even, p=1, dim=1)
+        if not bool(given.trusted.all()):
+            transition = fitted_transition(posterior, given, math.inf if noise == "symmetric" else pseudo)
         if float((means - before).abs().max()) < 1e-4:
             break
     return Mixture(means, transition, posterior, done)
