@@ -5,6 +5,7 @@ python benchmarks/citeseer_gap.py
 
 from __future__ import annotations
 
+import argparse
 import os
 from concurrent.futures import ProcessPoolExecutor
 
@@ -40,6 +41,7 @@ def one(dataset: str, noise: str, rate: float | None, normalise: bool, seed: int
 def main() -> None:
     import numpy as np
 
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     with ProcessPoolExecutor(2) as pool:
         for name, (dataset, noise, rate, normalise, seeds) in TRIES.items():
             runs = [pool.submit(one, dataset, noise, rate, normalise, seed) for seed in range(seeds)]

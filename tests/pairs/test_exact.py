@@ -90,7 +90,7 @@ def test_loss_and_gradient_equal_the_dense_reference(kind, n, d, edges, seed, sc
     e64 = torch.randn(n, d, generator=generator, dtype=torch.float64)
     y = torch.randint(-1, 3, (n,), generator=generator)
     edge_index = graph_of(edges, n, seed)
-    before, loss_module.TILE_CPU = loss_module.TILE_CPU, (4, 8)  # so that N is and is not a multiple of the tile
+    before, loss_module.TILE_CPU = loss_module.TILE_CPU, 4  # so that N is and is not a multiple of the tile
     try:
         for dtype, tolerance in ((torch.float64, 1e-6), (torch.float32, 1e-4)):
             graph = pairs.PairGraph(edge_index, n)

@@ -42,7 +42,7 @@ class PairGraph:
         self.loop_w = self.w
         self.share = 1.0  # of the edges that are here
         self.c = self.total / (2 * (self.total - self.num_edges)) if self.num_edges else 0.5
-        self._tiles: dict[tuple[int, int], dict[tuple[int, int], Tensor]] = {}
+        self._tiles: dict[int, dict[tuple[int, int], Tensor]] = {}
 
     def among(self, nodes: Tensor) -> PairGraph:
         """The pairs among some nodes, drawn at random, weighed so that the expected loss is that of the whole graph.
@@ -87,25 +87,25 @@ class PairGraph:
     def col(self) -> Tensor:
         return torch.cat([self.edges.col.long(), torch.arange(self.num_nodes, device=self.edges.col.device)])
 
-    def in_tiles(self, height: int, width: int) -> dict[tuple[int, int], Tensor]:
-        """Flat positions of the connected pairs inside each tile that has any, by the tile's first row and column.
+    def in_tiles(self, size: int) -> dict[tuple[int, int], Tensor]:
+        """Flat positions of the connected pairs inside each square tile on or above the diagonal that has any.
 
-        Tiles stand in strips of ``height`` rows, each strip from the diagonal to the right.
+        Tiles are numbered by their place among rows and columns.
         """
-        if (height, width) not in self._tiles:
-            self._tiles[height, width] = self._in_tiles(height, width)
-        return self._tiles[height, width]
+        if size not in self._tiles:
+            self._tiles[size] = self._in_tiles(size)
+        return self._tiles[size]
 
-    def _in_tiles(self, height: int, width: int) -> dict[tuple[int, int], Tensor]:
-        upper = self.col >= self.row // height * height
-        row, col = self.row[upper], self.col[upper]
-        top = row // height * height
-        left = top + (col - top) // width * width
-        position = (row - top) * (self.num_nodes - left).clamp(max=width) + col - left
+    def _in_tiles(self, size: int) -> dict[tuple[int, int], Tensor]:
+        top, left = self.row // size, self.col // size
+        upper = left >= top
+        row, col, top, left = self.row[upper], self.col[upper], top[upper], left[upper]
+        width = (self.num_nodes - left * size).clamp(max=size)
+        position = (row - top * size) * width + col - left * size
         tile = top * self.num_nodes + left
         order = torch.argsort(tile, stable=True)
-        ids, sizes = torch.unique_consecutive(tile[order], return_counts=True)
-        parts = position[order].split(sizes.tolist())
+        ids, counts = torch.unique_consecutive(tile[order], return_counts=True)
+        parts = position[order].split(counts.tolist())
         return {divmod(i, self.num_nodes): part for i, part in zip(ids.tolist(), parts, strict=True)}
 
     def products(self, h: Tensor) -> Tensor:

@@ -76,14 +76,10 @@ class Estimated(PairLabels):
     def opposite(self) -> Tensor:
         return -self.h
 
-    @cached_property
-    def ht(self) -> Tensor:
-        return self.h.t().contiguous()
-
     def block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
         # 1 − σ(z) = σ(−z), which keeps its digits where σ(z) rounds to 1.
         left = self.opposite if complement else self.h
-        return torch.mm(left[rows], self.ht[:, cols], out=out).sigmoid_()
+        return torch.mm(left[rows], self.h[cols].t(), out=out).sigmoid_()
 
     def at(self, i: Tensor, j: Tensor) -> Tensor:
         return (self.h[i] * self.h[j]).sum(dim=1).sigmoid_()

@@ -23,8 +23,8 @@ from .labels import Estimated, PairLabels
 from .sample import PairSample
 
 TARGETS = ("masked", "soft")
-TILE_CPU = (384, 1536)  # rows, columns: it stays in the L2 caches of two cores, little of it is below the diagonal
-TILE_CUDA = (4096, 4096)
+TILE_CPU = 768  # rows and columns: it stays in the L2 caches of two cores
+TILE_CUDA = 4096
 BLANK = -1e4  # softplus and σ of it are exactly 0, and unlike −∞ it can be multiplied by 0
 
 
@@ -160,45 +160,45 @@ def _disconnected(
 ) -> tuple[Tensor, Tensor]:
     """Σ over the ordered pairs of B⁻ (all pairs without a graph), and half of its gradient."""
     n = h.shape[0]
-    height, width = TILE_CUDA if h.is_cuda else TILE_CPU
-    ht = h.t().contiguous()
-    grad, grad_t = torch.zeros_like(h), torch.zeros_like(ht)
+    size = min(TILE_CUDA if h.is_cuda else TILE_CPU, n)
+    strips = h.split(size)
+    starts = range(0, n, size)
+    grad = torch.zeros_like(h)
+    # Hᵀ·G takes half the time of Gᵀ·H, so that the mirrored half is summed up transposed.
+    mirrored = [torch.zeros_like(strip.t(), memory_format=torch.contiguous_format) for strip in strips]
     total = torch.zeros((), dtype=torch.float64, device=h.device)
-    scratch = h.new_empty(3 if value and quick else 2, min(height, n) * min(width, n))
-    holes = {} if graph is None else graph.in_tiles(height, width)
+    scratch = h.new_empty(3 if value and quick else 2, size * size)
+    z, room = scratch[:2].view(2, size, size)
+    holes = {} if graph is None else graph.in_tiles(size)
     reach = float(h.square().sum(dim=1).max()) if value else 0.0  # no |z_ij| is larger
     quick = quick and reach <= _largest(h.dtype)
-    for a in range(0, n, height):
-        rows = slice(a, min(a + height, n))
-        for b in range(a, n, width):
-            cols = slice(b, min(b + width, n))
-            shape = rows.stop - a, cols.stop - b
-            z, room = scratch[:2, : shape[0] * shape[1]].view(2, *shape)
-            torch.mm(h[rows], ht[:, cols], out=z)
-            p = None if labels is None else labels.block(rows, cols, complement=target == "masked", out=room)
-            hole = holes.get((a, b))
+    for i, (a, left, mine) in enumerate(zip(starts, strips, grad.split(size), strict=True)):
+        for j, (b, right) in enumerate(zip(starts[i:], strips[i:], strict=True), start=i):
+            shape = len(left), len(right)
+            if shape != z.shape:  # only the last strip is another
+                z, room = scratch[:2, : shape[0] * shape[1]].view(2, *shape)
+            torch.mm(left, right.t(), out=z)
+            p = None
+            if labels is not None:
+                rows, cols = slice(a, a + shape[0]), slice(b, b + shape[1])
+                p = labels.block(rows, cols, complement=target == "masked", out=room)
+            hole = holes.get((i, j))
             if hole is not None:
-                z.view(-1).index_fill_(0, hole, BLANK)
                 if p is not None:
                     p.view(-1).index_fill_(0, hole, 0)
-            # A tile on the diagonal begins with a square that has both z_ij and z_ji; the rest stands for two.
-            square = max(0, rows.stop - b)
+                if p is None or target == "soft":  # masked terms are multiplied by p, 0 already
+                    z.view(-1).index_fill_(0, hole, BLANK)
             if value:
-                for part, times in (slice(0, square), 1), (slice(square, None), 2):
-                    mine = None if p is None else p[:, part]
-                    total += times * (
-                        _quick_value(z[:, part], mine, target, reach, scratch[2])
-                        if quick
-                        else _tile_value(z[:, part], mine, target)
-                    )
+                found = _quick_value(z, p, target, reach, scratch[2]) if quick else _tile_value(z, p, target)
+                total += found if i == j else 2 * found  # a tile on the diagonal has both z_ij and z_ji
             if wants_grad:
                 slope = _tile_slope(z, p, target)
-                grad[rows].addmm_(slope, h[cols])
-                # Hᵀ·G takes half the time of Gᵀ·H
-                grad_t[:, b + square : cols.stop].addmm_(ht[:, rows], slope[:, square:])
+                mine.addmm_(slope, right)
+                if i != j:
+                    mirrored[j].addmm_(left.t(), slope)
     if value and quick and total < 16 * torch.finfo(h.dtype).eps ** 0.5 * max(1.0, reach) * n * n:
         total, _ = _disconnected(h, graph, labels, target, False, True, quick=False)
-    return total, grad.add_(grad_t.t())
+    return total, grad.add_(torch.cat(mirrored, dim=1).t())
 
 
 def _tile_value(z: Tensor, p: Tensor | None, target: str) -> Tensor:

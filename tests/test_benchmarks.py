@@ -1,0 +1,45 @@
+"""The benchmarks still fit the program that they measure."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pignn
+
+FOLDER = Path(__file__).parent.parent / "benchmarks"
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
+
+
+def script(name):
+    about = importlib.util.spec_from_file_location(f"benchmarks_{name}", FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(about)
+    about.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_benchmark_explains_itself(name):
+    command = [sys.executable, str(FOLDER / f"{name}.py"), "--help"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "usage:" in result.stdout
+
+
+def test_the_dense_program_trains_what_the_exact_losses_train():
+    data = pignn.corrupt(pignn.load("csbm", nodes=120, classes=3, signal=2.0), "symmetric", 0.3, seed=0)
+    model = pignn.PIGNN(pairs="exact", epochs=30, warmup=10, selection="last", seed=0)
+    ours = model.fit(data, progress=False).predict_proba(data)
+    with script("epoch").dense_pairs():
+        dense = model.fit(data, progress=False).predict_proba(data)
+    np.testing.assert_allclose(ours, dense, rtol=1e-3, atol=1e-5)
+
+
+def test_every_method_that_may_be_chosen_stands_in_the_comparison():
+    beyond = script("beyond")
+    assert {method for method, _ in beyond.METHODS.values()} == {info.name for info in pignn.methods.list_methods()}
+    assert len(beyond.noises("cora")) == 8
