@@ -54,12 +54,17 @@ def dense_regularizer(h: Tensor, labels: pairs.Estimated, edges: pairs.PairGraph
     return edges.c * (terms * (a * p + (1 - a) * (1 - p))).mean()
 
 
+def dense_both(h_e: Tensor, h: Tensor, edges: pairs.PairGraph, **unused: object) -> tuple[Tensor, Tensor]:
+    return dense_structure(h_e, edges), dense_regularizer(h, pairs.Estimated(h_e), edges)
+
+
 @contextmanager
 def dense_pairs() -> Iterator[None]:
     """Here the pair losses are those of the usual N × N program."""
     with (
         mock.patch.object(pairs, "structure_loss", dense_structure),
         mock.patch.object(pairs, "regularizer", dense_regularizer),
+        mock.patch.object(pairs, "structure_and_regularizer", dense_both),
     ):
         yield
 

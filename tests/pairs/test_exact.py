@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pignn import pairs
 from pignn.errors import ConfigError, DataError
-from pignn.pairs import loss as loss_module
+from pignn.pairs import tiles
 
 KINDS = ("structure", *(f"{target}/{source}" for target in pairs.TARGETS for source in pairs.SOURCES))
 
@@ -90,7 +90,7 @@ def test_loss_and_gradient_equal_the_dense_reference(kind, n, d, edges, seed, sc
     e64 = torch.randn(n, d, generator=generator, dtype=torch.float64)
     y = torch.randint(-1, 3, (n,), generator=generator)
     edge_index = graph_of(edges, n, seed)
-    before, loss_module.TILE_CPU = loss_module.TILE_CPU, 4  # so that N is and is not a multiple of the tile
+    before, tiles.TILE_CPU = tiles.TILE_CPU, 4  # so that N is and is not a multiple of the tile
     try:
         for dtype, tolerance in ((torch.float64, 1e-6), (torch.float32, 1e-4)):
             graph = pairs.PairGraph(edge_index, n)
@@ -124,7 +124,7 @@ def test_loss_and_gradient_equal_the_dense_reference(kind, n, d, edges, seed, sc
             size = exact.grad.abs().max().item()
             assert (ours.grad.double() - exact.grad).abs().max().item() <= tolerance * size + rounding
     finally:
-        loss_module.TILE_CPU = before
+        tiles.TILE_CPU = before
 
 
 @pytest.mark.parametrize("alike", [False, True])
@@ -270,3 +270,46 @@ def test_embeddings_and_samples_must_fit_the_graph():
         pairs.structure_loss(torch.randn(12, 2), graph.thinned(0.5))
     with pytest.raises(ConfigError, match="at least one partner"):
         pairs.PairSample(9, 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    target=st.sampled_from(["masked", "soft"]),
+    n=st.integers(1, 19),
+    widths=st.tuples(st.integers(1, 5), st.integers(1, 5)),
+    edges=st.sampled_from(["none", "one", "complete", "random"]),
+    seed=st.integers(0, 2**16),
+    beta=st.sampled_from(["auto", 0.3]),
+)
+def test_both_losses_in_one_pass_have_the_gradients_of_each(target, n, widths, edges, seed, beta):
+    generator = torch.Generator().manual_seed(seed)
+    h_e, h = (2 * torch.randn(n, d, generator=generator, dtype=torch.float64) for d in widths)
+    graph = pairs.PairGraph(graph_of(edges, n, seed), n)
+    before, tiles.TILE_CPU = tiles.TILE_CPU, 4
+    try:
+        found = []
+        for value, together in ((True, False), (True, True), (False, True)):
+            mine = h_e.clone().requires_grad_(), h.clone().requires_grad_()
+            if together:
+                losses = pairs.structure_and_regularizer(*mine, graph, target=target, beta=beta, value=value)
+            else:
+                losses = (
+                    pairs.structure_loss(mine[0], graph),
+                    pairs.regularizer(mine[1], h_e, graph, target=target, beta=beta),
+                )
+            (3 * losses[0] + losses[1]).backward()
+            found.append([*(each.grad for each in mine), *losses])
+    finally:
+        tiles.TILE_CPU = before
+    separate, valued, bare = found
+    torch.testing.assert_close(valued, separate, rtol=1e-9, atol=1e-12)
+    assert all(torch.equal(one, other) for one, other in zip(valued[:2], bare[:2], strict=True))
+    assert all(loss.isnan() for loss in bare[2:])
+
+
+def test_both_losses_refuse_what_each_refuses():
+    edge_index = torch.tensor([[0], [1]])
+    with pytest.raises(ConfigError, match="target"):
+        pairs.structure_and_regularizer(torch.ones(3, 2), torch.ones(3, 2), edge_index, target="hard", value=False)
+    with pytest.raises(DataError, match="3 nodes and the embeddings 4 rows"):
+        pairs.structure_and_regularizer(torch.ones(4, 2), torch.ones(3, 2), edge_index, value=False)

@@ -139,20 +139,18 @@ class NetworkLearner:
                 regulariser = regulariser.among(batch.seeds)
         inputs = self.task.inputs if batch is None else batch.inputs
         rows = slice(None) if batch is None else slice(batch.seeds.numel())
+        h_estimator: Tensor | None = None
+        members: tuple[Tensor, ...] = ()
         terms = {}
         if self.estimates and (phase.name == "estimator" or self.method.schedule == "joint"):
-            assert regulariser is not None
             h_estimator = self.networks["estimator"](inputs)[rows]
-            terms["estimator"] = regulariser.estimator_loss(h_estimator, value=value)
         if phase.name != "estimator":
             h = self.networks["classifier"](inputs)[..., rows, :]
             terms["class"] = self.method.objective(self._step(phase, epoch, batch, h))
-            if regulariser is not None:
-                members = h.unbind(0) if h.dim() == 3 else (h,)
-                for member in members:
-                    pair = regulariser.loss(member, self.age + epoch, value=value)
-                    if pair is not None:
-                        terms["pair"] = terms["pair"] + pair if "pair" in terms else pair
+            members = h.unbind(0) if h.dim() == 3 else (h,)
+        if regulariser is not None:
+            estimator, pair = regulariser.losses(h_estimator, members, self.age + epoch, value=value)
+            terms |= {name: term for name, term in (("estimator", estimator), ("pair", pair)) if term is not None}
         return terms
 
     def _step(self, phase: Phase, epoch: int, batch: Batch | None, h: Tensor) -> Step:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -78,14 +79,36 @@ class PairRegulariser:
         part.fixed = None if self.fixed is None else self.fixed.subset(nodes)
         return part
 
-    def estimator_loss(self, h_estimator: Tensor, *, value: bool) -> Tensor:
-        """S of the estimator's embeddings; in the same step they give the classifier's pair labels."""
+    def losses(
+        self, h_estimator: Tensor | None, members: Sequence[Tensor], epoch: int, *, value: bool
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """S of the estimator's embeddings, and β·L_reg of the classifier's in this epoch, summed over its members.
+
+        The embeddings of the estimator give the pair labels of the same step. ``None`` stands for no such loss.
+        """
+        estimator, pair = None, None
+        if h_estimator is not None:
+            if members and self._in_one_pass(epoch):
+                common: dict[str, Any] = {"target": self.target, "beta": self.beta, "value": value}
+                estimator, pair = pairs.structure_and_regularizer(h_estimator, members[0], self.graph, **common)
+                members = members[1:]
+                self.estimates = pairs.Estimated(h_estimator)
+            else:
+                estimator = self._estimator_loss(h_estimator, value=value)
+        for h in members:
+            more = self._classifier_loss(h, epoch, value=value)
+            pair = more if pair is None or more is None else pair + more
+        return estimator, pair
+
+    def _in_one_pass(self, epoch: int) -> bool:
+        return self.sample is None and self.fixed is None and self.source == "estimated" and epoch > self.warmup
+
+    def _estimator_loss(self, h_estimator: Tensor, *, value: bool) -> Tensor:
         self.estimates = pairs.Estimated(h_estimator)
         common: dict[str, Any] = {"value": value, "sample": self.sample, "estimates": self.estimates}
         return pairs.structure_loss(h_estimator, self.graph, **common)
 
-    def loss(self, h: Tensor, epoch: int, *, value: bool) -> Tensor | None:
-        """β·L_reg of the classifier's embeddings in this epoch; ``None`` where there is none."""
+    def _classifier_loss(self, h: Tensor, epoch: int, *, value: bool) -> Tensor | None:
         warming = epoch <= self.warmup
         common: dict[str, Any] = {"beta": self.beta, "value": value, "sample": self.sample}
         if self.source == "connectivity" or (warming and self.target == "masked"):

@@ -2,7 +2,7 @@
 
 from .graph import PairGraph
 from .labels import SOURCES, Compared, Estimated, LowRank, PairLabels, Random
-from .loss import TARGETS, all_pairs_softplus, regularizer, structure_loss
+from .loss import TARGETS, all_pairs_softplus, regularizer, structure_and_regularizer, structure_loss
 from .sample import PairSample
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "Random",
     "all_pairs_softplus",
     "regularizer",
+    "structure_and_regularizer",
     "structure_loss",
 ]
