@@ -39,6 +39,6 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> ConfigError:
     names = sorted(known)
     text = str(name).lower()
     near = [other for other in names if sorted(other) == sorted(text)]  # letters in another order come first
-    near += difflib.get_close_matches(text, names, n=1, cutoff=0.5)
+    near += difflib.get_close_matches(text, names, n=1, cutoff=0.6)
     hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
     return ConfigError(f"unknown {kind} '{name}'; {hint}")

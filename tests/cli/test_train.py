@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 import pignn
 
-SHORT = ("--epochs", "12", "--noise", "symmetric", "--rate", "0.4")
+SHORT = ("--epochs", "12", "--warmup", "5", "--noise", "symmetric", "--rate", "0.4")
 WRITTEN = {"model", "predictions.csv", "history.csv", "learning-curve.png", "run.json", "checkpoint.safetensors"}
 
 
@@ -258,7 +258,7 @@ def test_warnings_of_others_are_silent_and_ours_are_notes(train, monkeypatch):
 
     monkeypatch.setattr(graphs, "load", loud)
     before = warnings.showwarning
-    result = train("--epochs", "2")
+    result = train("--epochs", "3", "--warmup", "1")
     assert (result.code, result.err) == (0, "note: ours\n")
     assert warnings.showwarning is before
 
@@ -275,7 +275,10 @@ def test_demo(command, tmp_path):
     assert len(rows(tmp_path / "demo" / "predictions.csv")) == 1797
 
     again = command("demo", "--epochs", "2", "--out", tmp_path / "demo", "--json")  # its own folder it may replace
-    assert (again.code, again.err) == (0, "")
+    assert again.code == 0
+    assert again.err == (
+        "note: the warm-up is as long as the training (2 epochs): pair labels are never used; lower warmup\n"
+    )
     assert [row["method"] for row in json.loads(again.out)["methods"]] == ["GCN", "PI-GNN"]
 
 

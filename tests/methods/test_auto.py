@@ -44,10 +44,24 @@ def test_networks_are_tried_where_labels_are_many(monkeypatch: pytest.MonkeyPatc
     clean = graphs.csbm(nodes=300, classes=3, homophily=0.05, signal=3.0, seed=0)
     data = pignn.corrupt(clean, "symmetric", 0.2, seed=0)
     model = pignn.make("auto").fit(data)
-    assert "MLP" in model.compared_
+    assert set(model.agreement_) == {"without a network", "MLP"}
+    assert (model.chosen_ == "MLP") is (model.agreement_["MLP"] > model.agreement_["without a network"])
     assert model.score(data) > 0.8
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(pignn.load_model(tmp_path / "model").predict_proba(data), model.predict_proba(data))
+
+
+def test_a_network_is_taken_where_it_agrees_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto, "NETWORKS", {"MLP": ("mlp", {"epochs": 100})})
+    monkeypatch.setattr(auto.Auto, "_graph_in_doubt", lambda *_: True)
+    data = graphs.csbm(nodes=900, classes=2, signal=0.0, features=4, seed=0)
+    data.y = (data.x[:, 0] * data.x[:, 1] > 0).long()  # no straight line divides these
+    for name, first in (("train", 0), ("val", 300), ("test", 600)):
+        data[f"{name}_mask"] = (torch.arange(900) >= first) & (torch.arange(900) < first + 300)
+    model = pignn.make("auto").fit(pignn.corrupt(data, "symmetric", 0.1, seed=0))
+    assert model.chosen_ == "MLP"
+    assert "'MLP' was taken: of held-out given labels it agrees with" in model.why_
+    assert "without a network" in model.why_
 
 
 @pytest.mark.parametrize("share", [0.1, 0.9])

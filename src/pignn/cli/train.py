@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,7 +35,7 @@ def train(
     ] = None,
     noise: o.Noise = "none",
     rate: o.Rate = None,
-    backbone: Annotated[str | None, typer.Option(help="gcn, gat or sage; gcn if absent.")] = None,
+    backbone: Annotated[str | None, typer.Option(help="gcn, gat, sage, appnp, sgc or mlp; gcn if absent.")] = None,
     estimator: Annotated[str | None, typer.Option(help="The estimator's backbone; the classifier's if absent.")] = None,
     epochs: Annotated[int | None, typer.Option(help="400 if absent.")] = None,
     warmup: Annotated[int | None, typer.Option(help="Last epoch before pair labels are used; 50 if absent.")] = None,
@@ -175,9 +174,6 @@ def train(
             print(f"{about}\n", flush=True)
         if own is None or kind != "none":  # of one's own graph nobody knows the true labels
             graph = spoil(graph)
-        # Who looks on hears it before; a pipe has it among the facts.
-        if (note := never_begins(model)) and sys.stderr.isatty() and not json and distributed.is_first():
-            say(f"note: {note}")
         start = time.perf_counter()
         learnt_from, cleaned = clean(graph, ways[0], seed) if ways else (graph, {})
         try:
@@ -229,23 +225,6 @@ def clean(graph: Data, how: str, seed: int) -> tuple[Data, dict[str, Any]]:
     return audit.clean(graph, found.issues, how), facts
 
 
-def last_of_warmup(model: Method) -> int:
-    """The last epoch before pair labels are used; none where they never are, or where there is nothing to wait for."""
-    waits = getattr(model, "pairs", None) and model.pair_labels != "connectivity" and model.schedule == "joint"
-    return model.warmup if waits else -1
-
-
-def never_begins(model: Method) -> str:
-    """A warm-up that fills the whole training leaves the method without what it is named for."""
-    settings = model.get_params()
-    epochs = settings.get("epochs", 0)
-    if 0 < epochs <= last_of_warmup(model) + 1:
-        return f"the warm-up is as long as the training ({epochs} epochs): pair labels are never used; lower --warmup"
-    if 0 < epochs <= settings.get("warm_epochs", -1):
-        return f"the warm-up is as long as the training ({epochs} epochs): it is plain training; --set warm_epochs=10"
-    return ""
-
-
 def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
     """What a run gave, in words that do not promise too much."""
     from .. import noise as noises
@@ -268,13 +247,11 @@ def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
             "pairs": model.pairs_why_ or model.pairs_,
             "selection": model.selection_,
             "best_epoch": model.best_epoch_,
-            "kept_in_warmup": model.best_epoch_ <= last_of_warmup(model),
+            "kept_in_warmup": model.best_epoch_ <= model.last_of_warmup(),
             "epochs_done": len(model.history_),
         }
     if hasattr(model, "why_"):
         facts |= {"chosen": model.chosen_, "why": model.why_}
-    if never_begins(model):
-        facts["note"] = never_begins(model)
     if learns_from_val(model) and bool(graph.val_mask.any()):
         facts["note"] = f"{model.name} learns from validation labels too; --set labels=train keeps them out"
     if hasattr(model, "history_") and len(predicted) > 1 and bool((predicted == predicted[0]).all()):

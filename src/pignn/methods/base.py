@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -26,7 +26,7 @@ AGAINST = ("truth", "given")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Method(BaseEstimator, ABC):
+class Method(ClassifierMixin, BaseEstimator, ABC):
     """A way to learn node classes from labels that may be wrong; a scikit-learn estimator over a graph.
 
     Settings are dataclass fields: a subclass adds its own and inherits the rest. Learned state is in attributes
@@ -128,6 +128,15 @@ class Method(BaseEstimator, ABC):
     @property
     def num_classes_(self) -> int:
         return len(self.class_names_)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """What ``predict`` answers with, in the order of ``predict_proba``'s columns; ``class_names_`` names them."""
+        return np.arange(len(self.class_names_))
+
+    @property
+    def n_features_in_(self) -> int:
+        return self.num_features_
 
 
 def class_names(data: Data) -> list[str]:

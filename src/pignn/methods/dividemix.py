@@ -113,6 +113,10 @@ class DivideMix(TwoNetworks):
             + uniform * step.weight.sum()
         )
 
+    def never_begins(self) -> str:
+        plain = "it is plain training; lower warm_epochs" if self.epochs <= self.warm_epochs else ""
+        return plain or super().never_begins()
+
     def check_settings(self) -> None:
         super().check_settings()
         settings.whole("warm_epochs", self.warm_epochs, 0)

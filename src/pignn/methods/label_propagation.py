@@ -24,7 +24,7 @@ class LabelPropagation(DirectMethod):
     It knows the nodes of its graph only, and predicts for no others.
 
     Args:
-        clamped: given labels stay what they are.
+        clamped: given labels stay what they are; ``label_weight`` says how much of each flows on.
         alpha: α, how much comes from the neighbours, where labels are not clamped.
         steps: of propagation.
     """
@@ -36,9 +36,9 @@ class LabelPropagation(DirectMethod):
     steps: int = 50
 
     def learn(self, inputs: backbones.Inputs, y: Tensor, weight: Tensor, classes: int) -> dict[str, Tensor]:
-        nodes = (y >= 0).nonzero().view(-1)
+        nodes = ((y >= 0) & (weight > 0)).nonzero().view(-1)
         given = torch.zeros(len(y), classes)
-        given[nodes, y[nodes]] = weight[nodes] if not self.clamped else 1.0
+        given[nodes, y[nodes]] = weight[nodes]
         f = given
         for _ in range(self.steps):
             if self.clamped:

@@ -197,6 +197,8 @@ class NetworkMethod(Method):
         """
         self.check_settings()
         data = graphs.check(data, split_index=split_index)
+        if note := self.never_begins():
+            warnings.warn(f"the warm-up is as long as the training ({self.epochs} epochs): {note}", PignnWarning, 2)
         self.pairs_, self.pairs_why_ = self.pairs, ""
         if self.batch_size is not None and self.pairs is not None:
             self.pairs_ = "batch"
@@ -239,6 +241,15 @@ class NetworkMethod(Method):
         if run.stopped_by:
             raise KeyboardInterrupt
         return self
+
+    def last_of_warmup(self) -> int:
+        """The last epoch before pair labels are used; −1 where they never are, or need not be waited for."""
+        waits = self.pairs is not None and self.pair_labels != "connectivity" and self.schedule == "joint"
+        return self.warmup if waits else -1
+
+    def never_begins(self) -> str:
+        """What a warm-up that fills the whole training leaves out, and what to do; empty where nothing is."""
+        return "pair labels are never used; lower warmup" if self.epochs <= self.last_of_warmup() + 1 else ""
 
     def _learner(self, data: Data, device: torch.device) -> NetworkLearner:
         inputs = backbones.Inputs.from_data(data, directed=self.directed, device=device)

@@ -30,6 +30,8 @@ def plan(study: Study, store: Store, *, present: bool = False) -> list[Planned]:
     """
     if present:
         study = _present(study)
+    else:
+        _check_common(study)
     about_rows = {row.label: _resolved(study, row) for row in study.rows}
     rows_text = {label: canonical(about) for label, about in about_rows.items()}
     graphs = Fingerprints(store)
@@ -72,6 +74,14 @@ def _present(study: Study) -> Study:
     rows = tuple(row for row in study.rows if row.method in methods)
     datasets = tuple(one for one in study.datasets if not is_named(one.name) or available(one.name))
     return replace(study, datasets=datasets or study.datasets, rows=rows or study.rows, reference="")
+
+
+def _check_common(study: Study) -> None:
+    """Settings for all methods that have them must be known to one at least."""
+    known = {name for row in study.rows for name in method_kind(row.method)._get_param_names()}
+    for name in study.settings:
+        if name not in known:
+            raise ConfigError(f"settings of all rows: {unknown('setting', name, known)}")
 
 
 def _resolved(study: Study, row: Row) -> dict[str, Any]:
