@@ -85,7 +85,7 @@ def test_mistakes_are_found_before_anything_is_computed(tmp_path, here):
     ):
         with pytest.raises(ConfigError, match=words):
             run(make(rows=(Row("GCN", "vanilla"), row)), tmp_path)
-    with pytest.raises(ConfigError, match="settings of all rows: unknown setting 'epoch'.*did you mean 'epochs'"):
+    with pytest.raises(ConfigError, match="settings of all rows: unknown setting 'epoch'; did you mean 'epochs'"):
         run(make().cut(settings={"epoch": 5}), tmp_path)
     with pytest.raises(ConfigError, match="unknown dataset"):
         run(make().cut(datasets=["corra"]), tmp_path)
