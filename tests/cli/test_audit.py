@@ -148,6 +148,34 @@ def test_a_review_with_nothing_decided(reviewed: Path, command: Any, decision: s
     assert not list(reviewed.glob("fixed*"))
 
 
+def test_a_review_that_lost_its_last_rows(reviewed: Path, command: Any) -> None:
+    to = apply(reviewed, "")
+    rows = "a,sport,politics,top,0,1,3,keep,\nb,politics,sport,rest,0,0.5,3,keep,\n"
+    (reviewed / "review.csv").write_text(
+        f"node,given,suggested,part,stratum,inclusion,review_size,decision,label\n{rows}"
+    )
+    command(*to).fails("review.csv: 1 of the 3 rows of the review are gone", "with an empty 'decision'")
+    assert not list(reviewed.glob("fixed*"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("a,sport,politics,top,0,1,,politics\n", "write relabel in 'decision'"),
+        ("nobody,sport,politics,top,0,1,keep,\n", "no row for 1 of 1 decided nodes, first 'nobody'"),
+    ],
+)
+def test_decisions_that_cannot_be_meant(reviewed: Path, command: Any, rows: str, words: str) -> None:
+    command(*apply(reviewed, rows)).fails(words)
+    assert not list(reviewed.glob("fixed*"))
+
+
+def test_without_the_given_label_a_kept_one_must_be_there(reviewed: Path, command: Any) -> None:
+    to = apply(reviewed, "")
+    (reviewed / "review.csv").write_text("node,decision,label\na,keep,sport\nb,keep,sport\n")
+    command(*to).fails("'b' has 'politics', reviewed was 'sport'")
+
+
 def test_an_audit_of_a_corrected_file_says_so(files: Path, command: Any) -> None:
     (files / "nodes.trusted.csv").write_text("node,label\n")
     done = command(*arguments(files))

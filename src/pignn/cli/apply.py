@@ -63,6 +63,7 @@ def apply(
     if not assessment.reviewed:
         raise DataError(f"{decisions}: nothing is decided yet; fill in 'decision' with relabel or keep")
     settled = table[table["decision"].isin(["relabel", "keep"])]
+    given = settled["given"] if "given" in settled else settled["label"].where(settled["decision"] == "keep", "")
     audited, from_audit = _id_of_audit(decisions) if id is None else (False, None)
     changed = audits.corrected(
         nodes,
@@ -71,9 +72,8 @@ def apply(
         label=label,
         id=from_audit if audited else id or "id",
         new_class=new_class,
-        reviewed=dict(zip(settled["node"], settled["given"], strict=True)) if "given" in settled else None,
+        reviewed=dict(zip(settled["node"], given.str.strip(), strict=True)),
     )
-    given = settled["given"] if "given" in settled else settled["label"]
     kept = pd.DataFrame(
         {
             "node": settled["node"],

@@ -5,7 +5,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const PAGE = 50, STEPS = 500, KEY = "pignn-audit-" + data.key;
 const DECISIONS = ["relabel", "keep", "unsure"];
-const COLUMNS = ["node", "given", "suggested", "p_wrong", "agree", "part", "stratum", "inclusion", "decision", "label", "reviewer", "time"];
+const COLUMNS = ["node", "given", "suggested", "p_wrong", "agree", "part", "stratum", "inclusion", "review_size", "decision", "label", "reviewer", "time"];
 
 const suspects = data.rows.map((row, at) => {
   const [node, given, suggested, p, agree, neighbours, similar, flagged, source, part, stratum, inclusion, likely, clear] = row;
