@@ -89,12 +89,35 @@ def test_a_named_dataset(command: Any) -> None:
     assert json.loads(done.out)["labels"] == 200
 
 
+def test_a_method_with_settings(command: Any) -> None:
+    named = (
+        "audit",
+        "--dataset",
+        "csbm",
+        "--data",
+        "nodes=120",
+        "--noise",
+        "pair",
+        "--rate",
+        "0.2",
+        "--folds",
+        2,
+        "--json",
+    )
+    done = command(*named, "--method", "pi-gnn", "--set", "epochs=3", "--set", "warmup=1")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["method"] == "pi-gnn (epochs=3, warmup=1)"
+
+
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
         (("--review", 5), "--review needs --out"),
         (("--noise", "pair", "--rate", 0.2), "for --dataset"),
         (("--method", "gess"), "unknown method"),
+        (("--set", "epochs=5"), "'smoothed' has no settings"),
+        (("--method", "pi-gnn", "--set", "epoch=5"), "did you mean 'epochs'?"),
+        (("--method", "pi-gnn", "--set", "seed=5"), "use --seed"),
         (("--decisions", "missing.csv"), "no such file of decisions"),
         (("--folds", 1), "folds"),
     ],

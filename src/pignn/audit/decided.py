@@ -8,6 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 from ..errors import DataError
+from ..graphs.checks import node_ids
 
 
 def trust(data: Data, decisions: pd.DataFrame) -> Data:
@@ -17,7 +18,7 @@ def trust(data: Data, decisions: pd.DataFrame) -> Data:
     by name. `unsure` changes nothing. Where `given` says what was looked at, a graph with another label there (and not
     the decided one) is refused.
     """
-    ids = data.get("node_id")
+    ids = node_ids(data)
     known = {str(name): node for node, name in enumerate(range(data.num_nodes) if ids is None else ids)}
     names = [str(name) for name in data.get("class_names") or range(int(data.y.max()) + 1)]
     number = {name: c for c, name in enumerate(names)}

@@ -32,6 +32,7 @@ def audit(
     method: Annotated[
         str, typer.Option(help="smoothed (quick), or a method of `pignn methods` to judge labels by.")
     ] = "smoothed",
+    setting: o.Setting = None,
     folds: Annotated[int, typer.Option(min=2, help="Each label is judged by a model trained without its fold.")] = 5,
     review: Annotated[
         int | None, typer.Option(min=1, help="Also choose so many labels to look at, into review.csv.")
@@ -60,11 +61,18 @@ def audit(
       pignn audit --nodes papers.csv --edges citations.csv --label topic --source annotator --out audits/by-source
       pignn audit --nodes papers.csv --edges citations.csv --label topic --review 100 --out audits/first
       pignn audit --dataset digits --noise symmetric --rate 0.2 --json
+      pignn audit --dataset digits --noise symmetric --rate 0.2 --method pi-gnn --set epochs=100
     """
     from .. import audit as audits
     from .. import graphs
     from .. import noise as noises
+    from ..audit.findings import QUICK
+    from ..methods import make
 
+    settings = o.of_method(setting)
+    if settings and method == QUICK:
+        raise ConfigError(f"--set is for a method of `pignn methods`; '{QUICK}' has no settings: give --method too")
+    judge = method if method == QUICK else make(method, seed=seed, **settings)
     kind = noises.load_noise(noise)
     own = files.options("audit", named)
     if own is not None and (kind != "none" or rate is not None):
@@ -95,7 +103,7 @@ def audit(
         with warnings.catch_warnings():
             if json:
                 warnings.simplefilter("ignore")  # they are in the notes
-            found = audits.audit(graph, method, folds=folds, seed=seed, intervals=True)
+            found = audits.audit(graph, judge, folds=folds, seed=seed, intervals=True)
         facts = found.to_dict() | {"seconds": round(time.perf_counter() - start, 2)}
         chosen = None if review is None else audits.review(found.issues, review, random_share=random_share, seed=seed)
         if out is not None:

@@ -18,6 +18,7 @@ import pandas as pd
 from markupsafe import Markup
 from torch_geometric.data import Data
 
+from ...graphs.checks import node_ids
 from ..page import document
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _content(
     around: Callable[[Any], Sequence[Around]] | None,
 ) -> dict[str, Any]:
     table = _listed(found.issues, chosen)
-    ids = graph.get("node_id")
+    ids = node_ids(graph)
     sources = [] if "source" not in table else sorted({str(name) for name in found.issues["source"]})
     rows, room = [], ROOM_ROWS
     for row in _rows(table, sources):
