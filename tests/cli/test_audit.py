@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,10 @@ def test_from_files_to_a_corrected_file(files: Path, command: Any) -> None:
     assert done.code == 0, done.err
     assert "estimated wrong" in done.out
     assert "by source" in done.out
+    nodes = files / "nodes.csv"
+    rest = f"--nodes {nodes} --id id --label label --out {files / 'nodes.corrected.csv'}"
+    assert f"then: pignn apply {out / 'review.csv'} {rest}\n" in done.err
+    assert f'"apply":"pignn apply decisions.csv {rest}"' in (out / "audit.html").read_text()
     facts = json.loads((out / "audit.json").read_text())
     assert abs(facts["noise"]["rate"] - 0.2) < 0.08
     suspects = (out / "suspects.csv").read_text().splitlines()
@@ -87,6 +93,11 @@ def test_a_named_dataset(command: Any) -> None:
     done = command("audit", "--dataset", "csbm", "--data", "nodes=200", "--noise", "pair", "--rate", "0.2", "--json")
     assert done.code == 0, done.err
     assert json.loads(done.out)["labels"] == 200
+
+
+def test_what_to_do_after_a_review_of_a_named_dataset(tmp_path: Path, command: Any) -> None:
+    done = command("audit", "--dataset", "csbm", "--data", "nodes=120", "--review", 9, "--out", tmp_path / "a")
+    assert f"fill in 'decision', then audit with --decisions {tmp_path / 'a' / 'review.csv'}" in done.err
 
 
 def test_a_method_with_settings(command: Any) -> None:
@@ -226,3 +237,30 @@ def test_ids_as_the_audit_knew_them(reviewed: Path, command: Any) -> None:
     numbered = command(*apply(reviewed, by_row, "--force"))
     assert "ids are row numbers" in numbered.err
     assert (reviewed / "fixed.csv").read_text() == "paper,topic\na,politics\nb,politics\nc,sport\n"
+
+
+def test_decisions_that_lie_elsewhere(files: Path, command: Any) -> None:
+    """Browsers put them into a folder of their own; the command of the page works from there, without ids too."""
+    out, nodes = files / "an audit", files / "nodes.csv"
+    lines = [line.split(",", 1)[1] for line in nodes.read_text().splitlines()]
+    nodes.write_text("".join(f"{line}\n" for line in lines))
+    edges = files / "edges.csv"
+    edges.write_text(edges.read_text().replace("n", ""))
+    assert command(*arguments(files, "--review", 9, "--out", out)).code == 0
+    shown = re.search(r'"apply":"(.*?)"', (out / "audit.html").read_text())
+    assert shown is not None
+    words = shlex.split(shown[1])
+    assert words[:3] == ["pignn", "apply", "decisions.csv"]
+    assert "--id" not in words
+    elsewhere = files / "downloads" / "decisions.csv"
+    elsewhere.parent.mkdir()
+    text = (out / "review.csv").read_text().replace(",,,,\n", ",keep,,,\n")
+    elsewhere.write_text(text)
+    done = command("apply", elsewhere, *words[3:])
+    assert done.code == 0, done.err
+    assert "ids are row numbers from 0" in done.err
+    assert (files / "nodes.corrected.csv").read_bytes() == nodes.read_bytes()
+    without = [word for word in words[3:] if word not in ("--audit", str(out))]
+    command("apply", elsewhere, *without, "--force").fails("no column 'id'")
+    (out / "audit.json").write_text("{}")
+    command("apply", elsewhere, *words[3:], "--force").fails("audit.json", "--id")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 import warnings
 from functools import partial
@@ -117,8 +118,28 @@ def audit(
     if out is not None:
         say(f"suspects.csv, audit.json and card.md are in {out}; open {out / 'audit.html'} to look and decide")
         if chosen is not None:
-            say(f"{len(chosen)} labels to look at are in {out / 'review.csv'}; fill in 'decision', then: pignn apply")
+            file = out / "review.csv"
+            then = (
+                f"then: {command}"
+                if (command := apply_command(graph, file, out))
+                else f"then audit with --decisions {file}"
+            )
+            say(f"{len(chosen)} labels to look at are in {file}; fill in 'decision', {then}")
     return 0
+
+
+def apply_command(graph: Data, decisions: Path, out: Path) -> str:
+    """The `pignn apply` for the file that was audited into `out`; empty where its labels cannot be corrected."""
+    from ..audit.corrected import JSON, PARQUET, TEXT
+
+    origin = graph.get("origin")
+    nodes = Path("" if origin is None else origin.nodes)
+    if origin is None or not origin.header or nodes.suffix.lower() not in TEXT + JSON + PARQUET:
+        return ""
+    ids = ("--audit", out) if origin.id is None else ("--id", origin.id)  # no --id says that rows are numbered
+    corrected = nodes.with_name(f"{nodes.stem}.corrected{nodes.suffix}")
+    words = ("pignn", "apply", decisions, "--nodes", nodes, *ids, "--label", origin.label, "--out", corrected)
+    return shlex.join(map(str, words))
 
 
 def _write(out: Path, graph: Data, found: Audit, chosen: Any, facts: dict[str, Any], seed: int) -> None:
@@ -136,7 +157,8 @@ def _write(out: Path, graph: Data, found: Audit, chosen: Any, facts: dict[str, A
     origin = graph.get("origin")
     title = f"Audit of the labels of {Path(origin.nodes).name if origin is not None else graph.get('name')}"
     near = partial(around, graph, labelled=found.nodes, seed=seed)
-    page = audit_page(graph, found, chosen, _columns(origin), title=title, around=near)
+    apply = apply_command(graph, Path("decisions.csv"), out)
+    page = audit_page(graph, found, chosen, _columns(origin), title=title, around=near, apply=apply)
     files.write_bytes(out / "audit.html", page.encode())
     about = {} if origin is None else {"origin": {"nodes": origin.nodes, "id": origin.id, "label": origin.label}}
     files.write_json(out / "audit.json", facts | about | {"pignn": __version__})

@@ -97,6 +97,7 @@ function showFound() {
     ...(data.around.length < data.rows.length ? [`Neighbourhoods are in the page for ${whole(data.around.length)} of them.`] : []),
     ...(data.cells.rows.length < data.rows.length ? [`Columns of the file are in the page for ${whole(data.cells.rows.length)} of them.`] : []),
   ];
+  if (data.apply) $("apply").textContent = data.apply;
   $("trust-list").append(...trust.map((text) => make("li", { text })));
   showTransition();
   $("by-class").append(table("quality by given class", ["class", "labels", "wrong (expected)", "clear suspects", "quality"],

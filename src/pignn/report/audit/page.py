@@ -57,6 +57,7 @@ def audit_page(
     *,
     title: str = "Audit of labels",
     around: Callable[[Any], Sequence[Around]] | None = None,
+    apply: str = "",
 ) -> str:
     """The page as text.
 
@@ -67,8 +68,9 @@ def audit_page(
         columns: a row a node, what to show of it; without it the largest features are shown.
         title: what the page is called.
         around: tells what stands around each of these nodes; without it the page does not tell.
+        apply: the command that puts the decisions into the labels; without it the page shows a pattern of it.
     """
-    content = _content(graph, found, chosen, columns, title, around)
+    content = _content(graph, found, chosen, columns, title, around) | {"apply": apply}
     data = embedded(content)
     data = data[:-1] + f',"key":"{hashlib.sha256(data.encode()).hexdigest()[:20]}"}}'
     script = '"use strict";\n(() => {\n' + "".join(map(_file, SCRIPTS)) + "})();\n"
