@@ -419,6 +419,9 @@ def test_labels_that_changed_since_the_review_are_refused(tmp_path: Path) -> Non
     data.y = torch.tensor([0, 0, 0])
     with pytest.raises(DataError, match="at 1 of 2 decided nodes: '1' has 'a', reviewed was 'b'"):
         trust(data, table)
+    kept = pd.DataFrame({"node": ["1"], "decision": ["keep"], "label": ["b"]}, dtype=object)  # as in *.trusted.csv
+    with pytest.raises(DataError, match="'1' has 'a', reviewed was 'b'"):
+        trust(data, kept)
 
     file, out = tmp_path / "n.csv", tmp_path / "o.csv"
     file.write_text("label\n3.0\n2\n1\n")

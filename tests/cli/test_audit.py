@@ -97,7 +97,7 @@ def test_a_named_dataset(command: Any) -> None:
 
 def test_what_to_do_after_a_review_of_a_named_dataset(tmp_path: Path, command: Any) -> None:
     done = command("audit", "--dataset", "csbm", "--data", "nodes=120", "--review", 9, "--out", tmp_path / "a")
-    assert f"fill in 'decision', then audit with --decisions {tmp_path / 'a' / 'review.csv'}" in done.err
+    assert f"fill in 'decision', then audit again, with --decisions {tmp_path / 'a' / 'review.csv'}" in done.err
 
 
 def test_a_method_with_settings(command: Any) -> None:
@@ -129,6 +129,7 @@ def test_a_method_with_settings(command: Any) -> None:
         (("--set", "epochs=5"), "'smoothed' has no settings"),
         (("--method", "pi-gnn", "--set", "epoch=5"), "did you mean 'epochs'?"),
         (("--method", "pi-gnn", "--set", "seed=5"), "use --seed"),
+        (("--nodes", "missing.csv", "--method", "pi-gnn", "--set", "epochs=0"), "epochs"),
         (("--decisions", "missing.csv"), "no such file of decisions"),
         (("--folds", 1), "folds"),
     ],

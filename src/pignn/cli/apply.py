@@ -53,6 +53,7 @@ def apply(
 
     from .. import audit as audits
     from ..audit.corrected import PARQUET
+    from ..audit.decided import label_seen
     from ..audit.tables import write_table
 
     if not 0 < level < 1:
@@ -69,7 +70,7 @@ def apply(
     if not assessment.reviewed:
         raise DataError(f"{decisions}: nothing is decided yet; fill in 'decision' with relabel or keep")
     settled = table[table["decision"].isin(["relabel", "keep"])]
-    given = settled["given"] if "given" in settled else settled["label"].where(settled["decision"] == "keep", "")
+    given = label_seen(settled)
     about = (audit or decisions.parent) / "audit.json"
     audited, from_audit = _id_of_audit(about) if id is None else (False, None)
     if audit is not None and id is None and not audited:
@@ -81,7 +82,7 @@ def apply(
         label=label,
         id=from_audit if audited else id or "id",
         new_class=new_class,
-        reviewed=dict(zip(settled["node"], given.str.strip(), strict=True)),
+        reviewed=dict(zip(settled["node"], given, strict=True)),
     )
     kept = pd.DataFrame(
         {

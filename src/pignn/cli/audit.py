@@ -73,7 +73,10 @@ def audit(
     settings = o.of_method(setting)
     if settings and method == QUICK:
         raise ConfigError(f"--set is for a method of `pignn methods`; '{QUICK}' has no settings: give --method too")
-    judge = method if method == QUICK else make(method, seed=seed, **settings)
+    judge: Any = method
+    if method != QUICK:
+        judge = make(method, seed=seed, **settings)
+        judge.check_settings()
     kind = noises.load_noise(noise)
     own = files.options("audit", named)
     if own is not None and (kind != "none" or rate is not None):
@@ -119,12 +122,9 @@ def audit(
         say(f"suspects.csv, audit.json and card.md are in {out}; open {out / 'audit.html'} to look and decide")
         if chosen is not None:
             file = out / "review.csv"
-            then = (
-                f"then: {command}"
-                if (command := apply_command(graph, file, out))
-                else f"then audit with --decisions {file}"
-            )
-            say(f"{len(chosen)} labels to look at are in {file}; fill in 'decision', {then}")
+            command = apply_command(graph, file, out)
+            then = f": {command}" if command else f" audit again, with --decisions {file}"
+            say(f"{len(chosen)} labels to look at are in {file}; fill in 'decision', then{then}")
     return 0
 
 
