@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from sklearn.base import BaseEstimator
 from sklearn.metrics import average_precision_score
 from torch_geometric.data import Data
 
+import pignn
 from pignn import graphs
-from pignn.audit import audit, clean, crossfit, find_label_issues
+from pignn.audit import audit, clean, crossfit, find_label_issues, trust
 from pignn.audit.evidence import labelled_edges, similar_counts
 from pignn.backbones import Inputs
 from pignn.errors import ConfigError, DataError, PignnWarning
@@ -59,12 +62,12 @@ def test_no_label_judges_itself() -> None:
     assert not np.array_equal(before, after)
 
 
-def test_a_method_is_fitted_without_the_labels_it_judges(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_method_is_fitted_without_the_labels_it_judges() -> None:
     data = noisy(nodes=60)
     nodes, fold = np.arange(60), np.arange(60) % 3
     seen = []
 
-    class Spy:
+    class Spy(BaseEstimator):
         def fit(self, graph: Data) -> Spy:
             self.known = graph.y >= 0
             assert graph.get("y_true") is None
@@ -75,17 +78,16 @@ def test_a_method_is_fitted_without_the_labels_it_judges(monkeypatch: pytest.Mon
             seen.append(self.known.numpy())
             return np.full((60, 4), 0.25)
 
-    monkeypatch.setattr(crossfit, "make", lambda name, seed: Spy())
-    crossfit.by_method(data, nodes, fold, 4, "any", 0)
+    crossfit.by_method(data, nodes, fold, 4, Spy(), 0)  # type: ignore[arg-type]
     for number, known in enumerate(seen):
         np.testing.assert_array_equal(known, fold != number)
 
 
-def test_what_chooses_a_method_chooses_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_chooses_a_method_chooses_once() -> None:
     data = noisy(nodes=60)
     seen: list[int] = []
 
-    class Chooser:
+    class Chooser(BaseEstimator):
         def fit(self, graph: Data) -> Chooser:
             assert graph.get("y_true") is None
             seen.append(-1)
@@ -98,8 +100,7 @@ def test_what_chooses_a_method_chooses_once(monkeypatch: pytest.MonkeyPatch) -> 
         def predict_proba(self, graph: Data) -> np.ndarray:
             return np.full((60, 4), 0.25)
 
-    monkeypatch.setattr(crossfit, "make", lambda name, seed: Chooser())
-    crossfit.by_method(data, np.arange(60), np.arange(60) % 3, 4, "any", 0)
+    crossfit.by_method(data, np.arange(60), np.arange(60) % 3, 4, Chooser(), 0)  # type: ignore[arg-type]
     assert seen == [-1, 40, 40, 40]
 
 
@@ -107,6 +108,19 @@ def test_any_method_may_judge() -> None:
     data = noisy(nodes=300)
     issues = find_label_issues(data, "label-propagation", folds=3)
     assert average_precision_score(wrong(data, issues), issues["p_wrong"]) > 0.6
+
+
+def test_a_method_with_settings_may_judge() -> None:
+    data = noisy(nodes=200)
+    method = pignn.PIGNN(epochs=3, warmup=1, seed=5)
+    found = audit(data, method, folds=2)
+    assert found.method == "pi-gnn (epochs=3, warmup=1)"
+    assert not hasattr(method, "class_names_")  # copies were fitted
+    same = audit(data, pignn.make("pi-gnn", epochs=3, warmup=1, seed=5), folds=2)
+    np.testing.assert_array_equal(found.issues["p_wrong"], same.issues["p_wrong"])
+    other = audit(data, pignn.make("pi-gnn", epochs=40, warmup=1, seed=5), folds=2)
+    assert not np.array_equal(found.issues["p_wrong"], other.issues["p_wrong"])
+    assert audit(data, "label-propagation", folds=2, seed=3).method == "label-propagation"
 
 
 def test_folds_are_balanced_and_hold_out_whole_sources() -> None:
@@ -184,6 +198,32 @@ def test_unlabelled_nodes_names_and_ids() -> None:
     assert not bool((data.y[issues["node"].tolist()] < 0).any())
 
 
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        (["a", "b"], "node_id has 2 entries, but the graph has 100 nodes"),
+        ([str(i % 99) for i in range(100)], "node_id has '0' at node 0 and at node 99"),
+        (torch.arange(100) // 2, "node_id has '0' at node 0 and at node 1"),
+    ],
+)
+def test_ids_that_do_not_fit(ids: object, words: str) -> None:
+    data = noisy(nodes=100)
+    data.node_id = ids
+    decisions = pd.DataFrame({"node": ["0"], "decision": ["keep"], "label": [""]}, dtype=object)
+    for use in (find_label_issues, lambda graph: trust(graph, decisions)):
+        with pytest.raises(DataError, match=words) as error:
+            use(data)
+        assert "\n" not in str(error.value)
+    assert data.node_id is ids
+
+
+def test_ids_may_be_numbers_of_a_tensor() -> None:
+    data = noisy(nodes=100)
+    data.node_id = torch.arange(100) + 7
+    issues = find_label_issues(data, folds=2)
+    assert (issues["id"] == (issues["node"] + 7).astype(str)).all()
+
+
 def test_evidence_is_that_of_the_graph() -> None:
     data = Data(x=torch.eye(5), edge_index=torch.tensor([[0, 1, 2, 0], [1, 2, 3, 0]]), y=torch.zeros(5).long())
     row, col = labelled_edges(Inputs.from_data(graphs.check(data, labels=False)), np.array([0, 1, 3]))
@@ -201,6 +241,10 @@ def test_what_cannot_be_audited() -> None:
         find_label_issues(data, "gess")
     with pytest.raises(DataError, match="too few"):
         find_label_issues(data, folds=80)
+    with pytest.raises(ConfigError, match=r"a name or a method such as pignn.PIGNN\(\), not Data"):
+        find_label_issues(data, data)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="epochs"):
+        find_label_issues(data, pignn.PIGNN(epochs=0))
     data.y[:] = -1
     with pytest.raises(DataError, match="all are -1"):
         find_label_issues(data)

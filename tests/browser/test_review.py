@@ -144,7 +144,7 @@ def test_from_the_page_to_a_corrected_file(opened: Any, audited: Path, tmp_path:
     with (audited / "audit" / "review.csv").open(newline="", encoding="utf-8") as file:
         review = {row["node"]: row for row in csv.DictReader(file)}
     for row in rows:
-        for name in ("given", "suggested", "part", "stratum"):
+        for name in ("given", "suggested", "part", "stratum", "review_size"):
             assert row[name] == review[row["node"]][name]
         assert float(row["inclusion"]) == pytest.approx(float(review[row["node"]]["inclusion"]), rel=1e-14)
 
@@ -217,6 +217,8 @@ def test_a_bad_file_is_told_in_a_line(opened: Any, tmp_path: Path) -> None:
         ("node,label\nn5,x\n", "no column 'decision'"),
         ("node,decision,label\nn5,perhaps,\n", "row 2 has the decision 'perhaps'"),
         ("node,decision,label\nn5,relabel,nobody\n", "which is not one of this audit"),
+        ("node,decision,label\n\nn5,,nobody\n", "row 3 has the decision '', but the label 'nobody'"),
+        ("node,decision,label\nn5,keep,nobody\n", "row 2 has the decision 'keep', but the label 'nobody'"),
         ('node,decision,label\n"n5,keep,\n', "a quote is not closed"),
         ("node,decision,label\nnobody,keep,\n", "1 rows are of nodes that are not on this page"),
     ):

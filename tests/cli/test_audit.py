@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,10 @@ def test_from_files_to_a_corrected_file(files: Path, command: Any) -> None:
     assert done.code == 0, done.err
     assert "estimated wrong" in done.out
     assert "by source" in done.out
+    nodes = files / "nodes.csv"
+    rest = f"--nodes {nodes} --id id --label label --out {files / 'nodes.corrected.csv'}"
+    assert f"then: pignn apply {out / 'review.csv'} {rest}\n" in done.err
+    assert f'"apply":"pignn apply decisions.csv {rest}"' in (out / "audit.html").read_text()
     facts = json.loads((out / "audit.json").read_text())
     assert abs(facts["noise"]["rate"] - 0.2) < 0.08
     suspects = (out / "suspects.csv").read_text().splitlines()
@@ -89,12 +95,41 @@ def test_a_named_dataset(command: Any) -> None:
     assert json.loads(done.out)["labels"] == 200
 
 
+def test_what_to_do_after_a_review_of_a_named_dataset(tmp_path: Path, command: Any) -> None:
+    done = command("audit", "--dataset", "csbm", "--data", "nodes=120", "--review", 9, "--out", tmp_path / "a")
+    assert f"fill in 'decision', then audit again, with --decisions {tmp_path / 'a' / 'review.csv'}" in done.err
+
+
+def test_a_method_with_settings(command: Any) -> None:
+    named = (
+        "audit",
+        "--dataset",
+        "csbm",
+        "--data",
+        "nodes=120",
+        "--noise",
+        "pair",
+        "--rate",
+        "0.2",
+        "--folds",
+        2,
+        "--json",
+    )
+    done = command(*named, "--method", "pi-gnn", "--set", "epochs=3", "--set", "warmup=1")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["method"] == "pi-gnn (epochs=3, warmup=1)"
+
+
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
         (("--review", 5), "--review needs --out"),
         (("--noise", "pair", "--rate", 0.2), "for --dataset"),
         (("--method", "gess"), "unknown method"),
+        (("--set", "epochs=5"), "'smoothed' has no settings"),
+        (("--method", "pi-gnn", "--set", "epoch=5"), "did you mean 'epochs'?"),
+        (("--method", "pi-gnn", "--set", "seed=5"), "use --seed"),
+        (("--nodes", "missing.csv", "--method", "pi-gnn", "--set", "epochs=0"), "epochs"),
         (("--decisions", "missing.csv"), "no such file of decisions"),
         (("--folds", 1), "folds"),
     ],
@@ -148,6 +183,34 @@ def test_a_review_with_nothing_decided(reviewed: Path, command: Any, decision: s
     assert not list(reviewed.glob("fixed*"))
 
 
+def test_a_review_that_lost_its_last_rows(reviewed: Path, command: Any) -> None:
+    to = apply(reviewed, "")
+    rows = "a,sport,politics,top,0,1,3,keep,\nb,politics,sport,rest,0,0.5,3,keep,\n"
+    (reviewed / "review.csv").write_text(
+        f"node,given,suggested,part,stratum,inclusion,review_size,decision,label\n{rows}"
+    )
+    command(*to).fails("review.csv: 1 of the 3 rows of the review are gone", "with an empty 'decision'")
+    assert not list(reviewed.glob("fixed*"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("a,sport,politics,top,0,1,,politics\n", "write relabel in 'decision'"),
+        ("nobody,sport,politics,top,0,1,keep,\n", "no row for 1 of 1 decided nodes, first 'nobody'"),
+    ],
+)
+def test_decisions_that_cannot_be_meant(reviewed: Path, command: Any, rows: str, words: str) -> None:
+    command(*apply(reviewed, rows)).fails(words)
+    assert not list(reviewed.glob("fixed*"))
+
+
+def test_without_the_given_label_a_kept_one_must_be_there(reviewed: Path, command: Any) -> None:
+    to = apply(reviewed, "")
+    (reviewed / "review.csv").write_text("node,decision,label\na,keep,sport\nb,keep,sport\n")
+    command(*to).fails("'b' has 'politics', reviewed was 'sport'")
+
+
 def test_an_audit_of_a_corrected_file_says_so(files: Path, command: Any) -> None:
     (files / "nodes.trusted.csv").write_text("node,label\n")
     done = command(*arguments(files))
@@ -175,3 +238,30 @@ def test_ids_as_the_audit_knew_them(reviewed: Path, command: Any) -> None:
     numbered = command(*apply(reviewed, by_row, "--force"))
     assert "ids are row numbers" in numbered.err
     assert (reviewed / "fixed.csv").read_text() == "paper,topic\na,politics\nb,politics\nc,sport\n"
+
+
+def test_decisions_that_lie_elsewhere(files: Path, command: Any) -> None:
+    """Browsers put them into a folder of their own; the command of the page works from there, without ids too."""
+    out, nodes = files / "an audit", files / "nodes.csv"
+    lines = [line.split(",", 1)[1] for line in nodes.read_text().splitlines()]
+    nodes.write_text("".join(f"{line}\n" for line in lines))
+    edges = files / "edges.csv"
+    edges.write_text(edges.read_text().replace("n", ""))
+    assert command(*arguments(files, "--review", 9, "--out", out)).code == 0
+    shown = re.search(r'"apply":"(.*?)"', (out / "audit.html").read_text())
+    assert shown is not None
+    words = shlex.split(shown[1])
+    assert words[:3] == ["pignn", "apply", "decisions.csv"]
+    assert "--id" not in words
+    elsewhere = files / "downloads" / "decisions.csv"
+    elsewhere.parent.mkdir()
+    text = (out / "review.csv").read_text().replace(",,,,\n", ",keep,,,\n")
+    elsewhere.write_text(text)
+    done = command("apply", elsewhere, *words[3:])
+    assert done.code == 0, done.err
+    assert "ids are row numbers from 0" in done.err
+    assert (files / "nodes.corrected.csv").read_bytes() == nodes.read_bytes()
+    without = [word for word in words[3:] if word not in ("--audit", str(out))]
+    command("apply", elsewhere, *without, "--force").fails("no column 'id'")
+    (out / "audit.json").write_text("{}")
+    command("apply", elsewhere, *words[3:], "--force").fails("audit.json", "--id")

@@ -23,7 +23,7 @@ class _Decided:
 
     path: Path
     labels: Mapping[str, str]
-    reviewed: Mapping[str, str]  # what a decided node had when it was looked at
+    reviewed: Mapping[str, str]  # what a decided node had when it was looked at; "" where nobody says
     stale: list[str] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
     classes: set[str] = field(default_factory=set)
@@ -34,23 +34,24 @@ class _Decided:
         if before is not None:
             self.classes.add(before.strip())
         had = self.reviewed.get(node)
-        if before is not None and had and _same(before) not in (_same(had), _same(self.labels.get(node, had))):
+        if before is not None and had and same(before) not in (same(had), same(self.labels.get(node, had))):
             self.stale.append(f"'{node[:40]}' has '{before.strip()[:40]}', reviewed was '{had[:40]}'")
-        if node not in self.labels:
+        if node not in self.labels and had is None:
             return None
         if node in self.seen:
             raise DataError(f"{self.path}: node '{node[:40]}' is there twice; which row is meant?")
         self.seen.add(node)
-        if self.labels[node] == before:
+        if self.labels.get(node, before) == before:
             return None
         self.changed += 1
         return self.labels[node]
 
     def check(self, new_class: bool) -> None:
-        missing = [node for node in self.labels if node not in self.seen]
+        decided = {**self.labels, **self.reviewed}
+        missing = [node for node in decided if node not in self.seen]
         if missing:
             raise DataError(
-                f"{self.path} has no row for {len(missing)} of {len(self.labels)} decided nodes, first "
+                f"{self.path} has no row for {len(missing)} of {len(decided)} decided nodes, first "
                 f"'{missing[0][:40]}'; is it the file that was audited, and --id its column of ids?"
             )
         if self.stale:
@@ -77,8 +78,9 @@ def corrected(
     Without a column of ids, nodes are rows, numbered from 0.
 
     The original is never written to. A label that stays what it was keeps its bytes. Without `new_class` a label that
-    no row of the original has is an error: it is more likely misspelt than meant. Where `reviewed` says what a decided
-    node had, a file that says otherwise (and not what was decided) is an error too: somebody changed it since.
+    no row of the original has is an error: it is more likely misspelt than meant. `reviewed` are the nodes that were
+    looked at, kept ones too, all of which must be there; where it says what one had, a file that says otherwise (and
+    not what was decided) is an error: somebody changed it since.
     """
     if out.exists() and out.resolve() == path.resolve():
         raise OutputError(f"{out} is the original, which stays as it is; choose another --out")
@@ -97,7 +99,7 @@ def corrected(
     return decided.changed
 
 
-def _same(label: str) -> str:
+def same(label: str) -> str:
     """A label as it is compared: 3 and 3.0 are one class."""
     return label.strip().removesuffix(".0")
 

@@ -11,11 +11,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from sklearn.base import clone
 from torch_geometric.data import Data
 
 from .. import settings
 from ..errors import DataError, PignnWarning
-from ..methods import make
+from ..methods import Method
 from ..noise.kinds import Floats, Ints
 from ..noise.model import softmax
 
@@ -111,14 +112,14 @@ class Logistic:
         return minimize(loss, begin, jac=True, method="L-BFGS-B", options={"maxiter": 60 if start is None else 40}).x
 
 
-def by_method(data: Data, nodes: Ints, fold: Ints, classes: int, method: str, seed: int) -> Floats:
-    """Probabilities of a registered method, fitted anew for every fold; a tenth of its labels select the epoch.
+def by_method(data: Data, nodes: Ints, fold: Ints, classes: int, method: Method, seed: int) -> Floats:
+    """Probabilities of a method, a copy of which is fitted for every fold; a tenth of its labels select the epoch.
 
     One that chooses among others (it has a `refit`) chooses once, from all labels; what it chose learns a fold.
     """
     probability = np.empty((len(nodes), classes))
     rng = np.random.default_rng(seed)
-    chooser: Any = make(method, seed=seed)
+    chooser: Any = clone(method)
     if hasattr(chooser, "refit"):
         chooser.fit(_without_truth(data))
     for train, test in splits(fold):
@@ -134,7 +135,7 @@ def by_method(data: Data, nodes: Ints, fold: Ints, classes: int, method: str, se
             graph[f"{name}_mask"] = mask
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PignnWarning)
-            model = chooser.refit(graph) if hasattr(chooser, "refit") else make(method, seed=seed).fit(graph)
+            model = chooser.refit(graph) if hasattr(chooser, "refit") else clone(method).fit(graph)
             found = model.predict_proba(graph)[nodes[test]]
         probability[test] = np.pad(found, ((0, 0), (0, classes - found.shape[1])))
     return probability

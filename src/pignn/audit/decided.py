@@ -8,16 +8,17 @@ import torch
 from torch_geometric.data import Data
 
 from ..errors import DataError
+from ..graphs.checks import node_ids
 
 
 def trust(data: Data, decisions: pd.DataFrame) -> Data:
     """A copy of a graph in which decided nodes have the decided label, and are trusted; `y_before` keeps the given one.
 
     `decisions` as `read_decisions` gives them. Nodes go by `data.node_id` where there is one, else by number; classes
-    by name. `unsure` changes nothing. Where `given` says what was looked at, a graph with another label there (and not
-    the decided one) is refused.
+    by name. `unsure` changes nothing. Where they say what was looked at, a graph with another label there (and not the
+    decided one) is refused.
     """
-    ids = data.get("node_id")
+    ids = node_ids(data)
     known = {str(name): node for node, name in enumerate(range(data.num_nodes) if ids is None else ids)}
     names = [str(name) for name in data.get("class_names") or range(int(data.y.max()) + 1)]
     number = {name: c for c, name in enumerate(names)}
@@ -48,12 +49,17 @@ def trust(data: Data, decisions: pd.DataFrame) -> Data:
     return result
 
 
+def label_seen(settled: pd.DataFrame) -> pd.Series[str]:
+    """The label that each decided node had when it was looked at: `given`, else that of a `keep`; empty if unknown."""
+    if "given" in settled:
+        return settled["given"].astype(str).str.strip()
+    return settled["label"].astype(str).str.strip().where(settled["decision"] == "keep", "")
+
+
 def _check_reviewed(settled: pd.DataFrame, y: np.ndarray, names: list[str]) -> None:
     """Whether the labels are still those that were looked at."""
-    if "given" not in settled:
-        return
     now = np.array([names[c] if c >= 0 else "" for c in y], dtype=object)
-    had = settled["given"].astype(str).str.strip().to_numpy()
+    had = label_seen(settled).to_numpy()
     decided = settled["label"].astype(str).str.strip().to_numpy()
     stale = np.flatnonzero((had != "") & (now != had) & (now != decided))
     if len(stale):

@@ -13,8 +13,9 @@ from torch_geometric.data import Data
 
 from .. import graphs
 from ..backbones import Inputs
-from ..errors import DataError, PignnWarning
-from ..methods.registry import method_class
+from ..errors import ConfigError, DataError, PignnWarning
+from ..graphs.checks import node_ids
+from ..methods import Method, make
 from ..noise import NoiseEstimate
 from ..noise import model as noise_model
 from ..noise.estimation import fit_mixed, summarise, unmix
@@ -77,7 +78,7 @@ class Audit:
 
 
 def find_label_issues(
-    data: Data, method: str = QUICK, *, folds: int = 5, seed: int = 0, intervals: bool = False
+    data: Data, method: str | Method = QUICK, *, folds: int = 5, seed: int = 0, intervals: bool = False
 ) -> pd.DataFrame:
     """Labelled nodes, most probably wrong first.
 
@@ -85,9 +86,10 @@ def find_label_issues(
         data: a graph with given labels `y` (-1 where there is none); masks are not needed. `trusted_mask` marks
             verified labels, `y_before` what they were before (`trust` sets both), `label_source` says who gave a label.
         method: `smoothed` for the audit's own quick model (logistic regression on features smoothed by personalised
-            PageRank, learnt through the estimated noise), or a method of `pignn.list_methods()`.
+            PageRank, learnt through the estimated noise), a method of `pignn.list_methods()`, or one with settings such
+            as `pignn.PIGNN(epochs=100)`, which is not fitted itself: every fold has a copy.
         folds: every label is judged by a model that was trained without its fold.
-        seed: of folds and models.
+        seed: of folds and models; a method with settings has its own.
         intervals: also bootstrap intervals of the noise rate and the transition matrix.
 
     Columns: `node`; `given` and `suggested` class (the most probable other one); `p_wrong`, the probability that the
@@ -101,10 +103,9 @@ def find_label_issues(
     return audit(data, method, folds=folds, seed=seed, intervals=intervals).issues
 
 
-def audit(data: Data, method: str = QUICK, *, folds: int = 5, seed: int = 0, intervals: bool = False) -> Audit:
+def audit(data: Data, method: str | Method = QUICK, *, folds: int = 5, seed: int = 0, intervals: bool = False) -> Audit:
     """The whole result behind `find_label_issues`."""
-    if method != QUICK:
-        method_class(method)  # a wrong name is said before the work
+    judge = _judge(method, seed)  # a wrong name or setting is said before the work
     data = _with_masks(data)
     given_all = data.y.cpu().numpy()
     nodes = np.flatnonzero(given_all >= 0)
@@ -139,10 +140,10 @@ def audit(data: Data, method: str = QUICK, *, folds: int = 5, seed: int = 0, int
     seen = smoothed()
     weak = doubts.weak(adjusted)
     against = contradicted(given, own_probability if weak else smoothed.judge(z, fold))
-    if method == QUICK:
+    if judge is None:
         logs = _smoothed_logs(z, given, fold, n, trusted, sample, smoothed, seen)
     else:
-        logs = _method_logs(data, nodes, given, fold, n, method, seed, sample)
+        logs = _method_logs(data, nodes, given, fold, n, judge, seed, sample)
     logs = logs + (1.0 if weak else RAW) * own_logs
     prior = (np.bincount(given, minlength=n) + 1.0) / (len(given) + n)
     if not weak:
@@ -175,7 +176,7 @@ def audit(data: Data, method: str = QUICK, *, folds: int = 5, seed: int = 0, int
         sources=[] if names is None else _by_source(issues),
         homophily=same,
         homophily_adjusted=adjusted,
-        method=method,
+        method=QUICK if judge is None else _described(judge),
         folds=int(fold.max()) + 1,
         rate_by_views=by_views,
         notes=notes,
@@ -183,6 +184,24 @@ def audit(data: Data, method: str = QUICK, *, folds: int = 5, seed: int = 0, int
     )
     issues.attrs["audit"] = result.to_dict()
     return result
+
+
+def _judge(method: str | Method, seed: int) -> Method | None:
+    """The method that judges labels; None for the audit's own model."""
+    if method == QUICK:
+        return None
+    judge = make(method, seed=seed) if isinstance(method, str) else method
+    if not isinstance(judge, Method):
+        raise ConfigError(f"method must be a name or a method such as pignn.PIGNN(), not {type(method).__name__}")
+    judge.check_settings()
+    return judge
+
+
+def _described(method: Method) -> str:
+    """The name of a method, and those of its settings that are not as usual; a seed is not worth telling."""
+    usual = type(method)()._plain_settings() | {"seed": method.seed}
+    changed = [f"{key}={value}"[:60] for key, value in method._plain_settings().items() if value != usual[key]]
+    return f"{method.name} ({', '.join(changed)})" if changed else method.name
 
 
 def _smoothed_logs(
@@ -198,7 +217,9 @@ def _smoothed_logs(
     return noise_model.logarithms(whole(fitted.transition))
 
 
-def _method_logs(data: Data, nodes: Ints, given: Ints, fold: Ints, n: int, method: str, seed: int, at: Ints) -> Floats:
+def _method_logs(
+    data: Data, nodes: Ints, given: Ints, fold: Ints, n: int, method: Method, seed: int, at: Ints
+) -> Floats:
     """The same of a method as it is; the noise in its probabilities is taken out afterwards."""
     probability = by_method(data, nodes, fold, n, method, seed)
     _, mixed = fit_mixed(given[at], probability[at])
@@ -241,7 +262,7 @@ def _table(
     mean = np.bincount(given, weights=p_wrong, minlength=n) / np.maximum(np.bincount(given, minlength=n), 1)
     columns: dict[str, Any] = {"node": nodes}
     if data.get("node_id") is not None:
-        columns["id"] = [str(data.node_id[node]) for node in nodes]
+        columns["id"] = [data.node_id[node] for node in nodes]
     columns |= {
         "given": given,
         "suggested": others.argmax(axis=1),
@@ -313,6 +334,7 @@ def _with_masks(data: Data) -> Data:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PignnWarning)
         graph = graphs.check(graph)
+    graph.node_id = node_ids(graph)
     if graph.get("class_names") is None:
         graph.class_names = [str(c) for c in range(graphs.num_classes(graph))]
     return graph

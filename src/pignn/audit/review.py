@@ -33,6 +33,8 @@ PARTS = ("top", "flagged", "rest")
 def review(issues: pd.DataFrame, budget: int = 100, *, random_share: float = 0.5, seed: int = 0) -> pd.DataFrame:
     """The labels to look at: `part`, `stratum` and `inclusion` (probability) beside the columns of `issues`.
 
+    `review_size`, how many rows there are, stands in every row: a file that lost some is known by it.
+
     Args:
         issues: the table of `find_label_issues`.
         budget: how many labels.
@@ -57,7 +59,8 @@ def review(issues: pd.DataFrame, budget: int = 100, *, random_share: float = 0.5
     else:
         parts = [("flagged" if flagged.all() else "rest", rest, drawn)]
     chosen += [_one_a_stratum(part, name, count, rng) for name, part, count in parts if count]
-    return pd.concat(chosen, ignore_index=True)
+    table = pd.concat(chosen, ignore_index=True)
+    return table.assign(review_size=len(table))
 
 
 def _one_a_stratum(part: pd.DataFrame, name: str, count: int, rng: np.random.Generator) -> pd.DataFrame:
@@ -91,7 +94,8 @@ def assess(decisions: pd.DataFrame, *, level: float = 0.95) -> Assessment:
     """Noise rate and precision of the audit from a table of decisions.
 
     Needs the columns `part`, `stratum`, `inclusion` and `decision`. Rows without a `part` were not chosen by `review`:
-    they have no part in the estimates.
+    they have no part in the estimates. Rows that are gone are noticed by `review_size`, if it is there, and by gaps in
+    `stratum`.
     """
     if not 0 < level < 1:
         raise ConfigError(f"level must be between 0 and 1, not {level}")
@@ -137,15 +141,25 @@ def assess(decisions: pd.DataFrame, *, level: float = 0.95) -> Assessment:
 
 def _check_whole(decisions: pd.DataFrame) -> None:
     """A part that lost rows would look as if it had stood for fewer labels: undecided rows must stay."""
-    if "stratum" not in decisions:
-        return
-    for name, stratum in decisions.groupby(decisions["part"].astype(str))["stratum"]:
-        number = pd.to_numeric(stratum, errors="coerce")
-        if name in PARTS and number.notna().all() and number.max() + 1 > len(number):
+    where = f"{decisions.attrs['file']}: " if "file" in decisions.attrs else ""
+    mend = "put them back, with an empty 'decision' where nothing is decided"
+    chosen = decisions[decisions["part"].isin(PARTS)]
+    if "review_size" in chosen and (sizes := set(chosen["review_size"].astype(str).str.strip())) - {""}:
+        size = pd.to_numeric(sizes.pop(), errors="coerce")
+        if sizes or not size >= len(chosen):
             raise DataError(
-                f"{int(number.max()) + 1 - len(number)} rows of part '{name}' are gone from the review; leave rows in "
-                "that are not decided, with an empty 'decision'"
+                f"{where}'review_size' must be one number, that of the rows with a part; do not edit it, and give each "
+                "review a file of its own"
             )
+        if size > len(chosen):
+            raise DataError(f"{where}{size - len(chosen):.0f} of the {size:.0f} rows of the review are gone; {mend}")
+    if "stratum" not in chosen:
+        return
+    for name, stratum in chosen.groupby("part")["stratum"]:
+        number = pd.to_numeric(stratum, errors="coerce")
+        if number.notna().all() and number.max() + 1 > len(number):
+            gone = int(number.max()) + 1 - len(number)
+            raise DataError(f"{where}{gone} rows of part '{name}' are gone from the review; {mend}")
 
 
 def _share(parts: list[_Part]) -> float | None:

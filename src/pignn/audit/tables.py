@@ -14,11 +14,12 @@ from ..errors import DataError
 from ..graphs.own.tables import kind_of, open_table, read_frame
 from ..report.spreadsheet import neutral, plain
 from ..training import files
-from .corrected import JSON, PARQUET
+from .corrected import JSON, PARQUET, same
 from .review import DECISIONS, PARTS
 
 NEEDED = ("node", "decision", "label")
 MOST_CELL = 1_000_000
+MOST_LISTED = 5  # rows that a message names
 DELIMITERS = (",", ";", "\t")  # the first where none fits
 
 
@@ -56,33 +57,37 @@ def named(issues: pd.DataFrame, class_names: list[str]) -> pd.DataFrame:
 def to_decide(chosen: pd.DataFrame, class_names: list[str]) -> pd.DataFrame:
     """The table that a reviewer fills in: decision, label, reviewer, time."""
     table = named(chosen, class_names)
-    kept = ["node", "given", "suggested", "p_wrong", "agree", "part", "stratum", "inclusion"]
+    kept = ["node", "given", "suggested", "p_wrong", "agree", "part", "stratum", "inclusion", "review_size"]
     return table[kept].assign(decision="", label="", reviewer="", time="")
 
 
 def read_decisions(path: str | Path) -> pd.DataFrame:
-    """A file of decisions, checked; every cell is text.
+    """A file of decisions, checked; every cell is text, and the index is the row as a spreadsheet counts.
 
     CSV, its cells separated by commas, semicolons or tabs as the header is; JSON lines; Parquet. A row whose decision
-    is empty is not decided yet. `relabel` without a label takes the suggested one.
+    is empty is not decided yet. `relabel` without a label takes the suggested one. A label that says something else
+    than the decision is refused.
     """
     path = Path(path)
     rows, delimiter = _rows(path)
     if not rows:
         raise DataError(f"{path} is empty; it should be a CSV of decisions (docs: audit)")
-    header = [plain(cell.strip()) for cell in rows[0]]
+    (_, names), *filled = rows
+    header = [plain(cell.strip()) for cell in names]
     for name in NEEDED:
         if name not in header:
             raise DataError(f"{path} has no column '{name}'; its columns are {', '.join(header[:12])}")
-    for number, row in enumerate(rows[1:], start=2):
+    for number, row in filled:
         if len(row) != len(header):
             raise DataError(f"{path}: row {number} has {len(row)} cells, the header has {len(header)}")
-    table = pd.DataFrame([[plain(cell) for cell in row] for row in rows[1:]], columns=header, dtype=object)
+    numbers = [number for number, _ in filled]
+    table = pd.DataFrame([[plain(cell) for cell in row] for _, row in filled], numbers, header, dtype=object)
+    table.attrs["file"] = str(path)
     table["decision"] = table["decision"].str.strip().str.lower()
     bad = table.index[~table["decision"].isin([*DECISIONS, ""])]
     if len(bad):
         raise DataError(
-            f"{path}: row {bad[0] + 2} has the decision '{table['decision'][bad[0]][:40]}'; "
+            f"{path}: row {bad[0]} has the decision '{table['decision'][bad[0]][:40]}'; "
             f"it must be {', '.join(DECISIONS)} or empty"
         )
     double = table["node"][table["node"].duplicated()]
@@ -91,9 +96,7 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
     if "suggested" in table:
         bare = (table["decision"] == "relabel") & (table["label"].str.strip() == "")
         table.loc[bare, "label"] = table.loc[bare, "suggested"]
-    none = table.index[(table["decision"] == "relabel") & (table["label"].str.strip() == "")]
-    if len(none):
-        raise DataError(f"{path}: row {none[0] + 2} says relabel, but not to what; fill in 'label'")
+    _check_labels(table, path)
     for name in ("part", "inclusion"):
         if name not in table:
             table[name] = ""
@@ -101,18 +104,41 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
         table["inclusion"] = table["inclusion"].str.replace(",", ".")
     odd = table.index[~table["part"].isin([*PARTS, ""])]
     if len(odd):
-        raise DataError(f"{path}: row {odd[0] + 2} has the part '{str(table['part'][odd[0]])[:40]}'; do not edit it")
+        raise DataError(f"{path}: row {odd[0]} has the part '{str(table['part'][odd[0]])[:40]}'; do not edit it")
     return table
 
 
-def _rows(path: Path) -> tuple[list[list[str]], str]:
-    """Rows that are not blank, the first of them names of columns, and what separates their cells."""
+def _check_labels(table: pd.DataFrame, path: Path) -> None:
+    """Whether every label says what the decision does. Where `given` is not told, any label is another one."""
+    decision, label = table["decision"], table["label"].str.strip()
+    given = table["given"].map(same) if "given" in table else pd.Series("", table.index)
+    filled, other = label != "", label.map(same) != given
+    relabel, keep, undecided = (decision == name for name in ("relabel", "keep", ""))
+    to_relabel = "write relabel in 'decision', or empty 'label'"
+    for wrong, what, mend in (
+        (relabel & ~filled, "'decision' is relabel, but 'label' is empty", "fill it in"),
+        (relabel & ~other, "'decision' is relabel, but 'label' is the given one", "write keep, or another label"),
+        (keep & filled & other & (given != ""), "'decision' is keep, but 'label' is not the given one", to_relabel),
+        (undecided & filled & other, "'label' is not the given one, but 'decision' is empty", to_relabel),
+    ):
+        if count := int(wrong.sum()):
+            rows = ", ".join(map(str, table.index[wrong][:MOST_LISTED]))
+            more = f" and {count - MOST_LISTED:,} more" if count > MOST_LISTED else ""
+            raise DataError(f"{path}: {what}, in row{'s' if count > 1 else ''} {rows}{more}; {mend}")
+
+
+def _rows(path: Path) -> tuple[list[tuple[int, list[str]]], str]:
+    """Rows that are not blank, with their numbers, the first of them names of columns; and what separates their cells.
+
+    A spreadsheet counts the header and blank rows, so they are counted here. JSON lines and Parquet have no row of
+    names: their first row is 1.
+    """
     if not path.is_file():
         raise DataError(f"{path}: no such file of decisions")
     if kind_of(path) in JSON + PARQUET:
         frame = read_frame(open_table(path, None, of_nodes=True)[0]).astype(object)
         frame = frame.where(frame.notna(), "")
-        return [[str(name) for name in frame], *frame.astype(str).to_numpy().tolist()], ","
+        return list(enumerate([[str(name) for name in frame], *frame.astype(str).to_numpy().tolist()])), ","
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -123,7 +149,7 @@ def _rows(path: Path) -> tuple[list[list[str]], str]:
     try:
         delimiter = _delimiter(text)
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        return [row for row in rows if row], delimiter
+        return [(number, row) for number, row in enumerate(rows, start=1) if any(row)], delimiter
     except csv.Error as error:
         raise DataError(f"{path} is not a CSV file: {error}") from None
     finally:

@@ -22,7 +22,11 @@ def apply(
     label: Annotated[str, typer.Option(help="Its column of labels.")],
     out: Annotated[Path, typer.Option(help="The corrected file to write.")],
     id: Annotated[
-        str | None, typer.Option(help="Its column of ids; else as audit.json beside the review says, or 'id'.")
+        str | None, typer.Option(help="Its column of ids; else as the audit says, or 'id' where there is none.")
+    ] = None,
+    audit: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the audit, which knows the column of ids; that of the review if absent."),
     ] = None,
     new_class: Annotated[
         bool, typer.Option("--new-class", help="Allow decided labels that no row of --nodes has.")
@@ -41,12 +45,15 @@ def apply(
 
     \b
       pignn apply audits/first/review.csv --nodes papers.csv --label topic --out papers.corrected.csv
+      pignn apply decisions.csv --nodes papers.csv --id paper --label topic --out papers.corrected.csv
+      pignn apply decisions.csv --audit audits/first --nodes papers.csv --label topic --out papers.corrected.csv
       pignn apply review.csv --nodes papers.tsv --id paper --label topic --out corrected.tsv --json
     """
     import pandas as pd
 
     from .. import audit as audits
     from ..audit.corrected import PARQUET
+    from ..audit.decided import label_seen
     from ..audit.tables import write_table
 
     if not 0 < level < 1:
@@ -63,7 +70,11 @@ def apply(
     if not assessment.reviewed:
         raise DataError(f"{decisions}: nothing is decided yet; fill in 'decision' with relabel or keep")
     settled = table[table["decision"].isin(["relabel", "keep"])]
-    audited, from_audit = _id_of_audit(decisions) if id is None else (False, None)
+    given = label_seen(settled)
+    about = (audit or decisions.parent) / "audit.json"
+    audited, from_audit = _id_of_audit(about) if id is None else (False, None)
+    if audit is not None and id is None and not audited:
+        raise DataError(f"{about} is not there, or does not say which ids it read; name their column with --id")
     changed = audits.corrected(
         nodes,
         out,
@@ -71,9 +82,8 @@ def apply(
         label=label,
         id=from_audit if audited else id or "id",
         new_class=new_class,
-        reviewed=dict(zip(settled["node"], settled["given"], strict=True)) if "given" in settled else None,
+        reviewed=dict(zip(settled["node"], given, strict=True)),
     )
-    given = settled["given"] if "given" in settled else settled["label"]
     kept = pd.DataFrame(
         {
             "node": settled["node"],
@@ -88,7 +98,7 @@ def apply(
     facts = assessment.to_dict() | {"changed": changed, "out": str(out), "trusted": str(trusted)}
     if audited:
         ids = "row numbers from 0" if from_audit is None else f"column '{from_audit}'"
-        say(f"ids are {ids}, as {decisions.parent / 'audit.json'} says; --id takes another")
+        say(f"ids are {ids}, as {about} says; --id takes another")
     if json:
         show_json(facts)
         return 0
@@ -111,12 +121,12 @@ def apply(
     return 0
 
 
-def _id_of_audit(decisions: Path) -> tuple[bool, str | None]:
-    """(whether audit.json beside the review says what it read, its column of ids: None for row numbers)."""
+def _id_of_audit(about: Path) -> tuple[bool, str | None]:
+    """(whether the audit.json of an audit says what it read, its column of ids: None for row numbers)."""
     from json import loads
 
     try:
-        id = loads((decisions.parent / "audit.json").read_text(encoding="utf-8"))["origin"]["id"]
+        id = loads(about.read_text(encoding="utf-8"))["origin"]["id"]
     except (OSError, ValueError, LookupError, TypeError):
         return False, None
     return id is None or isinstance(id, str), id or None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 import warnings
 from functools import partial
@@ -32,6 +33,7 @@ def audit(
     method: Annotated[
         str, typer.Option(help="smoothed (quick), or a method of `pignn methods` to judge labels by.")
     ] = "smoothed",
+    setting: o.Setting = None,
     folds: Annotated[int, typer.Option(min=2, help="Each label is judged by a model trained without its fold.")] = 5,
     review: Annotated[
         int | None, typer.Option(min=1, help="Also choose so many labels to look at, into review.csv.")
@@ -60,11 +62,21 @@ def audit(
       pignn audit --nodes papers.csv --edges citations.csv --label topic --source annotator --out audits/by-source
       pignn audit --nodes papers.csv --edges citations.csv --label topic --review 100 --out audits/first
       pignn audit --dataset digits --noise symmetric --rate 0.2 --json
+      pignn audit --dataset digits --noise symmetric --rate 0.2 --method pi-gnn --set epochs=100
     """
     from .. import audit as audits
     from .. import graphs
     from .. import noise as noises
+    from ..audit.findings import QUICK
+    from ..methods import make
 
+    settings = o.of_method(setting)
+    if settings and method == QUICK:
+        raise ConfigError(f"--set is for a method of `pignn methods`; '{QUICK}' has no settings: give --method too")
+    judge: Any = method
+    if method != QUICK:
+        judge = make(method, seed=seed, **settings)
+        judge.check_settings()
     kind = noises.load_noise(noise)
     own = files.options("audit", named)
     if own is not None and (kind != "none" or rate is not None):
@@ -95,7 +107,7 @@ def audit(
         with warnings.catch_warnings():
             if json:
                 warnings.simplefilter("ignore")  # they are in the notes
-            found = audits.audit(graph, method, folds=folds, seed=seed, intervals=True)
+            found = audits.audit(graph, judge, folds=folds, seed=seed, intervals=True)
         facts = found.to_dict() | {"seconds": round(time.perf_counter() - start, 2)}
         chosen = None if review is None else audits.review(found.issues, review, random_share=random_share, seed=seed)
         if out is not None:
@@ -109,8 +121,25 @@ def audit(
     if out is not None:
         say(f"suspects.csv, audit.json and card.md are in {out}; open {out / 'audit.html'} to look and decide")
         if chosen is not None:
-            say(f"{len(chosen)} labels to look at are in {out / 'review.csv'}; fill in 'decision', then: pignn apply")
+            file = out / "review.csv"
+            command = apply_command(graph, file, out)
+            then = f": {command}" if command else f" audit again, with --decisions {file}"
+            say(f"{len(chosen)} labels to look at are in {file}; fill in 'decision', then{then}")
     return 0
+
+
+def apply_command(graph: Data, decisions: Path, out: Path) -> str:
+    """The `pignn apply` for the file that was audited into `out`; empty where its labels cannot be corrected."""
+    from ..audit.corrected import JSON, PARQUET, TEXT
+
+    origin = graph.get("origin")
+    nodes = Path("" if origin is None else origin.nodes)
+    if origin is None or not origin.header or nodes.suffix.lower() not in TEXT + JSON + PARQUET:
+        return ""
+    ids = ("--audit", out) if origin.id is None else ("--id", origin.id)  # no --id says that rows are numbered
+    corrected = nodes.with_name(f"{nodes.stem}.corrected{nodes.suffix}")
+    words = ("pignn", "apply", decisions, "--nodes", nodes, *ids, "--label", origin.label, "--out", corrected)
+    return shlex.join(map(str, words))
 
 
 def _write(out: Path, graph: Data, found: Audit, chosen: Any, facts: dict[str, Any], seed: int) -> None:
@@ -128,7 +157,8 @@ def _write(out: Path, graph: Data, found: Audit, chosen: Any, facts: dict[str, A
     origin = graph.get("origin")
     title = f"Audit of the labels of {Path(origin.nodes).name if origin is not None else graph.get('name')}"
     near = partial(around, graph, labelled=found.nodes, seed=seed)
-    page = audit_page(graph, found, chosen, _columns(origin), title=title, around=near)
+    apply = apply_command(graph, Path("decisions.csv"), out)
+    page = audit_page(graph, found, chosen, _columns(origin), title=title, around=near, apply=apply)
     files.write_bytes(out / "audit.html", page.encode())
     about = {} if origin is None else {"origin": {"nodes": origin.nodes, "id": origin.id, "label": origin.label}}
     files.write_json(out / "audit.json", facts | about | {"pignn": __version__})

@@ -54,6 +54,10 @@ Noise = Annotated[
     ),
 ]
 Rate = Annotated[float | None, typer.Option(help="Share of labels to make wrong, in [0, 1].")]
+Setting = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Any other setting of the method; may be repeated."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
@@ -66,6 +70,15 @@ def settings(pairs: list[str] | None, flag: str, *, texts: Container[str] = ()) 
             raise ConfigError(f"{flag} takes KEY=VALUE, not '{pair}'")
         key = key.replace("-", "_")
         found[key] = text if key in texts else as_value(text)
+    return found
+
+
+def of_method(pairs: list[str] | None) -> dict[str, Any]:
+    """Settings of a method, as --set gives them."""
+    # Of pair_labels "true" is a name, not JSON's true.
+    found = settings(pairs, "--set", texts=("pair_labels",))
+    if "seed" in found:
+        raise ConfigError("--set seed=... would leave all else that is drawn with another seed; use --seed")
     return found
 
 

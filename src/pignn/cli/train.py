@@ -52,10 +52,7 @@ def train(
     batch_size: Annotated[
         int | None, typer.Option(help="Train in mini-batches of so many nodes; the whole graph at once if absent.")
     ] = None,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any other setting of the method; may be repeated."),
-    ] = None,
+    setting: o.Setting = None,
     drop_suspects: Annotated[
         bool, typer.Option("--drop-suspects", help="Audit first; leave out labels that are probably wrong.")
     ] = False,
@@ -115,10 +112,7 @@ def train(
         "device": device,
     }
     settings = {key: value for key, value in given.items() if value is not None}
-    # Of pair_labels "true" is a name, not JSON's true.
-    for key, value in o.settings(setting, "--set", texts=("pair_labels",)).items():
-        if key == "seed":
-            raise ConfigError("--set seed=... would leave the noise with another seed; use --seed")
+    for key, value in o.of_method(setting).items():
         if key in settings:
             raise ConfigError(f"{key} is given twice: by --{key.replace('_', '-')} and by --set")
         settings[key] = value

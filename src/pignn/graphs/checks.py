@@ -30,6 +30,23 @@ def is_csr(data: Data) -> bool:
     return data.get("edge_index") is None and data.get("crow") is not None and data.get("col") is not None
 
 
+def node_ids(data: Data) -> list[str] | None:
+    """The ids of the nodes as texts, one a node and each once; None where nodes are known by their numbers."""
+    ids = data.get("node_id")
+    if ids is None:
+        return None
+    names = [str(name) for name in (ids.tolist() if isinstance(ids, Tensor) else ids)]
+    if len(names) != data.num_nodes:
+        raise DataError(f"node_id has {len(names)} entries, but the graph has {data.num_nodes} nodes; give each one id")
+    if len(set(names)) < len(names):
+        seen: dict[str, int] = {}
+        node, first = next((i, seen[name]) for i, name in enumerate(names) if seen.setdefault(name, i) != i)
+        raise DataError(
+            f"node_id has '{names[node][:40]}' at node {first} and at node {node}; every node needs an id of its own"
+        )
+    return names
+
+
 def check(data: Any, *, split_index: int | None = None, labels: bool = True) -> Data:
     """A shallow copy of `data` with canonical types, or a `DataError`.
 

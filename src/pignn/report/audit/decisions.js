@@ -63,7 +63,7 @@ function toCsv() {
   const lines = rows.map((one) => {
     const value = decided.get(one.node) || { decision: "", label: "", reviewer: "", time: "" };
     const texts = [one.node, className(one.given), className(one.suggested)].map(neutral);
-    const numbers = [one.p, one.agree, one.part, one.stratum, one.inclusion].map((v) => (v === null ? "" : String(v)));
+    const numbers = [one.p, one.agree, one.part, one.stratum, one.inclusion, one.part ? data.budget : ""].map((v) => (v === null ? "" : String(v)));
     const made = [value.decision, value.label, value.reviewer, value.time].map(neutral);
     return [...texts, ...numbers, ...made].map(cell).join(",");
   });
@@ -87,29 +87,32 @@ function parseCsv(text) {
     else if (c === ",") { row.push(value); value = ""; }
     else if (c === "\n" || c === "\r") {
       if (c === "\r" && text[i + 1] === "\n") i++;
-      row.push(value);
-      if (row.length > 1 || value) rows.push(row);
+      rows.push([...row, value]);
       row = []; value = "";
     } else value += c;
   }
   if (quoted) throw new Error("a quote is not closed");
   if (value || row.length) rows.push([...row, value]);
-  return rows.map((cells) => cells.map(plain));
+  // Blank rows count, as in a spreadsheet.
+  return rows.map((cells, i) => ({ number: i + 1, cells: cells.map(plain) })).filter(({ cells }) => cells.some(Boolean));
 }
 function load(text) {
   const [header, ...rows] = parseCsv(text);
-  const column = new Map((header || []).map((name, i) => [name.trim(), i]));
+  const column = new Map((header ? header.cells : []).map((name, i) => [name.trim(), i]));
   for (const name of ["node", "decision", "label"]) if (!column.has(name)) throw new Error(`it has no column '${name}'`);
   const changes = [];
   let unknown = 0;
-  rows.forEach((row, i) => {
-    const get = (name) => (column.has(name) ? row[column.get(name)] || "" : "");
+  rows.forEach(({ number, cells }) => {
+    const get = (name) => (column.has(name) ? cells[column.get(name)] || "" : "");
     const decision = get("decision").trim().toLowerCase(), one = byNode.get(get("node"));
+    if (decision && !DECISIONS.includes(decision)) throw new Error(`row ${number} has the decision '${clip(decision, 40)}'`);
+    if (!one) return void (decision && unknown++);
+    const written = get("label").trim(), other = written && written !== className(one.given);
+    if (decision === "relabel" ? written && !other : decision !== "unsure" && other)
+      throw new Error(`row ${number} has the decision '${decision}', but the label '${clip(written, 40)}'`);
     if (!decision) return;
-    if (!DECISIONS.includes(decision)) throw new Error(`row ${i + 2} has the decision '${clip(decision, 40)}'`);
-    if (!one) return void unknown++;
-    const label = decision === "relabel" ? get("label").trim() || className(one.suggested) : "";
-    if (decision === "relabel" && !classNumber.has(label)) throw new Error(`row ${i + 2} has the class '${clip(label, 40)}', which is not one of this audit`);
+    const label = decision === "relabel" ? written || className(one.suggested) : "";
+    if (decision === "relabel" && !classNumber.has(label)) throw new Error(`row ${number} has the class '${clip(label, 40)}', which is not one of this audit`);
     changes.push([one.node, { decision, label, reviewer: get("reviewer"), time: get("time") }]);
   });
   if (changes.length) change(changes);

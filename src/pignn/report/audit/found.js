@@ -5,7 +5,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const PAGE = 50, STEPS = 500, KEY = "pignn-audit-" + data.key;
 const DECISIONS = ["relabel", "keep", "unsure"];
-const COLUMNS = ["node", "given", "suggested", "p_wrong", "agree", "part", "stratum", "inclusion", "decision", "label", "reviewer", "time"];
+const COLUMNS = ["node", "given", "suggested", "p_wrong", "agree", "part", "stratum", "inclusion", "review_size", "decision", "label", "reviewer", "time"];
 
 const suspects = data.rows.map((row, at) => {
   const [node, given, suggested, p, agree, neighbours, similar, flagged, source, part, stratum, inclusion, likely, clear] = row;
@@ -97,6 +97,7 @@ function showFound() {
     ...(data.around.length < data.rows.length ? [`Neighbourhoods are in the page for ${whole(data.around.length)} of them.`] : []),
     ...(data.cells.rows.length < data.rows.length ? [`Columns of the file are in the page for ${whole(data.cells.rows.length)} of them.`] : []),
   ];
+  if (data.apply) $("apply").textContent = data.apply;
   $("trust-list").append(...trust.map((text) => make("li", { text })));
   showTransition();
   $("by-class").append(table("quality by given class", ["class", "labels", "wrong (expected)", "clear suspects", "quality"],

@@ -18,6 +18,7 @@ import pandas as pd
 from markupsafe import Markup
 from torch_geometric.data import Data
 
+from ...graphs.checks import node_ids
 from ..page import document
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def audit_page(
     *,
     title: str = "Audit of labels",
     around: Callable[[Any], Sequence[Around]] | None = None,
+    apply: str = "",
 ) -> str:
     """The page as text.
 
@@ -66,8 +68,9 @@ def audit_page(
         columns: a row a node, what to show of it; without it the largest features are shown.
         title: what the page is called.
         around: tells what stands around each of these nodes; without it the page does not tell.
+        apply: the command that puts the decisions into the labels; without it the page shows a pattern of it.
     """
-    content = _content(graph, found, chosen, columns, title, around)
+    content = _content(graph, found, chosen, columns, title, around) | {"apply": apply}
     data = embedded(content)
     data = data[:-1] + f',"key":"{hashlib.sha256(data.encode()).hexdigest()[:20]}"}}'
     script = '"use strict";\n(() => {\n' + "".join(map(_file, SCRIPTS)) + "})();\n"
@@ -95,7 +98,7 @@ def _content(
     around: Callable[[Any], Sequence[Around]] | None,
 ) -> dict[str, Any]:
     table = _listed(found.issues, chosen)
-    ids = graph.get("node_id")
+    ids = node_ids(graph)
     sources = [] if "source" not in table else sorted({str(name) for name in found.issues["source"]})
     rows, room = [], ROOM_ROWS
     for row in _rows(table, sources):
