@@ -8,6 +8,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from torch_geometric.data import Data
 
 import pignn
 
@@ -104,6 +106,56 @@ def test_new_nodes_and_another_graph(trained_on_mine, command, files):
     truth = [["sport", "politics", "science"][int(row["node"][2:]) % 3] for row in found]
     assert np.mean([row["predicted"] == topic for row, topic in zip(found, truth, strict=True)]) > 0.9
     assert {row["given"] for row in found} == {""}
+
+
+def test_features_that_the_model_does_not_know_are_said(trained_on_mine, command, files):
+    new = table(30, seed=5).assign(abstract="nothing but other expressions", country=["ES", "ES", "PT"] * 10)
+    new.to_csv("new.csv", index=False)
+    links(30).to_csv("new_links.csv", index=False)
+    result = command("predict", "run", "--nodes", "new.csv", "--edges", "new_links.csv", "--out", "p.csv")
+    assert result.code == 0
+    assert (
+        "note: new.csv: 'ES' and 1 more are new in 'country'; 30 of 30 nodes have no known word in 'abstract'; "
+        "the model has not learnt from such\n"
+    ) in result.err
+
+
+def test_labels_of_a_file_with_class_names_are_compared(command, files):
+    graph = pignn.load("csbm", nodes=120)
+    names = ["2", "0", "1", *"abcdef"][: int(graph.y.max()) + 1]
+    data = Data(x=graph.x, y=graph.y, edge_index=graph.edge_index, class_names=names)
+    torch.save(data, "g.pt")
+    assert command("train", "--nodes", "g.pt", "--method", "prototypes", "--out", "run").code == 0
+    result = command("predict", "run", "--nodes", "g.pt", "--json")
+    assert (result.code, result.err) == (0, "")
+    first = json.loads(result.out)
+    assert (first["labels_given"], first["agreement"] > 0.5) == (120, True)
+    # The same labels with the names in another order.
+    data.class_names, data.y = names[::-1], len(names) - 1 - data.y
+    torch.save(data, "g.pt")
+    result = command("predict", "run", "--nodes", "g.pt", "--json", "--out", "p.csv")
+    assert json.loads(result.out)["agreement"] == first["agreement"]
+
+
+def test_one_of_several_splits(command, files):
+    graph = pignn.load("csbm", nodes=120)
+    masks = {name: graph[name].numpy() for name in ("train_mask", "val_mask", "test_mask")}
+    others = {name: np.stack([mask, np.roll(mask, 1), np.roll(mask, 2)], axis=1) for name, mask in masks.items()}
+    np.savez("g.npz", x=graph.x, y=graph.y, edge_index=graph.edge_index, **others)
+    result = command("train", "--nodes", "g.npz", *SHORT, "--split-index", "1", "--out", "run")
+    assert (result.code, result.err) == (0, "written to run\n")
+    assert json.loads((files / "run" / "run.json").read_text())["graph"]["split_index"] == 1
+    trained = np.array([row["split"] == "train" for row in rows("run/predictions.csv")])
+    assert (trained == others["train_mask"][:, 1]).all()
+    note = "note: g.npz comes with 3 splits: taking the first; --split-index 0 to 2 chooses\n"
+    for arguments in (("train", *SHORT), ("predict", "run"), ("audit",)):
+        result = command(*arguments, "--nodes", "g.npz", "--json")
+        assert result.code == 0
+        assert note in result.err
+    result = command("train", "--nodes", "g.npz", "--split-index", "3")
+    result.fails("--split-index 3 is out of range: g.npz comes with 3 splits, numbered from 0")
+    result = command("train", *MINE, "--label", "topic", "--split-index", "1")
+    result.fails("--split-index 1 is out of range: papers.csv comes with 1 split, numbered from 0")
 
 
 def test_the_same_graph_gives_the_same_predictions(trained_on_mine, command, files):

@@ -150,7 +150,7 @@ BAD = {
     "splits without index": (
         lambda: graph(train_mask=two_splits),
         {},
-        "train_mask holds 2 splits; choose one with split_index=0 to 1",
+        "train_mask holds 2 splits; choose one with split_index=0 to 1, an argument of fit",
     ),
     "split_index too high": (
         lambda: graph(train_mask=two_splits),

@@ -275,13 +275,14 @@ def test_parquet_without_pyarrow(files, monkeypatch):
 
 BAD_EDGES = {
     "0,1\n1,12\n": "edges.csv, row 2: node '12' is out of range; nodes are numbered 0 to 11",
-    "a,b\n0,1\n-1,1\n": "row 2: node '-1' is out of range",
+    "a,b\n0,1\n-1,1\n": "row 3: node '-1' is out of range",
     "0,99999999999999999999999\n": "row 1: node",
     "0,1\n1,x\n": "row 2: node 'x' is not a whole number",
     "0,x\n1,2\n": "row 1: node 'x' is not a whole number",
     "0,1\n1,1.5\n": "row 2: node '1.5' is not a whole number",
     "0,1\n1,\n": "row 2: node empty is not a whole number",
-    "0,1\n1\n": "row 2: node empty is not a whole number",
+    "0,1\n1\n": "row 2: 1 column, but 2 in the first row; every row needs the same columns",
+    "a,b\n0,1\n1\n": "row 3: 1 column, but 2 in the header; every row needs the same columns",
     "0,1\n1,2,3\n": "Expected 2 fields in line 2, saw 3",
     "a,b\n0,1\n1,2,3\n": "Expected 2 fields in line 3, saw 3",
     "a,b\n0\n": "every row needs the same columns",
@@ -326,8 +327,8 @@ def table(**columns):
 
 
 BAD_NODES = {
-    "order": (table(id=[0, 1, 3, 2, *range(4, N)]), {}, "row 3: id is '3'"),
-    "from one": (table(id=range(1, N + 1)), {}, "row 1: id is '1'"),
+    "order": (table(id=[0, 1, 3, 2, *range(4, N)]), {}, "row 4: id is '3'"),
+    "from one": (table(id=range(1, N + 1)), {}, "row 2: id is '1'"),
     "NaN": (table(x=[1.0, None] * 6), {}, "'x' is not a finite number at node 1 (empty)"),
     "infinite": (table(x=[1.0] * 11 + [np.inf]), {}, "node 11 ('inf')"),
     "too large": (table(x=[1.0] * 11 + [1e300]), {}, "node 11"),

@@ -93,7 +93,7 @@ def audit(
             graph = which.load_graph(files.dataset, named.root, named.options(files.features))
             graph = spoil(graph)
         else:
-            graph = graphs.read_graph(**own)
+            graph = which.read_graph(**own)
             if not json:
                 print(f"{graphs.understood(graph)}\n", flush=True)
         if decided is not None:

@@ -35,7 +35,7 @@ Val = Annotated[
 Root = Annotated[Path | None, typer.Option(help="Folder with raw files; else PIGNN_DATA, else the cache.")]
 Split = Annotated[str, typer.Option(help="default, own or random.")]
 SplitSeed = Annotated[int, typer.Option(help="Seed of a random split; independent of --seed.")]
-SplitIndex = Annotated[int | None, typer.Option(help="Which split, where the dataset comes with several.")]
+SplitIndex = Annotated[int | None, typer.Option(help="Which split, where the graph comes with several.")]
 Features = Annotated[
     str | None,
     typer.Option(

@@ -79,7 +79,7 @@ def _own_graph(folder: Path, fitted: Method, own: dict[str, Any]) -> Data:
     from .. import graphs
 
     encoder = graphs.load_encoder(folder)
-    graph = graphs.read_graph(**own, encoder=encoder, class_names=fitted.class_names_)
+    graph = which.read_graph(**own, encoder=encoder, class_names=fitted.class_names_)
     if encoder is None and not graph.encoder.is_given:
         raise ModelFileError(
             f"{folder} was not trained on --nodes and does not know how columns become features; "

@@ -162,7 +162,7 @@ def train(
         keep["resume"] = resume or restarted
     stopped = None
     with folder.made(out), distributed.joined(device or "cpu"):
-        graph = which.load_graph(files.dataset, named.root, of_graph) if own is None else graphs.read_graph(**of_graph)
+        graph = which.load_graph(files.dataset, named.root, of_graph) if own is None else which.read_graph(**of_graph)
         about = None if own is None else graphs.understood(graph)
         if about is not None and not json and distributed.is_first():
             print(f"{about}\n", flush=True)

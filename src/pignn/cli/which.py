@@ -82,7 +82,7 @@ class Files:
             return None
         if self.dataset is not None:
             raise ConfigError("--dataset is a named graph, --nodes is your own; give one of them")
-        of_named = {"split": named.split != "default", "split-index": named.split_index is not None, "data": named.data}
+        of_named = {"split": named.split != "default", "data": named.data}
         for name, value in of_named.items():
             if value:
                 raise ConfigError(f"--{name} is for named datasets; of --nodes, --val holds labels out")
@@ -90,10 +90,11 @@ class Files:
             "nodes": self.nodes,
             "edges": self.edges,
             "features": self.features,
-            "edge_columns": None if self.edge_columns is None else [c.strip() for c in self.edge_columns.split(",")],
+            "edge_columns": self.edge_columns,
             "drop_unknown": self.drop_unknown,
             "val": val,
             "seed": named.split_seed,
+            "split_index": named.split_index,
             **columns,
         }
 
@@ -124,12 +125,29 @@ def load_graph(dataset: str | None, root: Path | None, options: dict[str, Any]) 
             f"{dataset} is no name of a dataset; your own graph: --nodes FILE --edges FILE --label COLUMN"
         )
     graph = graphs.load(dataset, root=root, **options)
-    if options["split"] == "own" and graph.train_mask.dim() == 2:
-        splits = graph.train_mask.shape[1]
-        told = f"{dataset} comes with {splits} splits: taking the first; --split-index 0 to {splits - 1} chooses"
-        warnings.warn(told, PignnWarning, stacklevel=2)
-        for name in ("train_mask", "val_mask", "test_mask"):
-            graph[name] = graph[name][:, 0].contiguous()
+    # An index was used while loading.
+    return _one_split(graph, None, dataset) if options["split"] == "own" else graph
+
+
+def read_graph(*, split_index: int | None = None, **options: Any) -> Data:
+    """The user's own graph, with one split."""
+    from .. import graphs
+
+    return _one_split(graphs.read_graph(**options), split_index, str(options["nodes"]))
+
+
+def _one_split(graph: Data, index: int | None, title: str) -> Data:
+    """One column of masks that have several; the first, which is said, unless it is told."""
+    several = {name: graph[name] for name in ("train_mask", "val_mask", "test_mask") if graph[name].dim() == 2}
+    splits = min((mask.shape[1] for mask in several.values()), default=1)
+    if index is not None and not 0 <= index < splits:
+        number = "1 split" if splits == 1 else f"{splits} splits"
+        raise ConfigError(f"--split-index {index} is out of range: {title} comes with {number}, numbered from 0")
+    if index is None and splits > 1:
+        told = f"{title} comes with {splits} splits: taking the first; --split-index 0 to {splits - 1} chooses"
+        warnings.warn(told, PignnWarning, stacklevel=3)
+    for name, mask in several.items():
+        graph[name] = mask[:, index or 0].contiguous()
     return graph
 
 

@@ -236,7 +236,9 @@ def _mask(mask: Any, name: str, nodes: int, split_index: int | None) -> Tensor:
     if mask.dim() == 2 and mask.size(0) == nodes and (mask.size(1) > 1 or split_index is not None):
         splits = mask.size(1)
         if split_index is None:
-            raise DataError(f"{name} holds {splits} splits; choose one with split_index=0 to {splits - 1}")
+            raise DataError(
+                f"{name} holds {splits} splits; choose one with split_index=0 to {splits - 1}, an argument of fit"
+            )
         if not 0 <= split_index < splits:
             raise DataError(f"split_index {split_index} is out of range: {name} holds {splits} splits")
         mask = mask[:, split_index]

@@ -155,8 +155,12 @@ def test_new_values_are_bounded():
     encoder = read().encoder
     frame = FRAME.iloc[:2].assign(word=["new", None], height=[1e300, float("-inf")], note=["unseen words", None])
     frame = frame.assign(label=["c", "a"])
-    with pytest.warns(UserWarning, match="the model has no class 'c'; taken for no label"):
+    with pytest.warns(PignnWarning) as said:
         data = from_pandas(frame, EDGES.iloc[:0], encoder=encoder, class_names=["a", "b"])
+    assert [str(one.message) for one in said] == [
+        "nodes, column 'label': the model has no class 'c'; taken for no label",
+        "nodes: 'new' is new in 'word'; 1 of 1 nodes have no known word in 'note'; the model has not learnt from such",
+    ]
     assert data.y.tolist() == [-1, 0]
     assert torch.isfinite(data.x).all()
     assert data.x.abs().max() <= 10
@@ -165,6 +169,22 @@ def test_new_values_are_bounded():
     missing = FRAME.drop(columns="word")
     with pytest.raises(DataError, match="lacks the column 'word', which the model was trained on"):
         from_pandas(missing, EDGES, encoder=encoder)
+
+
+def test_what_the_model_has_not_seen_is_said():
+    """Where it is much: a text of other words, or a rare value, is nothing special."""
+    values = [f"c{i % 150}" for i in range(1000)]
+    frame = pd.DataFrame({"id": range(1000), "c": values, "note": WORDS * 25, "label": ["a", "b"] * 500})
+    encoder = read(frame, EDGES, features="c:category,note:text").encoder
+    few = frame.assign(c=frame["c"].where(frame.index > 99, "new"))
+    few.loc[:89, "note"] = "other words here"
+    assert read(few, EDGES, encoder=encoder).x.shape == (1000, encoder.width)
+    with pytest.warns(PignnWarning) as said:
+        read(frame.assign(note="other words here", c="new"), EDGES, encoder=encoder)
+    assert [str(one.message) for one in said] == [
+        "nodes: 1,000 of 1,000 values in 'c' are rare or new; 1,000 of 1,000 nodes have no known word in 'note'; "
+        "the model has not learnt from such"
+    ]
 
 
 def test_features_in_a_table_of_their_own(tmp_path):

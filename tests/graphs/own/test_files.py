@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import sys
+import types
+import warnings
 import zipfile
 
 import networkx as nx
@@ -13,10 +16,12 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
-from torch_geometric.data import Data
+from torch_geometric import EdgeIndex
+from torch_geometric.data import Data, HeteroData
+from torch_geometric.transforms import ToSparseTensor, ToUndirected
 
 import pignn
-from pignn.errors import ConfigError, DataError
+from pignn.errors import ConfigError, DataError, PignnWarning
 from pignn.graphs import from_networkx, from_scipy, read_graph
 
 ENDS = np.array([[0, 1, 2, 3], [1, 2, 3, 4]])
@@ -86,6 +91,77 @@ def test_pt(tmp_path, kind):
     assert read.node_id.tolist() == list("abcde")
 
 
+def pyg(**others):
+    return Data(x=torch.from_numpy(X), y=torch.from_numpy(Y), edge_index=torch.from_numpy(ENDS), **others)
+
+
+@pytest.mark.parametrize("names", [["u", "v"], ["v", "u"], ["1", "0"]])
+def test_labels_of_named_classes_for_a_trained_model(tmp_path, names):
+    """They are positions in the names of the file, whatever the order of the model's."""
+    torch.save(pyg(class_names=names, y_true=torch.tensor([0, 1, 1, 1, 0])), tmp_path / "g.pt")
+    same = read_graph(tmp_path / "g.pt", class_names=names)
+    assert (same.y.tolist(), same.class_names) == (Y.tolist(), names)
+    other = read_graph(tmp_path / "g.pt", class_names=["w", names[1], names[0]])
+    assert other.y.tolist() == [2, 1, -1, 1, 2]
+    assert other.y_true.tolist() == [2, 1, 1, 1, 2]
+    torch.save(pyg(class_names=[*names, "not used"]), tmp_path / "g.pt")
+    with pytest.warns(PignnWarning, match=f"'y': the model has no class '{names[1]}'; taken for no label"):
+        one = read_graph(tmp_path / "g.pt", class_names=[names[0]])
+    assert one.y.tolist() == [0, -1, -1, -1, 0]
+
+
+def test_class_names_of_a_file_are_doubted(tmp_path):
+    torch.save(pyg(class_names=["Sport", " sport"]), tmp_path / "g.pt")
+    with pytest.warns(PignnWarning, match="the classes 'Sport', ' sport' differ in case or blanks only"):
+        read_graph(tmp_path / "g.pt")
+
+
+def test_pt_after_transforms(tmp_path):
+    """PyG keeps which attributes are of nodes, or has the edges in a matrix."""
+    asked = pyg()
+    asked.node_attrs()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # torch's, of sparse tensors
+        changed = [asked, ToUndirected()(pyg()), pyg(), ToSparseTensor()(pyg())]
+        changed += [ToSparseTensor(layout=torch.sparse_coo)(pyg()), ToSparseTensor()(pyg())]
+        changed[-1].adj_t = changed[-1].adj_t.to_sparse_csc()
+    changed[2].edge_index = EdgeIndex(changed[2].edge_index)
+    safe = set(torch.serialization.get_safe_globals())
+    for data in changed:
+        torch.save(data, tmp_path / "g.pt")
+        as_expected(read_graph(tmp_path / "g.pt"))
+    assert set(torch.serialization.get_safe_globals()) == safe
+    directed = read_graph(tmp_path / "g.pt", directed=True)
+    assert set(zip(*directed.edge_index.tolist(), strict=True)) == PAIRS
+
+
+def test_pt_with_sparse_features(tmp_path):
+    data = pyg()
+    data.x = data.x.to_sparse()
+    torch.save(data, tmp_path / "g.pt")
+    as_expected(read_graph(tmp_path / "g.pt"))
+
+
+@pytest.mark.parametrize("shape", [(4,), (4, 1)])
+def test_one_number_an_edge_is_not_passed_over(tmp_path, shape):
+    torch.save(pyg(edge_attr=torch.rand(shape)), tmp_path / "g.pt")
+    with pytest.warns(PignnWarning, match="'edge_attr' is not used; if it holds the weights of the edges, save it as"):
+        as_expected(read_graph(tmp_path / "g.pt"))
+    torch.save(pyg(edge_attr=torch.rand(shape), edge_weight=torch.ones(4)), tmp_path / "g.pt")
+    as_expected(read_graph(tmp_path / "g.pt"))
+    torch.save(pyg(edge_attr=torch.rand(4, 3)), tmp_path / "g.pt")
+    as_expected(read_graph(tmp_path / "g.pt"))
+
+
+def test_graphs_of_several_kinds(tmp_path):
+    data = HeteroData()
+    data["paper"].x = torch.from_numpy(X)
+    data["paper", "cites", "paper"].edge_index = torch.from_numpy(ENDS)
+    torch.save(data, tmp_path / "g.pt")
+    with pytest.raises(DataError, match=r"g\.pt is refused: heterogeneous graphs are not supported; save one kind"):
+        read_graph(tmp_path / "g.pt")
+
+
 @pytest.mark.parametrize("suffix", ["graphml", "gml"])
 def test_networkx_files(tmp_path, suffix):
     graph = nx.Graph()
@@ -129,7 +205,7 @@ def test_scipy():
     assert data.node_id.tolist() == list("abcde")
     assert data.trusted_mask.tolist() == [True, False, False, False, False]
     assert data.x.shape == (5, 9)
-    frame = pd.DataFrame({"age": [1, 5, 2, 9, 4], "city": ["A", "B", "A", "B", "A"]})
+    frame = pd.DataFrame({"age": [1, 5, 2, 9, 4], "city": ["A", "B", "A", "A", "B"]})
     assert from_scipy(adjacency(), Y, frame).encoder.names == ["age", "city = A", "city = B"]
     with pytest.raises(DataError, match="labels has 4 values"):
         from_scipy(adjacency(), Y[:4])
@@ -197,6 +273,24 @@ def test_a_bomb(tmp_path):
 def test_a_tensor_larger_than_it_is(tmp_path):
     torch.save({"x": torch.zeros(1, 1).expand(1 << 40, 4), "edge_index": torch.from_numpy(ENDS)}, tmp_path / "g.pt")
     with pytest.raises(DataError, match="'x' claims 4,398,046,511,104 values and holds fewer"):
+        read_graph(tmp_path / "g.pt")
+
+
+def test_a_sparse_tensor_that_points_outside(tmp_path):
+    crow, col = torch.tensor([0, 1, 2, 2, 2, 2]), torch.tensor([1, 99])
+    damaged = torch.sparse_csr_tensor(crow, col, torch.ones(2), (5, 5), check_invariants=False)
+    torch.save({"x": torch.from_numpy(X), "adj": damaged}, tmp_path / "g.pt")
+    with pytest.raises(DataError, match=r"g\.pt, 'adj': ValueError: indices must be < 5"):
+        read_graph(tmp_path / "g.pt")
+
+
+def test_a_class_of_torch_sparse(tmp_path, monkeypatch):
+    module = types.ModuleType("torch_sparse.tensor")
+    module.SparseTensor = type("SparseTensor", (), {"__module__": module.__name__})
+    monkeypatch.setitem(sys.modules, "torch_sparse", types.ModuleType("torch_sparse"))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    torch.save(Data(x=torch.from_numpy(X), adj_t=module.SparseTensor()), tmp_path / "g.pt")
+    with pytest.raises(DataError, match="a SparseTensor of torch_sparse, which is not read; save edge_index instead"):
         read_graph(tmp_path / "g.pt")
 
 

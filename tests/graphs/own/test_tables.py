@@ -154,6 +154,10 @@ def test_weights_and_named_columns(tmp_path):
     assert pairs(data) == {(0, 1), (1, 2)}
     assert sorted(data.edge_weight.tolist()) == [0.5, 0.5, 2.0, 2.0]
     assert "edge_weight" not in from_pandas(nodes, edges, label="label", edge_columns=["u", "v"])
+    named = from_pandas(nodes, edges, label="label", edge_columns="u, v,w")
+    assert named.edge_weight.tolist() == data.edge_weight.tolist()
+    with pytest.warns(PignnWarning, match="all weights of edges are 0, so no neighbour counts"):
+        from_pandas(nodes, edges.assign(w=0), label="label", edge_columns="u,v,w")
 
 
 def test_columns_that_change_their_mind_are_text(tmp_path, monkeypatch):
@@ -208,6 +212,40 @@ def test_a_word_for_nothing_is_doubted():
         from_pandas(nodes, edges, label="label")
 
 
+def test_classes_written_in_two_ways_are_doubted():
+    nodes = pd.DataFrame({"id": range(5), "label": ["Sport", "sport ", "art", "pop art", "Popart"]})
+    edges = pd.DataFrame({"source": [0, 1], "target": [2, 3]})
+    with pytest.warns(PignnWarning, match="the classes 'Popart', 'pop art', 'Sport', 'sport' differ in case or blanks"):
+        from_pandas(nodes, edges, label="label")
+
+
+def test_rows_that_end_in_empty_cells_are_whole(tmp_path):
+    (tmp_path / "n.csv").write_text('id,note,label\na,"x, y",u\n\nb,"two\nlines",\n   \nc,,\nd,"5"" disk",v\n')
+    (tmp_path / "e.txt").write_text("# weights\na b 1\n  b\tc   2 \nc d 3\n")
+    with pytest.warns(PignnWarning, match="spaces, without a header"):
+        data = read_graph(tmp_path / "n.csv", tmp_path / "e.txt", label="label")
+    assert data.y.tolist() == [0, -1, -1, 1]
+    assert data.edge_weight.tolist() == [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]
+    long = "word " * 40_000  # a field longer than the csv module takes by itself
+    (tmp_path / "n.csv.gz").write_bytes(gzip.compress(f"id,note,label\na,{long},\nb,,u\nc,,v\nd,x\n".encode()))
+    with pytest.raises(DataError, match=r"n\.csv\.gz, row 5: 2 columns, but 3 in the header"):
+        read_graph(tmp_path / "n.csv.gz", tmp_path / "e.txt", label="label", delimiter=",")
+
+
+def test_records_are_counted_where_there_is_no_header(tmp_path):
+    days, ok = ["2024-01-01", "2024-01-02", "then", "2024-01-04"], [1, 1, "?", 1]
+    rows = [{"id": i, "label": "ab"[i % 2], "day": days[i], "ok": ok[i]} for i in range(4)]
+    (tmp_path / "n.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pd.DataFrame(rows).to_csv(tmp_path / "n.csv", index=False)
+    (tmp_path / "e.csv").write_text("0,1\n1,2\n")
+    for name, row in (("n.jsonl", 3), ("n.csv", 4)):
+        with pytest.raises(DataError, match=f"column 'ok', row {row}: 1 or 0, yes or no expected"):
+            read_graph(tmp_path / name, tmp_path / "e.csv", label="label", trusted="ok")
+        for column, said in (("day:date", f"row {row}: 'then' is not a date"), ("label:number", f"row {row - 2}: 'a'")):
+            with pytest.raises(DataError, match=said):
+                read_graph(tmp_path / name, tmp_path / "e.csv", features=column)
+
+
 def test_very_many_classes_are_doubted():
     frame = pd.DataFrame({"id": range(90), "x": np.arange(90) % 7 / 7, "label": [f"c{i // 3}" for i in range(90)]})
     edges = pd.DataFrame({"source": range(89), "target": range(1, 90)})
@@ -224,6 +262,13 @@ def test_the_label_under_another_name_is_noticed():
     edges = pd.DataFrame({"source": [0, 1], "target": [2, 3]})
     with pytest.warns(PignnWarning, match="column 'label_id' is the label under another name"):
         from_pandas(nodes, edges, label="label")
+    gaps = nodes.assign(label=[None, "b", *nodes["label"][2:]], label_id=[None, 2.0, *[1.0, 2.0] * 18, 1.0, None])
+    with pytest.warns(PignnWarning, match="column 'label_id' is the label under another name"):
+        from_pandas(gaps, edges, label="label")
+    with pytest.warns(PignnWarning, match="column 'label_id' is the label under another name"):
+        from_pandas(gaps.fillna({"label": "-1"}), edges, label="label")
+    for code in ([3.0, 2.0, 4.0, *gaps["label_id"][3:]], [1.0, 2.0, *[None] * 38], [2.0, 2.0, *gaps["label_id"][2:]]):
+        from_pandas(nodes.assign(label_id=code), edges, label="label")  # another value, too few, other classes
 
 
 # ---- what is wrong is one line ----
@@ -240,14 +285,18 @@ WRONG = {
     "cut in a character": (N.encode() + b"d,1,\xc3", E, "ends within a character"),
     "UTF-16": (N.encode("utf-16"), E, "line 1: "),
     "ragged": (N + "d,1,u,v,w\n", E, "every row needs the same columns"),
+    "short": (N + "d,1\n", E, "n.csv, row 5: 2 columns, but 3 in the header; every row needs the same columns"),
+    "short edge": (N, E + "a\n", "e.csv, row 3: 1 column, but 2 in the header"),
+    "short first": ("id,x,label\na,1\nb,2\n", E, "n.csv, row 2: 2 columns, but 3 in the header"),
+    "short after quotes": (N + 'd,"1,\n5",\n\n  \ne,"x"\n', E, "n.csv, row 6: 2 columns"),
     "twice the same id": (N + "a,1,u\nb,1,u\na,1,v\n", E, "2 ids given to several nodes: 'a' (3), 'b' (2)"),
-    "no id": (N + ",1,u\n", E, "1 row without an id, first row 4"),
+    "no id": (N + ",1,u\n", E, "1 row without an id, first row 5"),
     "two columns of a name": ("id,x,x\na,1,2\n", E, "two columns named 'x'"),
     "unknown nodes": (N, E + "a,z\nz,q\n", "2 of 3 edges name 2 nodes that"),
     "unknown nodes, counted": (N, E + "a,z\nz,q\n", "'z' (2), 'q' (1)"),
     "edge to nobody": (N, E + "a,\n", "empty (1)"),
     "one column of edges": (N, "source\na\n", "edges need two"),
-    "negative weight": (N, "source,target,weight\na,b,-1\n", "row 1: a weight must be finite"),
+    "negative weight": (N, "source,target,weight\na,b,-1\n", "row 2: a weight must be finite"),
     "words for weights": (N, "source,target,weight\na,b,much\n", "not 'much'"),
     "no labels": ("id,x,label\na,1,\nb,2,\n", E, "has no label at all"),
     "a label for each": ("id,label\n" + "".join(f"n{i},c{i}\n" for i in range(50)), "a,b\nn0,n1\n", "is it the label?"),
@@ -306,6 +355,10 @@ def test_the_column_with_the_ids_is_named(tmp_path):
         ({"label": "label", "val": 1.0}, "val must be"),
         ({"label": "label", "delimiter": "ab"}, "one character"),
         ({"label": "label", "edge_columns": ["a"]}, "edge columns are two"),
+        (
+            {"label": "label", "edge_columns": "source, target, w, v"},
+            "three with a weight, not 4",
+        ),
         ({"label": "label", "edge_columns": ["a", "b"]}, "unknown column of edges 'a'"),
     ],
 )

@@ -17,7 +17,7 @@ import torch
 from ...errors import ConfigError, DataError
 from ..edges import _is_first, _merge, _sort
 from .output import Bar, File, write
-from .tables import Table, column_of, edge_weights, numbers, shown
+from .tables import Table, column_of, edge_weights, first_row, numbers, shown
 
 if TYPE_CHECKING:
     from .conversion import Conversion
@@ -64,11 +64,12 @@ def write_edges(
     ranges = _Ranges(folder / "work", "r", 0, n * n, number, done.weighted)
     bar.step("edges")
     for frame, start, share in table.chunks(min(max(memory // 512, 16), 1 << 21)):
-        a, b = (_ids(frame[name], n, title, start) for name in columns[:2])
+        first = first_row(table) + start
+        a, b = (_ids(frame[name], n, title, first) for name in columns[:2])
         weight = None
         if columns.weight is not None:
             weight = edge_weights(
-                frame[columns.weight], title, start, "--weight none (weight='none') leaves weights out"
+                frame[columns.weight], title, first, "--weight none (weight='none') leaves weights out"
             )
         keep = a != b
         done.rows_read += len(keep)
@@ -101,7 +102,7 @@ def write_edges(
     return files
 
 
-def _ids(column: pd.Series[Any], nodes: int, title: str, start: int) -> np.ndarray:
+def _ids(column: pd.Series[Any], nodes: int, title: str, first: int) -> np.ndarray:
     values = numbers(column)
     bad = ~((values >= 0) & (values < nodes) & (values == np.trunc(values)))
     if bad.any():
@@ -109,7 +110,7 @@ def _ids(column: pd.Series[Any], nodes: int, title: str, start: int) -> np.ndarr
         whole = values[row] == np.trunc(values[row])  # not so for NaN
         reason = "is out of range" if whole else "is not a whole number"
         raise DataError(
-            f"{title}, row {start + row + 1:,}: node {shown(column.iloc[row])} {reason}; "
+            f"{title}, row {first + row:,}: node {shown(column.iloc[row])} {reason}; "
             f"nodes are numbered 0 to {nodes - 1}"
         )
     return values.astype(np.int64)

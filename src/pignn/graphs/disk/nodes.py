@@ -16,7 +16,7 @@ import pandas as pd
 from ...errors import ConfigError, DataError
 from ..wording import counted
 from .output import Bar, File, write
-from .tables import Table, Values, as_array, column_of, is_number, numbers, shown
+from .tables import Table, Values, as_array, column_of, first_row, is_number, numbers, shown
 
 MOST_NODES = 2**31 - 1  # an entry (row, column, direction) is one integer of 64 bits
 MOST_CLASSES = 10_000
@@ -88,7 +88,7 @@ class Nodes:
             files = {name: stack.enter_context(self._file(f"{name}.u8")) for name in masks}
             for frame, first, share in table.chunks(self._rows(len(table.columns)), text):
                 if ids is not None:
-                    _check_ids(frame[ids], title, first)
+                    _check_ids(frame[ids], title, first, first_row(table) + first)
                 if x is not None:
                     x.write(_columns(frame[columns], title, first))
                 if y is not None:
@@ -204,12 +204,13 @@ def _named(value: Values, name: str) -> tuple[str, np.ndarray]:
     return name if isinstance(value, np.ndarray) else str(value), as_array(value)
 
 
-def _check_ids(column: pd.Series[Any], title: str, first: int) -> None:
-    wrong = numbers(column) != np.arange(first, first + len(column))
+def _check_ids(column: pd.Series[Any], title: str, node: int, row: int) -> None:
+    """Whether nodes are numbered in order; the first of these is `node`, in row number `row`."""
+    wrong = numbers(column) != np.arange(node, node + len(column))
     if wrong.any():
-        row = int(wrong.argmax())
+        at = int(wrong.argmax())
         raise DataError(
-            f"{title}, row {first + row + 1:,}: {column.name} is {shown(column.iloc[row])}, but rows are nodes "
+            f"{title}, row {row + at:,}: {column.name} is {shown(column.iloc[at])}, but rows are nodes "
             f"0, 1, 2, ... in this order; number the nodes from 0 and sort the file"
         )
 

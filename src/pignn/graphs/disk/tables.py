@@ -6,6 +6,7 @@ import contextlib
 import csv
 import gzip
 import importlib
+import itertools
 import math
 import os
 import warnings
@@ -22,6 +23,7 @@ from ..wording import counted, one_line
 
 PathLike: TypeAlias = str | os.PathLike[str]
 Values: TypeAlias = PathLike | np.ndarray
+MOST_LINE = 1 << 24  # bytes; what is longer is no row of a table, and would be held in memory whole
 
 
 class Chunk(NamedTuple):
@@ -86,7 +88,7 @@ class _Text:
         """At most `rows` rows at a time; the columns in `text` are not taken for numbers."""
         if self.empty:
             return
-        size, done = max(self.path.stat().st_size, 1), 0
+        size, done, whole = max(self.path.stat().st_size, 1), 0, False
         with _reading(self.path), open(self.path, "rb") as raw:
             reader = pd.read_csv(
                 gzip.GzipFile(fileobj=raw) if self.zipped else raw,
@@ -103,20 +105,49 @@ class _Text:
             )
             for frame in reader:
                 if frame.shape[1] != len(self.columns):
-                    raise DataError(
-                        f"{self.path}, row {done + 1:,}: {counted(frame.shape[1], 'column')}, "
-                        f"but {len(self.columns)} in the header; every row needs the same columns"
-                    )
+                    raise self._uneven(first_row(self) + done, frame.shape[1])
+                if not whole and frame.shape[1] > 1 and frame.iloc[:, -1].hasnans:  # so pandas fills up short rows
+                    self._check_widths()
+                    whole = True
                 frame.columns = pd.Index(self.columns)
                 yield Chunk(frame, done, raw.tell() / size)
                 done += len(frame)
+
+    def _check_widths(self) -> None:
+        """Whether every row has as many columns as the first."""
+        opened = gzip.open if self.zipped else open
+        with opened(self.path, "rt", encoding="utf-8-sig", newline="") as file, _long_fields():
+            lines: Iterator[str] = itertools.islice(file, self.skip, None)
+            if self.delimiter == " ":
+                lines = (" ".join(line.split()) for line in lines)
+            rows = csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True)
+            filled = (row for row in rows if len(row) > 1 or (row and row[0].strip()))
+            for number, row in enumerate(filled, first_row(self)):
+                if len(row) < len(self.columns):
+                    raise self._uneven(number, len(row))
+
+    def _uneven(self, row: int, columns: int) -> DataError:
+        return DataError(
+            f"{self.path}, row {row:,}: {counted(columns, 'column')}, but {len(self.columns)} in the "
+            f"{'header' if self.header else 'first row'}; every row needs the same columns"
+        )
+
+
+@contextlib.contextmanager
+def _long_fields() -> Iterator[None]:
+    """Let the csv module read fields as long as a line may be; its own limit is 128 KiB."""
+    before = csv.field_size_limit(MOST_LINE)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def _head(file: IO[bytes] | gzip.GzipFile) -> tuple[bool, int, str, str]:
     """Whether there is a byte order mark, how many lines are before the first row, the first two rows."""
     bom, skip = False, 0
     found: list[str] = []
-    while len(found) < 2 and (line := file.readline(1 << 24)):
+    while len(found) < 2 and (line := file.readline(MOST_LINE)):
         bom |= line.startswith(b"\xef\xbb\xbf")
         text = line.decode("utf-8-sig").strip("\r\n")
         if text.strip() and (found or not text.startswith(("#", "%"))):
@@ -195,6 +226,11 @@ def _table(path: Path, delimiter: str | None, *, of_nodes: bool) -> Table:
     return _Parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _Text(path, delimiter, of_nodes)
 
 
+def first_row(table: Any) -> int:
+    """The number of a table's first row, as a spreadsheet shows it: 2 below a header of a text file, else 1."""
+    return 2 if isinstance(table, _Text) and table.header else 1
+
+
 def delimiter_named(name: str | None) -> str | None:
     """A character, from itself or its name."""
     named = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
@@ -258,15 +294,15 @@ def numbers(column: pd.Series[Any]) -> np.ndarray:
     return pd.to_numeric(column.astype(str), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def edge_weights(column: pd.Series[Any], title: str, start: int, advice: str) -> np.ndarray:
-    """A column of weights, finite and not negative; ``advice`` says how to do without."""
+def edge_weights(column: pd.Series[Any], title: str, first: int, advice: str) -> np.ndarray:
+    """A column of weights, finite and not negative; ``first`` is its first row, ``advice`` how to do without."""
     with np.errstate(over="ignore"):
         values = numbers(column).astype(np.float32)
     bad = ~(np.isfinite(values) & (values >= 0))
     if bad.any():
         row = int(bad.argmax())
         raise DataError(
-            f"{title}, row {start + row + 1:,}: a weight must be finite and not negative, not "
+            f"{title}, row {first + row:,}: a weight must be finite and not negative, not "
             f"{shown(column.iloc[row])}; {advice}"
         )
     return values

@@ -42,7 +42,7 @@ def guess(column: pd.Series[Any]) -> Guess:
     if not len(texts):
         return Guess("none", "empty")
     if pd.to_numeric(texts, errors="coerce").notna().mean() >= NUMBERS:
-        return _number(pd.Series(numbers(column, "")))
+        return _number(pd.Series(numbers(column, "", 1)))
     sample = texts if len(texts) <= SAMPLE else texts.sample(SAMPLE, random_state=0)
     if sample.str.fullmatch(_DATE).all() and texts.str.fullmatch(_DATE).all():
         return Guess("date", "dates")
@@ -93,25 +93,26 @@ def no_numbers(column: pd.Series[Any]) -> tuple[np.ndarray, int]:
     return filled & pd.to_numeric(text, errors="coerce").isna().to_numpy(bool), int(filled.sum())
 
 
-def first_of(column: pd.Series[Any], wrong: np.ndarray) -> str:
+def first_of(column: pd.Series[Any], wrong: np.ndarray, first: int) -> str:
+    """The first wrong value and its row, where the first row is number `first`."""
     row = int(wrong.argmax())
-    return f"row {row + 1:,}: {shown(column.iloc[row])}"
+    return f"row {first + row:,}: {shown(column.iloc[row])}"
 
 
-def numbers(column: pd.Series[Any], title: str) -> np.ndarray:
+def numbers(column: pd.Series[Any], title: str, first: int) -> np.ndarray:
     """A column as float64, NaN where there is no value, and where few cells are no numbers; many are an error."""
     if is_numeric(column):
         values = column.to_numpy(np.float64, na_value=np.nan)
     else:
         wrong, filled = no_numbers(column)
         if wrong.sum() > (1 - NUMBERS) * filled:
-            raise DataError(f"{title}, {first_of(column, wrong)} is not a number")
+            raise DataError(f"{title}, {first_of(column, wrong, first)} is not a number")
         values = pd.to_numeric(column.astype(str).str.strip(), errors="coerce").to_numpy(np.float64, na_value=np.nan)
     # Infinite is as good as not there; and squares of what remains must be finite.
     return np.clip(np.where(np.isinf(values), np.nan, values), -1e100, 1e100)
 
 
-def days(column: pd.Series[Any], title: str) -> np.ndarray:
+def days(column: pd.Series[Any], title: str, first: int) -> np.ndarray:
     """Dates as days since 1970, NaN where there is none."""
     empty = column.isna().to_numpy()
     if not pd.api.types.is_datetime64_any_dtype(column.dtype):
@@ -119,8 +120,7 @@ def days(column: pd.Series[Any], title: str) -> np.ndarray:
     dates = pd.to_datetime(column.where(~pd.Series(empty, index=column.index)), errors="coerce", utc=True)
     wrong = dates.isna().to_numpy() & ~empty
     if wrong.any():
-        row = int(wrong.argmax())
-        raise DataError(f"{title}, row {row + 1:,}: {shown(column.iloc[row])} is not a date such as 2024-01-31")
+        raise DataError(f"{title}, {first_of(column, wrong, first)} is not a date such as 2024-01-31")
     return ((dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)).to_numpy(np.float64)
 
 

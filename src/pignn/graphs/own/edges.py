@@ -11,7 +11,7 @@ import pandas as pd
 
 from ...errors import ConfigError, DataError
 from ..disk.entries import edge_columns
-from ..disk.tables import PathLike, edge_weights, shown
+from ..disk.tables import PathLike, edge_weights, first_row, shown
 from ..wording import counted
 from .ids import Ids, Unknown
 from .tables import Chunk, JsonLines, Table, how_read, open_table, without_header
@@ -81,7 +81,7 @@ def read_edges(
         parts.append(np.stack([place[keep] for place in found]))
         if weighed is not None:
             column = _column(part, weighed, table, start)
-            weights.append(edge_weights(column, table.name, start, LEAVE_OUT)[keep])
+            weights.append(edge_weights(column, table.name, first_row(table) + start, LEAVE_OUT)[keep])
     if unknown.edges:
         message = unknown.message(rows, table.name, ids.title)
         if not drop_unknown:

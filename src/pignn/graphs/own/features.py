@@ -36,6 +36,7 @@ class Rows:
     crow: np.ndarray
     col: np.ndarray
     x: np.ndarray | None = None  # features that are numbers already
+    first: int = 1  # number of the table's first row, in messages
 
     @property
     def nodes(self) -> int:
@@ -133,6 +134,14 @@ class Encoder:
             part.write(rows, x[:, start : start + part.width])
             start += part.width
         return torch.from_numpy(x)
+
+    def unknown(self, rows: Rows, x: np.ndarray) -> str:
+        """What of `rows` the features `x` made of them do not tell, in words; empty if nothing."""
+        found, start = [], 0
+        for part in self.parts:
+            found.append(part.unknown(rows, x[:, start : start + part.width]))
+            start += part.width
+        return "; ".join(words for words in found if words)
 
     # ---- on disk ----
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import re
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,12 @@ from ...errors import DataError
 from ..wording import counted, one_line
 from .whole import Whole, from_arrays, from_graph
 
+_SAVE = "a graph is saved with torch.save(data, ...) or as a dictionary of tensors"
+# Classes that a .pt file may ask for and that stand for something people do save.
+_REASONS = {
+    "HeteroData": "heterogeneous graphs are not supported; save one kind of nodes, with data.to_homogeneous()",
+    "SparseTensor": "the adjacency is a SparseTensor of torch_sparse, which is not read; save edge_index instead",
+}
 SUFFIXES = (".npz", ".pt", ".pth", ".graphml", ".gml")
 MOST_UNPACKED = 4 << 30  # bytes; more than that, from a file 200 times smaller, is a trap
 
@@ -59,20 +67,22 @@ def _array(arrays: Any, name: str, path: Path) -> np.ndarray:
 
 
 def _torch(path: Path) -> dict[str, Any]:
-    """Tensors, texts and lists of a .pt file, by torch's safe mode; of other classes PyG's `Data` alone."""
+    """Tensors, texts and lists of a .pt file, by torch's safe mode; of other classes what PyG's `Data` is made of."""
     from torch_geometric.data import Data
     from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
-    from torch_geometric.data.storage import GlobalStorage
+    from torch_geometric.data.storage import AttrType, GlobalStorage
 
+    # Once asked which attributes are of nodes, PyG keeps the answer beside them: a defaultdict of enums, which torch's
+    # safe mode does not fill; a dictionary serves as well, as the answer is not used here.
+    cache = [AttrType, (_no_default, "collections.defaultdict")]
     try:
-        with torch.serialization.safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]):
+        with _only_safe([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage, *cache]):
             content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         asked = re.search(r"GLOBAL ([\w.]+)", str(error))
-        what = f"it asks for {asked[1]}" if asked else "it is damaged, or holds more than tensors"
-        raise DataError(
-            f"{path} is refused: {what}; a graph is saved with torch.save(data, ...) or as a dictionary of tensors"
-        ) from None
+        what = f"it asks for {asked[1]}; {_SAVE}" if asked else f"it is damaged, or holds more than tensors; {_SAVE}"
+        known = _REASONS.get(asked[1].rpartition(".")[2]) if asked else None
+        raise DataError(f"{path} is refused: {known or what}") from None
     except Exception as error:
         raise DataError(f"cannot read {path}: {one_line(error)}") from None
     if isinstance(content, tuple) and content:  # (data, slices), as PyG's datasets of one graph are saved
@@ -85,13 +95,31 @@ def _torch(path: Path) -> dict[str, Any]:
     return {str(name): _plain(value, str(name), path) for name, value in content.items() if value is not None}
 
 
+@contextlib.contextmanager
+def _only_safe(classes: list[Any]) -> Iterator[None]:
+    """Let torch's safe mode make these and PyG's `EdgeIndex`, but nothing else that packages have declared safe."""
+    before = torch.serialization.get_safe_globals()
+    ends = [each for each in before if getattr(each, "__module__", "") == "torch_geometric.edge_index"]
+    torch.serialization.clear_safe_globals()
+    try:
+        torch.serialization.add_safe_globals([*classes, *ends])
+        yield
+    finally:
+        torch.serialization.clear_safe_globals()
+        torch.serialization.add_safe_globals(before)
+
+
+def _no_default(*_: Any) -> dict[Any, Any]:
+    return {}
+
+
 def _plain(value: Any, name: str, path: Path) -> Any:
-    """A tensor as an array, if it is as large as it says."""
+    """A tensor as an array, if it is as large as it says; a sparse one as a matrix of SciPy's."""
     if not isinstance(value, torch.Tensor):
         return value
     try:
         if value.layout != torch.strided:
-            value = value.to_dense()
+            return _sparse(value, name, path)
         if value.numel() * value.element_size() > value.untyped_storage().nbytes():
             raise DataError(
                 f"{path}: '{name}' claims {counted(value.numel(), 'value')} and holds fewer; that is refused"
@@ -102,6 +130,26 @@ def _plain(value: Any, name: str, path: Path) -> Any:
         raise
     except Exception as error:
         raise DataError(f"cannot read {path}, '{name}': {one_line(error)}") from None
+
+
+def _sparse(value: torch.Tensor, name: str, path: Path) -> Any:
+    """Torch trusts the indices that it loads, so they are looked at before anything is done with them."""
+    from scipy.sparse import coo_matrix, csc_matrix, csr_matrix
+
+    if value.layout == torch.sparse_coo:
+        kind: Any = coo_matrix
+        parts = [value._values(), *value._indices()]
+    elif value.layout == torch.sparse_csr:
+        kind, parts = csr_matrix, [value.values(), value.col_indices(), value.crow_indices()]
+    elif value.layout == torch.sparse_csc:
+        kind, parts = csc_matrix, [value.values(), value.row_indices(), value.ccol_indices()]
+    else:
+        raise DataError(f"{path}: '{name}' is of the layout {value.layout}, which is not read; save it in COO or CSR")
+    values, *indices = (_plain(part, name, path) for part in parts)
+    matrix = kind((values, tuple(indices)) if kind is coo_matrix else (values, *indices), shape=tuple(value.shape))
+    if kind is not coo_matrix:  # whose indices were checked when it was made
+        matrix.check_format(full_check=True)
+    return matrix.tocsr()
 
 
 def _networkx(path: Path, kind: str) -> Any:

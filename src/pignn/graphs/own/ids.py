@@ -38,13 +38,13 @@ class Ids:
         return cls(np.arange(nodes), title)
 
     @classmethod
-    def of(cls, column: pd.Series[Any], title: str) -> Ids:
-        """Nodes that a column names."""
+    def of(cls, column: pd.Series[Any], title: str, first: int) -> Ids:
+        """Nodes that a column names; `first` is the number of its first row."""
         text = texts(column)
         empty = (column.isna() | (text == "")).to_numpy()
         if empty.any():
             raise DataError(
-                f"{title}: {counted(int(empty.sum()), 'row')} without an id, first row {int(empty.argmax()) + 1:,}"
+                f"{title}: {counted(int(empty.sum()), 'row')} without an id, first row {first + int(empty.argmax()):,}"
             )
         if column.dtype.kind in "iu" and int(column.max()) < 2**63:
             return cls(column.to_numpy(np.int64), title)

@@ -36,13 +36,37 @@ def classes(column: pd.Series[Any], title: str, known: Sequence[str] | None = No
         names = found
     else:
         names = list(known)
-        if new := [name for name in found if name not in names]:
-            _warn(
-                f"{title}: the model has no {'class' if len(new) == 1 else 'classes'} {_some(new)}; taken for no label"
-            )
+        _say_what_is_new(found, names, title)
     place = {name: i for i, name in enumerate(names)}
     numbers = np.array([*(place.get(value, -1) for value in values), -1])
     return torch.from_numpy(numbers[codes]), names
+
+
+def numbered(values: np.ndarray, names: list[str], title: str, known: Sequence[str] | None = None) -> Tensor:
+    """Labels that are positions in a list of names, as in a `Data`; with `known` as positions among a model's."""
+    if bool(((values < -1) | (values >= len(names)) | (values != np.trunc(values))).any()):
+        raise DataError(f"{title}: labels must be -1 to {len(names) - 1}, as there are {len(names)} class names")
+    y = values.astype(np.int64)
+    if known is None:
+        _say_what_is_alike(names, title)
+        return torch.from_numpy(y)
+    _say_what_is_new([names[i] for i in np.unique(y[y >= 0])], known, title)
+    place = {name: i for i, name in enumerate(known)}
+    return torch.from_numpy(np.array([*(place.get(name, -1) for name in names), -1])[y])
+
+
+def _say_what_is_new(found: list[str], known: Sequence[str], title: str) -> None:
+    if new := [name for name in found if name not in known]:
+        _warn(f"{title}: the model has no {'class' if len(new) == 1 else 'classes'} {_some(new)}; taken for no label")
+
+
+def _say_what_is_alike(names: list[str], title: str) -> None:
+    """Classes that a person would read as one."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault("".join(name.split()).casefold(), []).append(name)
+    if alike := [name for group in groups.values() if len(group) > 1 for name in group]:
+        _warn(f"{title}: the classes {_some(alike)} differ in case or blanks only; write them alike if they are one")
 
 
 def _check(found: list[str], labelled: int, title: str) -> None:
@@ -59,6 +83,7 @@ def _check(found: list[str], labelled: int, title: str) -> None:
         )
     if doubtful := [name for name in found if name.lower() in _DOUBTFUL]:
         _warn(f"{title}: {_some(doubtful)} taken for a class; leave the cell empty where there is no label")
+    _say_what_is_alike(found, title)
 
 
 def _rank(values: list[str]) -> Any:
@@ -68,13 +93,13 @@ def _rank(values: list[str]) -> Any:
     return int if whole else str
 
 
-def trusted(column: pd.Series[Any], title: str) -> Tensor:
-    """Which labels were verified."""
+def trusted(column: pd.Series[Any], title: str, first: int) -> Tensor:
+    """Which labels were verified; `first` is the number of the first row."""
     codes, values = _values(column, title)
     bits = np.array([*(_BITS.get(value.lower(), 2) for value in values), 0])[codes]
     if bits.max(initial=0) > 1:
         row = int(bits.argmax())
-        raise DataError(f"{title}, row {row + 1:,}: 1 or 0, yes or no expected, not {shown(column.iloc[row])}")
+        raise DataError(f"{title}, row {first + row:,}: 1 or 0, yes or no expected, not {shown(column.iloc[row])}")
     return torch.from_numpy(bits.astype(bool))
 
 

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
 from torch_geometric.data import Data
 
 from ...errors import ConfigError, DataError, PignnWarning
-from ..disk.tables import as_array
+from ..disk.tables import as_array, first_row
 from ..edges import simple_edges
 from ..splits import _rank
 from ..wording import counted
@@ -26,6 +25,7 @@ from .tables import how_read, kind_of, open_table, read_frame
 from .wanted import Came, Wanted
 
 STRUCTURE = "structure"
+LOOK = 1000  # rows that tell a column of many values
 
 
 def made(came: Came, wanted: Wanted, name: str) -> Data:
@@ -41,14 +41,22 @@ def made(came: Came, wanted: Wanted, name: str) -> Data:
         came.origin.read += [f"edges: {note}" for note in simple.notes]
     data = Data(edge_index=ends, y=torch.full((nodes,), -1))
     _label(data, came, wanted, title)
-    rows = Rows(came.frame, title, crow, col, came.x)
-    encoder = wanted.encoder or _learnt(rows, wanted, came)
-    if wanted.encoder is not None:
+    rows = Rows(came.frame, title, crow, col, came.x, came.origin.first_row)
+    if wanted.encoder is None:
+        encoder = _learnt(rows, wanted, came)
+        _leaks(rows.frame, encoder.needed, data.y.numpy())
+        data.x = encoder.transform(rows)
+    else:
+        encoder = wanted.encoder
         _same_features(rows, wanted, came)
-    data.x = encoder.transform(rows)
+        data.x = encoder.transform(rows)
+        if new := encoder.unknown(rows, data.x.numpy()):
+            _warn(f"{title}: {new}; the model has not learnt from such")
     came.origin.missing = _missing(rows.frame, encoder.needed)
     if weight is not None:
         data.edge_weight = weight
+        if weight.numel() and not bool(weight.any()):
+            _warn(f"{came.origin.edges or title}: all weights of edges are 0, so no neighbour counts; leave them out")
     _masks(data, came, wanted)
     data.node_id, data.name = came.ids.values, name
     data.encoder, data.origin = encoder, came.origin
@@ -75,8 +83,6 @@ def _learnt(rows: Rows, wanted: Wanted, came: Came) -> Encoder:
     encoder = Encoder.learn(rows, chosen, kinds, structure=structure)
     encoder.reading = {name: getattr(wanted, name) for name in ("id", "label", "trusted", "source")}
     encoder.reading["structure"] = structure
-    if wanted.label is not None:
-        _leaks(rows.frame, encoder.needed, wanted.label)
     return encoder
 
 
@@ -104,7 +110,8 @@ def _from_file(rows: Rows, features: Any, came: Came) -> list[str]:
     table, _ = open_table(name, None, of_nodes=True)
     column = came.origin.id if came.origin.id in table.columns else table.columns[0]
     frame = read_frame(table, [column])
-    place = Ids.of(frame[column], f"{name}, column '{column}'").positions(pd.Series(came.ids.values))
+    ids = Ids.of(frame[column], f"{name}, column '{column}'", first_row(table))
+    place = ids.positions(pd.Series(came.ids.values))
     if (place < 0).any():
         first = came.ids.values[int((place < 0).argmax())]
         raise DataError(f"{name}: {counted(int((place < 0).sum()), 'node')} not there, first '{first}'")
@@ -119,15 +126,17 @@ def _label(data: Data, came: Came, wanted: Wanted, title: str) -> None:
     known = wanted.class_names
     if wanted.label is not None:
         column, where = came.frame[wanted.label], f"{title}, column '{wanted.label}'"
-        if known is None and came.class_names is not None and is_numeric(column):
-            data.y, data.class_names = _numbered(column, came.class_names, where)
+        if (names := came.class_names) is not None and is_numeric(column):
+            data.y = labels.numbered(column.to_numpy(np.float64, na_value=-1), names, where, known)
+            data.class_names = names if known is None else list(known)
         else:
             data.y, data.class_names = labels.classes(column, where, known)
     elif known is not None:
         data.class_names = list(known)
     labelled = data.y >= 0
     if wanted.trusted is not None:
-        trusted = labels.trusted(came.frame[wanted.trusted], f"{title}, column '{wanted.trusted}'")
+        where = f"{title}, column '{wanted.trusted}'"
+        trusted = labels.trusted(came.frame[wanted.trusted], where, came.origin.first_row)
         if bare := int((trusted & ~labelled).sum()):
             _warn(f"{title}: {counted(bare, 'node')} trusted but without a label; there is nothing to trust")
         data.trusted_mask = trusted & labelled
@@ -136,14 +145,8 @@ def _label(data: Data, came: Came, wanted: Wanted, title: str) -> None:
         data.label_source = torch.where(labelled, who, -1)
     if came.y_true is not None:
         data.y_true = torch.from_numpy(came.y_true)
-
-
-def _numbered(column: pd.Series[Any], names: list[str], where: str) -> tuple[Tensor, list[str]]:
-    """Labels that are positions in a list of names, as in a `Data`."""
-    values = column.to_numpy(np.float64, na_value=-1)
-    if bool(((values < -1) | (values >= len(names)) | (values != np.trunc(values))).any()):
-        raise DataError(f"{where}: labels must be -1 to {len(names) - 1}, as there are {len(names)} class names")
-    return torch.from_numpy(values.astype(np.int64)), names
+        if came.class_names is not None and known is not None:
+            data.y_true = labels.numbered(came.y_true, came.class_names, f"{title}, 'y_true'", known)
 
 
 def _masks(data: Data, came: Came, wanted: Wanted) -> None:
@@ -165,33 +168,33 @@ def _masks(data: Data, came: Came, wanted: Wanted) -> None:
 
 
 def _missing(frame: pd.DataFrame, columns: list[str]) -> dict[str, int]:
-    found = {}
+    return {name: count for name in columns if (count := int(_is_empty(frame[name]).sum()))}
+
+
+def _is_empty(column: pd.Series[Any]) -> np.ndarray:
+    empty = column.isna()
+    if not is_numeric(column) and pd.api.types.is_string_dtype(column.dtype):
+        empty |= column.astype(str).str.strip().str.lower().isin(MISSING)
+    return empty.to_numpy(bool)
+
+
+def _leaks(frame: pd.DataFrame, columns: list[str], y: np.ndarray) -> None:
+    """Say so where a column is the label under another name, on the rows that have both."""
+    labelled = y >= 0
+    classes, some = len(np.unique(y[labelled])), np.flatnonzero(labelled)[:LOOK]
+    if classes < 2:
+        return
     for name in columns:
         column = frame[name]
-        empty = column.isna()
-        if not is_numeric(column) and pd.api.types.is_string_dtype(column.dtype):
-            empty |= column.astype(str).str.strip().str.lower().isin(MISSING)
-        if count := int(empty.sum()):
-            found[name] = count
-    return found
-
-
-def _leaks(frame: pd.DataFrame, columns: list[str], label: str) -> None:
-    """Say so where a column is the label under another name."""
-    if label not in frame.columns:
-        return
-    known = frame[label].notna().to_numpy()
-    y, classes = pd.factorize(frame[label][known])
-    if len(classes) < 2:
-        return
-    for name in columns:
-        column = frame[name][known]
-        if column.dtype.kind == "f" or (
-            column.dtype == object and column.map(type).isin([list, tuple, np.ndarray]).any()
-        ):
+        if column.dtype == object and column.map(type).isin([list, tuple, np.ndarray]).any():
             continue
-        codes, values = pd.factorize(column)
-        if len(values) == len(classes) == len(np.unique(codes * len(classes) + y)) and (codes >= 0).all():
+        if column.iloc[some].nunique() > classes + len(MISSING):  # most features: no need to go through all rows
+            continue
+        both = labelled & ~_is_empty(column)
+        codes, values = pd.factorize(column[both])
+        pairs = np.unique(codes * (int(y.max()) + 1) + y[both])
+        each = len(values) == classes == len(pairs) == len(np.unique(y[both]))
+        if each and 2 * both.sum() >= labelled.sum():  # few rows agree by chance
             _warn(f"column '{name}' is the label under another name; leave it out of the features")
 
 

@@ -28,6 +28,11 @@ class Origin:
     def __repr__(self) -> str:
         return f"Origin({self.nodes})"
 
+    @property
+    def first_row(self) -> int:
+        """The number of the first node's row, as a spreadsheet shows it: 2 below a header of a text file, else 1."""
+        return 2 if self.header and self.delimiter is not None else 1
+
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values, for JSON."""
         return asdict(self)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import PignnWarning
+from ..disk.tables import shown
 from ..wording import counted
 from .columns import MISSING, days, first_of, no_numbers, numbers, vectors
 from .structure import NAMES
@@ -34,6 +35,10 @@ class Part(ABC):
     @abstractmethod
     def write(self, rows: Rows, out: np.ndarray) -> None:
         """Put the features of all nodes into `out`, [N, width]."""
+
+    def unknown(self, rows: Rows, out: np.ndarray) -> str:
+        """What of these nodes the features in `out` do not tell, in words: it was not there when this was learnt."""
+        return ""
 
     def about(self) -> dict[str, Any]:
         """What JSON holds of it."""
@@ -145,14 +150,16 @@ def _values(rows: Rows, name: str, kind: str, width: int | None) -> np.ndarray:
     title, column = f"{rows.title}, column '{name}'", rows.frame[name]
     if kind == "vector":
         return vectors(column, title, width)
-    return (days if kind == "date" else numbers)(column, title)[:, None]
+    return (days if kind == "date" else numbers)(column, title, rows.first)[:, None]
 
 
 def _say_what_is_none(rows: Rows, name: str) -> None:
     column = rows.frame[name]
     wrong, filled = no_numbers(column)
     if count := int(wrong.sum()):
-        which = f"{'is not a number' if count == 1 else 'are no numbers, first'} ({first_of(column, wrong)})"
+        which = (
+            f"{'is not a number' if count == 1 else 'are no numbers, first'} ({first_of(column, wrong, rows.first)})"
+        )
         warnings.warn(
             f"{rows.title}, column '{name}': {count:,} of {filled:,} values {which}; taken for missing. If the column "
             f"holds categories, say so: --features '*,{name}:category'",
@@ -207,6 +214,15 @@ class Categories(Part):
         hit = (where >= 0) & (where < self.width)
         out[np.flatnonzero(hit), where[hit]] = 1
 
+    def unknown(self, rows: Rows, out: np.ndarray) -> str:
+        texts = _texts(rows.frame[self.name])
+        if self.other:  # rare values are not remembered, so that a new one looks like them: only many are news
+            given, rare = int(texts.notna().sum()), int(out[:, -1].sum())
+            return f"{rare:,} of {given:,} values in '{self.name}' are rare or new" if 2 * rare > given else ""
+        new = texts[~texts.isin(self.values)].dropna().value_counts().index
+        more = f" and {len(new) - 1:,} more are" if len(new) > 1 else " is"
+        return f"{shown(new[0])}{more} new in '{self.name}'" if len(new) else ""
+
     def about(self) -> dict[str, Any]:
         return {"name": self.name, "values": self.values, "other": self.other}
 
@@ -248,6 +264,12 @@ class Words(Part):
         column = rows.frame[self.name]
         for start in range(0, len(column), BLOCK):
             out[start : start + BLOCK] = vectorizer.transform(_documents(column.iloc[start : start + BLOCK])).toarray()
+
+    def unknown(self, rows: Rows, out: np.ndarray) -> str:
+        texts = _texts(rows.frame[self.name])
+        given, bare = int(texts.notna().sum()), int((texts.notna().to_numpy() & ~out.any(axis=1)).sum())
+        # Some texts are of other words than the vocabulary in any graph.
+        return f"{bare:,} of {given:,} nodes have no known word in '{self.name}'" if 10 * bare > given else ""
 
     def about(self) -> dict[str, Any]:
         return {"name": self.name, "terms": self.terms}

@@ -32,7 +32,7 @@ def read_graph(
     features: Features = None,
     trusted: str | None = None,
     source: str | None = None,
-    edge_columns: Sequence[str] | None = None,
+    edge_columns: str | Sequence[str] | None = None,
     delimiter: str | None = None,
     drop_unknown: bool = False,
     directed: bool = False,
@@ -58,7 +58,8 @@ def read_graph(
             same ids.
         trusted: column that says which labels were verified, 1 or 0.
         source: column that says who or what gave a label.
-        edge_columns: of `edges`: from, to and perhaps weight; found by their names or order if absent.
+        edge_columns: of `edges`: from, to and perhaps weight, as a list or "from,to"; found by their names or order if
+            absent.
         delimiter: between the columns of text files; guessed if absent.
         drop_unknown: leave out edges to nodes that are not there, which are an error otherwise.
         directed: keep the direction of edges; else the graph is made simple and undirected here.
@@ -101,7 +102,7 @@ def from_whole(whole: Whole, wanted: Wanted, title: str) -> Came:
     wanted.id = whole.id if wanted.id is None else wanted.id
     wanted.label = whole.label if wanted.label is None else wanted.label
     check_columns(whole.frame, wanted, title)
-    ids = _ids(whole.frame, wanted.id, title, len(whole.frame))
+    ids = _ids(whole.frame, wanted.id, title)
     came = Came(whole.frame, ids, whole.ends, whole.weight, _origin(wanted, title, None), whole.x)
     came.masks, came.class_names, came.y_true = whole.masks, whole.class_names, whole.y_true
     return came
@@ -132,7 +133,7 @@ def _from_frame(frame: pd.DataFrame, edges: Any, wanted: Wanted, title: str, ori
     check_columns(frame, wanted, title)
     if wanted.encoder is not None and wanted.features is None:  # before the edges, which fit no other table either
         wanted.encoder.check_columns(frame.columns, title)
-    ids = _ids(frame, wanted.id, title, len(frame))
+    ids = _ids(frame, wanted.id, title, origin.first_row)
     how = f"ids are column '{wanted.id}'" if wanted.id else "no column of ids: nodes are numbered by their rows, from 0"
     origin = _origin(wanted, title, edges if isinstance(edges, str | os.PathLike) else None, origin)
     origin.read.append(f"nodes: {how}")
@@ -155,7 +156,7 @@ def _origin(wanted: Wanted, title: str, edges: Any, origin: Origin | None = None
     return origin
 
 
-def _ids(frame: pd.DataFrame, column: str | None, title: str, nodes: int) -> Ids:
+def _ids(frame: pd.DataFrame, column: str | None, title: str, first: int = 1) -> Ids:
     if column is None:
-        return Ids.counting(nodes, title)
-    return Ids.of(frame[column], f"{title}, column '{column}'")
+        return Ids.counting(len(frame), title)
+    return Ids.of(frame[column], f"{title}, column '{column}'", first)

@@ -15,11 +15,10 @@ import numpy as np
 import pandas as pd
 
 from ...errors import DataError
-from ..disk.tables import Chunk, PathLike, _Parquet, _reading, _Text, edge_table, node_table
+from ..disk.tables import MOST_LINE, Chunk, PathLike, _Parquet, _reading, _Text, edge_table, node_table
 from ..disk.tables import Table as DiskTable
 from ..wording import one_line
 
-MOST_LINE = 1 << 24  # bytes; what is longer is no row of a table, and would be held in memory whole
 BLOCK = 1 << 20
 ROWS = 1 << 18
 _PARQUET = (".parquet", ".pq")

@@ -31,7 +31,7 @@ class Wanted:
     features: Features = None
     trusted: str | None = None
     source: str | None = None
-    edge_columns: Sequence[str] | None = None
+    edge_columns: str | Sequence[str] | None = None
     delimiter: str | None = None
     drop_unknown: bool = False
     directed: bool = False
@@ -45,7 +45,9 @@ class Wanted:
         settings.seed("seed", self.seed)
         self.delimiter = delimiter_named(self.delimiter)
         if isinstance(self.features, str) and not _is_file(self.features):
-            self.features = [name.strip() for name in self.features.split(",") if name.strip()]
+            self.features = _names(self.features)
+        if isinstance(self.edge_columns, str):
+            self.edge_columns = _names(self.edge_columns)
 
     def roles(self) -> dict[str, str]:
         """Columns that are no features, and what they are."""
@@ -73,6 +75,10 @@ class Came:
     masks: dict[str, np.ndarray] = field(default_factory=dict)
     class_names: list[str] | None = None
     y_true: np.ndarray | None = None
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _is_file(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...errors import DataError
+from ...errors import DataError, PignnWarning
 from ..wording import counted, one_line
 
 X = ("x", "features", "node_features", "attr", "attr_matrix")
 Y = ("y", "label", "labels", "node_labels")
-EDGES = ("edge_index", "edges", "adj", "adj_matrix")
+MATRICES = ("adj", "adj_matrix", "adj_t")  # of the last, PyG's, rows are where edges end
+EDGES = ("edge_index", "edges", *MATRICES)
 WEIGHTS = ("edge_weight", "weight", "weights")
 IDS = ("node_id", "id", "ids", "node_ids")
 MASKS = ("train_mask", "val_mask", "test_mask")
@@ -144,7 +146,7 @@ def _edges(arrays: Mapping[str, Any], title: str) -> tuple[np.ndarray, np.ndarra
     if name is None:
         raise DataError(f"{title} holds no edges: an array edge_index of shape [2, edges] is expected")
     value = arrays[name]
-    if not hasattr(value, "tocoo") and isinstance(value, np.ndarray) and name in ("adj", "adj_matrix"):
+    if not hasattr(value, "tocoo") and isinstance(value, np.ndarray) and name in MATRICES:
         from scipy.sparse import coo_matrix
 
         if value.ndim != 2 or value.dtype.kind not in "biuf":
@@ -155,17 +157,26 @@ def _edges(arrays: Mapping[str, Any], title: str) -> tuple[np.ndarray, np.ndarra
         if matrix.shape[0] != matrix.shape[1]:
             raise DataError(f"{title}: an adjacency matrix is square, not {matrix.shape[0]} × {matrix.shape[1]}")
         weight = None if bool((matrix.data == 1).all()) else matrix.data.astype(np.float32)
-        return np.stack([matrix.row, matrix.col]).astype(np.int64), weight, int(matrix.shape[0])
+        both = np.stack([matrix.row, matrix.col]).astype(np.int64)
+        return both[::-1] if name == "adj_t" else both, weight, int(matrix.shape[0])
     if not isinstance(value, np.ndarray) or value.ndim != 2 or 2 not in value.shape or value.dtype.kind not in "iu":
         raise DataError(f"{title}: '{name}' must be whole numbers of shape [2, edges]")
     ends = value if value.shape[0] == 2 and (name == "edge_index" or value.shape[1] != 2) else value.T
     weights = next((arrays[key] for key in WEIGHTS if key in arrays), None)
     if weights is None:
+        _say_what_is_unused(arrays.get("edge_attr"), ends.shape[1], title)
         return ends.astype(np.int64), None, None
     if not isinstance(weights, np.ndarray) or weights.dtype.kind not in "biuf" or weights.size != ends.shape[1]:
         raise DataError(f"{title}: weights must be numbers, one for each of {counted(ends.shape[1], 'edge')}")
     with np.errstate(over="ignore"):
         return ends.astype(np.int64), weights.reshape(-1).astype(np.float32), None
+
+
+def _say_what_is_unused(attr: Any, edges: int, title: str) -> None:
+    """One number an edge, where PyG has it: perhaps the weights, perhaps not."""
+    if isinstance(attr, np.ndarray) and attr.dtype.kind in "biuf" and attr.shape in ((edges,), (edges, 1)):
+        told = f"{title}: 'edge_attr' is not used; if it holds the weights of the edges, save it as 'edge_weight'"
+        warnings.warn(told, PignnWarning, stacklevel=2)
 
 
 def _nodes(x: np.ndarray | None, size: int | None, arrays: Mapping[str, Any], label: str | None, title: str) -> int:
