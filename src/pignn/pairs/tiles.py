@@ -97,7 +97,7 @@ def disconnected(
 def disconnected_both(h_e: Tensor, h: Tensor, graph: PairGraph, target: str) -> tuple[Tensor, Tensor]:
     """Half of the gradients of the structure loss of ``h_e``, and of a target under the pair labels σ(z^e)."""
     of_e, of_h = HalfGradient(h_e, _tile_size(h)), HalfGradient(h, _tile_size(h))
-    holes = graph.in_tiles(_tile_size(h))
+    holes, one = graph.in_tiles(_tile_size(h)), h.new_ones(())
     for i, j, p, z in _tiles(h, h.new_empty(2, _tile_size(h) ** 2)):
         of_e.products(i, j, out=p)
         of_h.products(i, j, out=z)
@@ -106,8 +106,9 @@ def disconnected_both(h_e: Tensor, h: Tensor, graph: PairGraph, target: str) -> 
             p.view(-1).index_fill_(0, hole, BLANK)
             z.view(-1).index_fill_(0, hole, BLANK)
         of_e.add(i, j, p.sigmoid_())
-        slope = z.sigmoid_()
-        of_h.add(i, j, slope.addcmul_(slope, p, value=-1) if target == "masked" else slope.sub_(p))
+        if target == "masked":
+            torch.sub(one, p, out=p)
+        of_h.add(i, j, tile_slope(z, p, target))
     return of_e.total(), of_h.total()
 
 
