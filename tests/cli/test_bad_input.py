@@ -305,7 +305,7 @@ def test_a_full_disk(train, trained, tmp_path, room):
     for size in sizes:
         out = tmp_path / str(size)
         room(size - 1000 if size > 2000 else size // 2)
-        result = train(*NOISY, "0.4", "--epochs", "20", "--out", out)
+        result = train(*NOISY, "0.4", "--epochs", "20", "--warmup", "9", "--out", out)
         room(resource.getrlimit(resource.RLIMIT_FSIZE)[1])
         result.fails(f"cannot write {out}")
         assert not (out / "run.json").exists()
@@ -337,7 +337,7 @@ def test_two_runs_half_and_half_are_no_run(train, tmp_path, room):
     assert train("--epochs", "12", "--out", out).code == 0
     old = (out / "model" / "model.safetensors").read_bytes()
     room((out / "learning-curve.png").stat().st_size // 2)  # the model finds room, the picture does not
-    result = train("--epochs", "12", "--seed", "1", "--force", "--out", out)
+    result = train("--epochs", "12", "--warmup", "5", "--seed", "1", "--force", "--out", out)
     room(resource.getrlimit(resource.RLIMIT_FSIZE)[1])
     result.fails("learning-curve.png")
     assert (out / "model" / "model.safetensors").read_bytes() != old

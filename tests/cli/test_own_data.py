@@ -142,7 +142,7 @@ def test_one_of_several_splits(command, files):
     masks = {name: graph[name].numpy() for name in ("train_mask", "val_mask", "test_mask")}
     others = {name: np.stack([mask, np.roll(mask, 1), np.roll(mask, 2)], axis=1) for name, mask in masks.items()}
     np.savez("g.npz", x=graph.x, y=graph.y, edge_index=graph.edge_index, **others)
-    result = command("train", "--nodes", "g.npz", *SHORT, "--split-index", "1", "--out", "run")
+    result = command("train", "--nodes", "g.npz", *SHORT, "--warmup", "5", "--split-index", "1", "--out", "run")
     assert (result.code, result.err) == (0, "written to run\n")
     assert json.loads((files / "run" / "run.json").read_text())["graph"]["split_index"] == 1
     trained = np.array([row["split"] == "train" for row in rows("run/predictions.csv")])

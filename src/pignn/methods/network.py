@@ -197,8 +197,6 @@ class NetworkMethod(Method):
         """
         self.check_settings()
         data = graphs.check(data, split_index=split_index)
-        if note := self.never_begins():
-            warnings.warn(f"the warm-up is as long as the training ({self.epochs} epochs): {note}", PignnWarning, 2)
         self.pairs_, self.pairs_why_ = self.pairs, ""
         if self.batch_size is not None and self.pairs is not None:
             self.pairs_ = "batch"
@@ -240,6 +238,8 @@ class NetworkMethod(Method):
         self.stopped_by_ = run.stopped_by
         if run.stopped_by:
             raise KeyboardInterrupt
+        if note := self.never_begins():  # at the end: a run that fails has one line to say, and this one was short
+            warnings.warn(f"the warm-up is as long as the training ({self.epochs} epochs): {note}", PignnWarning, 2)
         return self
 
     def last_of_warmup(self) -> int:

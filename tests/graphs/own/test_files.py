@@ -116,6 +116,31 @@ def test_class_names_of_a_file_are_doubted(tmp_path):
         read_graph(tmp_path / "g.pt")
 
 
+class Attribute:
+    """Saved as getattr(kind, name), as enums are by Python before 3.11.4."""
+
+    def __init__(self, kind, name):
+        self.asks = getattr, (kind, name)
+
+    def __reduce__(self):
+        return self.asks
+
+
+def test_of_getattr_only_what_pyg_keeps_is_read(tmp_path):
+    from torch_geometric.data.storage import AttrType
+
+    for kind, name, read in ((AttrType, "NODE", True), (Data, "__init__", False), (AttrType, "__class__", False)):
+        data = pyg()
+        data.node_attrs()
+        data._store.__dict__["_cached_attr"] = {Attribute(kind, name): {"x"}}
+        torch.save(data, tmp_path / "g.pt")
+        if read:
+            as_expected(read_graph(tmp_path / "g.pt"))
+        else:
+            with pytest.raises(DataError, match=r"g\.pt"):
+                read_graph(tmp_path / "g.pt")
+
+
 def test_pt_after_transforms(tmp_path):
     """PyG keeps which attributes are of nodes, or has the edges in a matrix."""
     asked = pyg()

@@ -74,7 +74,8 @@ def _torch(path: Path) -> dict[str, Any]:
 
     # Once asked which attributes are of nodes, PyG keeps the answer beside them: a defaultdict of enums, which torch's
     # safe mode does not fill; a dictionary serves as well, as the answer is not used here.
-    cache = [AttrType, (_no_default, "collections.defaultdict")]
+    # Python before 3.11.4 saves an enum as getattr of it, which here gives nothing but that.
+    cache = [AttrType, (_no_default, "collections.defaultdict"), (_kind_of_attribute, "builtins.getattr")]
     try:
         with _only_safe([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage, *cache]):
             content = torch.load(path, map_location="cpu", weights_only=True)
@@ -107,6 +108,14 @@ def _only_safe(classes: list[Any]) -> Iterator[None]:
     finally:
         torch.serialization.clear_safe_globals()
         torch.serialization.add_safe_globals(before)
+
+
+def _kind_of_attribute(kind: Any, name: str) -> Any:
+    from torch_geometric.data.storage import AttrType
+
+    if kind is not AttrType:
+        raise pickle.UnpicklingError("GLOBAL builtins.getattr")
+    return AttrType[name]
 
 
 def _no_default(*_: Any) -> dict[Any, Any]:
