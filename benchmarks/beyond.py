@@ -5,7 +5,7 @@ table goes on where it stopped:
 
     python benchmarks/beyond.py --datasets cora,citeseer,pubmed --seeds 10
     python benchmarks/beyond.py --table
-    python benchmarks/beyond.py --ablation --first 10 --seeds 3 --out ablation.csv
+    python benchmarks/beyond.py --ablation --seeds 3
 """
 
 from __future__ import annotations
@@ -191,6 +191,18 @@ def table(lines: list[dict[str, Any]]) -> None:
         print()
 
 
+def alike(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The published cells of the parts, of those seeds that every part has in every cell."""
+    mine = [row for row in rows if row["method"] in ABLATION and (row["noise"], float(row["rate"])) in CELLS]
+    mine = [row for row in mine if row["dataset"] in PUBLISHED]
+    seeds: dict[tuple[str, str, float, str], set[int]] = {}
+    for row in mine:
+        seeds.setdefault(key(row)[:4], set()).add(int(row["seed"]))
+    common = set.intersection(*seeds.values()) if seeds else set()
+    print(f"seeds: {', '.join(map(str, sorted(common)))}\n")
+    return [row for row in mine if int(row["seed"]) in common]
+
+
 def place(line: dict[str, Any]) -> int:
     return list(METHODS).index(line["method"])
 
@@ -229,7 +241,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no run after so many")
     parser.add_argument("--table", action="store_true", help="print the table and run nothing")
     parser.add_argument(
-        "--ablation", action="store_true", help="parts only, on the published cells; give --out and --first"
+        "--ablation", action="store_true", help="parts only, on the published cells, over the seeds that all have"
     )
     options = parser.parse_args()
     methods = ABLATION if options.ablation else options.methods.split(";")
@@ -247,7 +259,10 @@ def main() -> None:
             options.out,
             options.minutes,
         )
-    lines = summary(read(options.out))
+    rows = read(options.out)
+    if options.ablation:
+        rows = alike(rows)
+    lines = summary(rows)
     if not options.ablation:
         table(lines)
         print()
