@@ -97,7 +97,8 @@ class PairRegulariser:
                 estimator = self._estimator_loss(h_estimator, value=value)
         for h in members:
             more = self._classifier_loss(h, epoch, value=value)
-            pair = more if pair is None or more is None else pair + more
+            if more is not None:
+                pair = more if pair is None else pair + more
         return estimator, pair
 
     def _in_one_pass(self, epoch: int) -> bool:

@@ -82,26 +82,26 @@ def run(
         rows = store.rows(run.key for run in runs)
         rows = {key: row for key, row in rows.items() if row["status"] == "done" or not (row["died"] or retry)}
         cached = len(rows)
-        todo = {run.key: run for run in runs if run.key not in rows}
-        if todo:
-            code = {run.row.method: run.job["code"] for run in todo.values()}
-            size = min(workers, len(todo)) if workers else 0
+        missing = {run.key: run for run in runs if run.key not in rows}
+        if missing:
+            code = {run.row.method: run.job["code"] for run in missing.values()}
+            size = min(workers, len(missing)) if workers else 0
             pool = _pool(size, code, threads, ray)
-            sweep = Sweep(study, runs, rows, pool.size, total=len(todo))
+            sweep = Sweep(study, runs, rows, pool.size, total=len(missing))
             with contextlib.closing(pool), _view(sweep, progress) as view:
-                for key, result in _outcomes(pool, todo):
-                    store.put(key, todo[key].job, result)
+                for key, result in _outcomes(pool, missing):
+                    store.put(key, missing[key].job, result)
                     rows[key] = store.rows([key])[key]
                     sweep.done += 1
                     view.update()
         failed = sum(row["status"] == "failed" for row in rows.values())
-        return Summary(len({run.key for run in runs}), cached, len(todo), failed)
+        return Summary(len({run.key for run in runs}), cached, len(missing), failed)
 
 
-def _outcomes(pool: Pool, todo: dict[str, Planned]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _outcomes(pool: Pool, missing: dict[str, Planned]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Results as they come. A run whose worker died is tried once more, on another one."""
-    waiting = list(todo)
-    attempts = dict.fromkeys(todo, 0)
+    waiting = list(missing)
+    attempts = dict.fromkeys(missing, 0)
     out: set[str] = set()
     # One more than there are workers, so that none waits for the driver.
     while waiting or out:
@@ -109,7 +109,7 @@ def _outcomes(pool: Pool, todo: dict[str, Planned]) -> Iterator[tuple[str, dict[
             key = waiting.pop(0)
             attempts[key] += 1
             out.add(key)
-            pool.submit(key, todo[key].job)
+            pool.submit(key, missing[key].job)
         for outcome in pool.wait(1.0):
             out.discard(outcome.key)
             if outcome.died and attempts[outcome.key] < ATTEMPTS:
