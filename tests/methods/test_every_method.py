@@ -200,3 +200,36 @@ def test_a_method_of_another_package_works_like_a_built_in_one(noisy, tmp_path, 
     result = runner.invoke(app, [*train, "--epochs", "2", "--out", str(tmp_path / "run")])
     assert result.exit_code == 0, result.output
     sys.modules.pop("otherwise", None)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "lpm"])
+def test_a_label_that_counts_nothing_is_not_learnt_from(name, noisy):
+    wrong = noisy.train_mask & (noisy.y != noisy.y_true)
+    weighed, bare = noisy.clone(), noisy.clone()
+    weighed.label_weight = torch.where(wrong, 0.0, 1.0)
+    one, other = (quick(name).fit(data).predict_proba(noisy) for data in (bare, weighed))
+    assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("clamped", [True, False])
+def test_labels_that_count_nothing_do_not_propagate(noisy, clamped):
+    wrong = noisy.train_mask & (noisy.y != noisy.y_true)
+    weighed, without = noisy.clone(), noisy.clone()
+    weighed.label_weight = torch.where(wrong, 0.0, 1.0)
+    without.train_mask = noisy.train_mask & ~wrong
+    one, other = (
+        pignn.make("label-propagation", clamped=clamped).fit(data).predict_proba(noisy) for data in (weighed, without)
+    )
+    np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
+
+
+def test_a_method_is_a_classifier_to_scikit_learn(noisy):
+    from sklearn.base import is_classifier
+
+    model = pignn.make("prototypes")
+    assert is_classifier(model)
+    assert not hasattr(model, "classes_")  # before fit
+    model.fit(noisy)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.n_features_in_ == noisy.x.shape[1]
+    assert set(model.predict(noisy)) <= set(model.classes_)
