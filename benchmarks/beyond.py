@@ -24,6 +24,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "auto, train": ("auto", {"labels": "train"}),
+    "auto, noisy-val": ("auto", {"labels": "noisy-val"}),
     "auto, given": ("auto", {"labels": "given"}),
     "class mean, train": ("prototypes", {"noise": "none"}),
     "class mean, given": ("prototypes", {"noise": "none", "labels": "given"}),

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 import pignn
 from pignn import backbones, graphs
-from pignn.methods import auto
+from pignn.methods import auto, averaging, homophily
 from pignn.methods.given import GivenLabels, symmetric
 from pignn.training.metrics import calibration_error
 
@@ -72,14 +72,14 @@ def test_homophily_is_seen_through_the_noise(share: float) -> None:
     data = pignn.corrupt(clean, "symmetric", 0.4, seed=0, splits=("all",))
     everyone = GivenLabels(torch.arange(2000), data.y, torch.ones(2000), torch.zeros(2000, dtype=torch.bool), classes=4)
     inputs = backbones.Inputs.from_data(graphs.check(data))
-    found = auto.homophily(inputs, everyone, symmetric(0.4, 4))
+    found = homophily.homophily(inputs, everyone, symmetric(0.4, 4))
     assert found is not None
     assert abs(found[0] - truth) < min(3 * found[1], 0.1)
-    few = auto.homophily(inputs, everyone.take(torch.arange(2000) < 200), symmetric(0.4, 4))
+    few = homophily.homophily(inputs, everyone.take(torch.arange(2000) < 200), symmetric(0.4, 4))
     assert few is not None
     assert few[1] > 5 * found[1]  # a hundredth of the links
     nobody = everyone.take(torch.arange(2000) == 0)
-    assert auto.homophily(inputs, nobody, symmetric(0.4, 4)) is None
+    assert homophily.homophily(inputs, nobody, symmetric(0.4, 4)) is None
 
 
 def test_the_average_is_that_of_probabilities(noisy: Data) -> None:
@@ -95,11 +95,9 @@ def test_the_average_is_that_of_probabilities(noisy: Data) -> None:
 
 
 def test_weights_follow_the_likelihood() -> None:
-    one, two, *rest = auto.SMOOTHED
-    weights = auto.likely([-100.0, -100.0 - np.log(4) / auto.BELIEF, *[-1000.0 for _ in rest]])
-    assert weights == pytest.approx({one: 0.8, two: 0.2})
-    count = len(auto.SMOOTHED)
-    assert auto.likely([-5.0] * count) == pytest.approx(dict.fromkeys(auto.SMOOTHED, 1 / count))
+    weights = averaging.likely({"a": -100.0, "b": -100.0 - np.log(4) / averaging.BELIEF, "c": -1000.0})
+    assert weights == pytest.approx({"a": 0.8, "b": 0.2})
+    assert averaging.likely(dict.fromkeys("abcd", -5.0)) == pytest.approx(dict.fromkeys("abcd", 0.25))
 
 
 def test_refit_keeps_the_choice_and_forgets_labels_that_are_gone(noisy: Data) -> None:
@@ -128,3 +126,45 @@ def test_refit_wants_a_fitted_model_and_the_same_kind_of_graph(noisy: Data) -> N
 def test_calibration_error_by_hand() -> None:
     proba = np.array([[0.9, 0.1], [0.9, 0.1], [0.4, 0.6], [0.5, 0.5]])
     assert calibration_error([0, 1, 1, -1], proba) == pytest.approx((abs(1 - 1.8) + abs(1 - 0.6)) / 3)
+
+
+def test_validation_labels_choose_and_are_not_learnt_from(noisy: Data, tmp_path: Path) -> None:
+    model = pignn.make("auto", labels="noisy-val").fit(noisy)
+    assert model.score(noisy) > 0.8
+    assert "class means" in model.agreement_
+    right = model.agreement_[model.chosen_]
+    assert right >= max(value for name, value in model.agreement_.items() if name != auto.ALONE) - 1e-9
+    assert f"'{model.chosen_}' agrees with {right:.1%} of them" in model.why_
+    given = model.models_[model.chosen_].predict(noisy)[noisy.val_mask] == noisy.y[noisy.val_mask].numpy()
+    assert given.mean() == pytest.approx(right)
+    for each in model.models_.values():
+        assert not noisy.val_mask[each.labelled_].any()
+    model.save(tmp_path / "model")
+    proba = model.predict_proba(noisy)
+    np.testing.assert_array_equal(pignn.load_model(tmp_path / "model").predict_proba(noisy), proba)
+    np.testing.assert_allclose(model.refit(noisy).predict_proba(noisy), proba, atol=1e-5)
+    scrambled = noisy.clone()
+    scrambled.y_true = scrambled.y_true.flip(0)
+    np.testing.assert_array_equal(pignn.make("auto", labels="noisy-val").fit(scrambled).predict_proba(noisy), proba)
+
+
+def test_without_validation_labels_none_can_choose(noisy: Data) -> None:
+    noisy.y = torch.where(noisy.val_mask, -1, noisy.y)
+    with pytest.raises(pignn.errors.DataError, match="no label of a validation node to choose by; take labels='train'"):
+        pignn.make("auto", labels="noisy-val").fit(noisy)
+
+
+def test_networks_are_judged_by_validation_labels_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto, "NETWORKS", {"MLP": ("mlp", {"epochs": 100})})
+    monkeypatch.setattr(auto.Auto, "_graph_in_doubt", lambda *_: True)
+    data = graphs.csbm(nodes=900, classes=2, signal=0.0, features=4, seed=0)
+    data.y = (data.x[:, 0] * data.x[:, 1] > 0).long()  # no straight line divides these
+    for name, first in (("train", 0), ("val", 300), ("test", 600)):
+        data[f"{name}_mask"] = (torch.arange(900) >= first) & (torch.arange(900) < first + 300)
+    noisy = pignn.corrupt(data, "symmetric", 0.1, seed=0)
+    model = pignn.make("auto", labels="noisy-val").fit(noisy)
+    assert model.chosen_ == "MLP"
+    hidden = noisy.clone()
+    hidden.y = torch.where(noisy.val_mask, -1, noisy.y)
+    again = model.refit(hidden)  # learns without them
+    np.testing.assert_allclose(again.predict_proba(noisy), model.predict_proba(noisy), atol=1e-5)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-import math
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -17,10 +16,12 @@ from torch_geometric.data import Data
 from .. import backbones, graphs, settings
 from ..errors import DataError, ModelFileError, NotFittedError, PignnWarning, unknown
 from ..propagation import Embedding
+from .averaging import average, likely, not_surer, surely_better
 from .base import Method, class_names
-from .calibration import folds, sharpness, under_own_noise
+from .calibration import folds, found_transition, sharpness, under_own_noise
 from .embedded import Embedded, checked_inputs
-from .given import LABELS, GivenLabels, evidence
+from .given import GivenLabels, evidence
+from .homophily import homophily
 from .registry import make, method_class
 
 SMOOTHED: dict[str, tuple[str, dict[str, Any]]] = {
@@ -29,11 +30,20 @@ SMOOTHED: dict[str, tuple[str, dict[str, Any]]] = {
     "mixture": ("prototypes", {"unlabelled": 0.01}),
     "low density": ("low-density", {}),
 }
+CAREFUL = ("denoised", "denoised, nearer")  # that put less down to noise than the others
+MORE: dict[str, tuple[str, dict[str, Any]]] = {  # that only labels apart can tell from one another
+    "class means": ("prototypes", {"noise": "none"}),
+    "class means, nearer": ("prototypes", {"noise": "none", "restart": 0.3}),
+    "mixture, more unlabelled": ("prototypes", {"unlabelled": 0.05}),
+    "mixture, any noise": ("prototypes", {"unlabelled": 0.01, "noise": "full"}),
+    "low density, nearer": ("low-density", {"restart": 0.3}),
+    "low density, weak": ("low-density", {"push": 5.0}),
+    "low density, strong": ("low-density", {"push": 40.0}),
+}
 ALONE = "features alone"
-LINEAR = SMOOTHED | {ALONE: ("denoised", {"restart": 1.0})}
+LINEAR = SMOOTHED | MORE | {ALONE: ("denoised", {"restart": 1.0})}
+LABELS = ("given", "train", "noisy-val")
 NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {"GCN": ("vanilla", {}), "MLP": ("mlp", {})}
-BELIEF = 0.3  # of a held-out label: fewer than one, for labels of near nodes are judged by the same neighbours
-LEAST = 0.01  # weight in the average; what has less is left out
 PARTS = 5  # of the labels, in the comparison with networks: one is held out at a time
 ASKED = 2  # of these parts
 LINEAR_ONES = "without a network"
@@ -52,16 +62,18 @@ class Auto(Method):
     of smoothed features and a mixture of prototypes; their probabilities are averaged with weights ∝ likelihood^0.3.
     Features without the graph take their place where they are better by more than a standard error. Where surely
     fewer than half of the links join nodes of one class, and there are 300 labels or more, a GCN and an MLP are tried
-    too, on two fifths of the labels, held out one fifth at a time; what agrees with them most often is taken. No true
-    label is read.
+    too, on two fifths of the labels, held out one fifth at a time; what agrees with them most often is taken. With
+    ``labels="noisy-val"`` there are more candidates, and the weights are ∝ exp(0.3·labels of validation nodes that one
+    agrees with). No true label is read.
 
     Fitted: ``chosen_`` (the name of what weighs most), ``weights_``, ``why_`` (one line), ``compared_`` (mean held-out
-    log-likelihoods), ``agreement_`` (with held-out labels, where networks were tried), ``models_`` (what is averaged,
-    learnt from all labels), ``transition_``, ``homophily_`` (share of links within a class and its standard error; None
-    where no link joins two labels), ``sharpness_``.
+    log-likelihoods), ``agreement_`` (with held-out labels, where it was asked for), ``models_`` (what is averaged,
+    learnt from all labels), ``transition_``, ``homophily_`` (share of links within a class and its standard error, the
+    lower of two estimates; None where no link joins two labels), ``sharpness_``.
 
     Args:
-        labels: learn from all ``"given"`` labels, those of validation nodes too, or from the ``"train"`` ones only.
+        labels: learn from all ``"given"`` labels, those of validation nodes too; from the ``"train"`` ones only; or, as
+            networks do, from the training labels, and choose by those of validation nodes: ``"noisy-val"``.
         networks: ``"auto"`` as above; ``"never"``.
         directed: propagate along the edges' direction only.
     """
@@ -78,29 +90,16 @@ class Auto(Method):
         start = time.perf_counter()
         data = graphs.check(data, split_index=split_index)
         inputs = checked_inputs(data, self.directed)
-        given = GivenLabels.of(data, self.labels)
-        made = self._embeddings(inputs, LINEAR)
-        fitted = {name: self._candidate(name).fit_embedded(data, given, *made[restart(name)]) for name in LINEAR}
-        # The noise by the candidate that puts the least down to it: how sure to be is told by this one.
-        self.transition_ = next(iter(fitted.values())).transition_
-        reach = evidence(given, self.transition_).exp()
-        share = given.weight.double() / given.weight.sum()
-        likelihood = {}
-        for name, method in fitted.items():
-            method.sharpness_, likelihood[name] = under_own_noise(method.held_out_, given, method.transition_)
-        self.compared_ = {name: float(share @ value) for name, value in likelihood.items()}
-        self.weights_ = likely([float(given.weight.double() @ likelihood[name]) for name in SMOOTHED])
-        held_out = average(fitted, self.weights_, lambda method: method.held_out_)
-        self.sharpness_, value = sharpness(held_out, reach, given.weight)
-        if _surely_better(sharpness(fitted[ALONE].held_out_, reach, given.weight)[1], value, share):
-            self.weights_, self.sharpness_ = {ALONE: 1.0}, 1.0
-            held_out = fitted[ALONE].sharpness_ * fitted[ALONE].held_out_
+        given = GivenLabels.of(data, self._learnt_from())
+        judges = GivenLabels.of(data, "val") if self.labels == "noisy-val" else given
+        fitted, unseen = self._trial(data, inputs, given, judges)
+        held_out = self._weigh(fitted, unseen, judges, apart=judges is not given)
         self.unsure_ = 1 / (len(given.y) + 1)
         self.models_: dict[str, Any] = {name: fitted[name] for name in self.weights_}
-        self.homophily_ = homophily(inputs, given, self.transition_)
-        self.agreement_: dict[str, float] = {}
+        found = [homophily(inputs, given, fitted[name].transition_) for name in CAREFUL]
+        self.homophily_ = min((each for each in found if each is not None), key=at_most, default=None)
         if self._graph_in_doubt(len(given.y), inputs.num_nodes):
-            self._try_networks(data, given, held_out)
+            self._try_networks(data, given, judges, held_out)
         self.chosen_ = max(self.weights_, key=lambda name: self.weights_[name])
         self.why_ = self._why(float(1 - (self.transition_.diag()[given.y]).mean()))
         self.seconds_ = time.perf_counter() - start
@@ -124,7 +123,7 @@ class Auto(Method):
                 f"the model was fitted on {self.num_features_} features and {len(self.class_names_)} classes, this "
                 f"graph has {features} and {classes}; fit anew"
             )
-        given = GivenLabels.of(data, self.labels)
+        given = GivenLabels.of(data, self._learnt_from())
         again.unsure_ = 1 / (len(given.y) + 1)
         made: dict[float, tuple[Embedding, Tensor]] = {}
         if any(name in LINEAR for name in self.models_):
@@ -139,21 +138,72 @@ class Auto(Method):
         return again
 
     def _why(self, rate: float) -> str:
-        if self.chosen_ in self.agreement_:
-            others = ", ".join(f"{name} {v:.1%}" for name, v in self.agreement_.items() if name != self.chosen_)
+        if self.chosen_ in NETWORKS:
+            rest = _told({name: self.agreement_[name] for name in (LINEAR_ONES, *NETWORKS)}, "{:.1%}", self.chosen_)
             mine = f"'{self.chosen_}' was taken: of held-out given labels it agrees with"
-            return f"{mine} {self.agreement_[self.chosen_]:.1%} ({others}); most links join different classes"
-        others = ", ".join(f"{n} {v:.3f}" for n, v in self.compared_.items() if n != self.chosen_)
+            return f"{mine} {self.agreement_[self.chosen_]:.1%} ({rest}); most links join different classes"
         weights = " + ".join(f"{weight:.2f} '{name}'" for name, weight in self.weights_.items())
         taken = f"'{self.chosen_}' was taken" if len(self.weights_) == 1 else f"{weights} were averaged"
+        if self.labels == "noisy-val":
+            rest = _told({name: self.agreement_[name] for name in self.compared_}, "{:.1%}", self.chosen_)
+            mine = f"'{self.chosen_}' agrees with {self.agreement_[self.chosen_]:.1%} of them"
+            return f"{taken} by given labels of validation nodes: {mine} ({rest})"
         return (
             f"{taken} by held-out given labels: log-likelihood of '{self.chosen_}' {self.compared_[self.chosen_]:.3f} "
-            f"under an estimated {rate:.0%} of wrong labels ({others})"
+            f"under an estimated {rate:.0%} of wrong labels ({_told(self.compared_, '{:.3f}', self.chosen_)})"
         )
+
+    def _learnt_from(self) -> str:
+        return "given" if self.labels == "given" else "train"
+
+    def _trial(
+        self, data: Data, inputs: backbones.Inputs, given: GivenLabels, judges: GivenLabels
+    ) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """By name: candidates learnt from ``given``, and their scores of labels in ``judges`` that they have not seen.
+
+        Labels that nobody learns from can tell more candidates apart, and need no folds.
+        """
+        names = [name for name in LINEAR if judges is not given or name not in MORE]
+        made = self._embeddings(inputs, names)
+        fitted, unseen = {}, {}
+        for name in names:
+            embedding, h = made[restart(name)]
+            if judges is given:
+                fitted[name] = self._candidate(name).fit_embedded(data, given, embedding, h)
+                unseen[name] = fitted[name].held_out_
+            else:
+                fitted[name] = self._candidate(name).learn_embedded(given, embedding, h)
+                fitted[name].class_names_ = class_names(data)
+                unseen[name] = fitted[name].scores(h[judges.nodes])
+        return fitted, unseen
+
+    def _weigh(self, fitted: dict[str, Any], unseen: dict[str, Tensor], judges: GivenLabels, *, apart: bool) -> Tensor:
+        """Weights, noise and sharpness by ``judges``, ``apart`` from what was learnt or not; their averaged scores."""
+        # The noise by the candidate that puts the least down to it: how sure to be is told by this one.
+        self.transition_ = fitted[CAREFUL[0]].transition_
+        total = float(judges.weight.sum())
+        share = judges.weight.double() / total
+        scaled, self.compared_ = {}, {}
+        for name, method in fitted.items():
+            begin = self.transition_ if apart else method.transition_
+            method.sharpness_, likelihood = under_own_noise(unseen[name], judges, begin)
+            scaled[name], self.compared_[name] = method.sharpness_ * unseen[name], float(share @ likelihood)
+        self.agreement_ = {name: _agreement(scores, judges) for name, scores in scaled.items()} if apart else {}
+        proof = self.agreement_ if apart else self.compared_
+        self.weights_ = likely({name: total * value for name, value in proof.items() if name != ALONE})
+        held_out = average(scaled, self.weights_)
+        if apart:  # labels that nobody learnt from tell it better
+            self.transition_ = found_transition(held_out, judges.y, judges.trusted)
+        reach = evidence(judges, self.transition_).exp()
+        self.sharpness_, value = sharpness(held_out, reach, judges.weight)
+        if surely_better(sharpness(unseen[ALONE], reach, judges.weight)[1], value, share):
+            self.weights_, self.sharpness_ = {ALONE: 1.0}, 1.0
+            return scaled[ALONE]
+        return held_out
 
     def _candidate(self, name: str) -> Any:
         method, chosen = (LINEAR | NETWORKS)[name]
-        own = {"labels": self.labels} if name in LINEAR else {}
+        own = {"labels": self._learnt_from()} if name in LINEAR else {}
         return make(method, seed=self.seed, directed=self.directed, **chosen, **own)
 
     def _embeddings(self, inputs: backbones.Inputs, names: Iterable[str]) -> dict[float, tuple[Embedding, Tensor]]:
@@ -168,36 +218,39 @@ class Auto(Method):
     def _graph_in_doubt(self, labels: int, nodes: int) -> bool:
         if self.networks == "never" or labels < ENOUGH or nodes > MOST_NODES or self.homophily_ is None:
             return False
-        share, error = self.homophily_
-        return share + 2 * error < HALF
+        return at_most(self.homophily_) < HALF
 
-    def _try_networks(self, data: Data, given: GivenLabels, linear: Tensor) -> None:
+    def _try_networks(self, data: Data, given: GivenLabels, judges: GivenLabels, linear: Tensor) -> None:
         """A network that agrees with held-out labels more often than ``linear`` scores takes their place.
 
         By agreement: the transition matrix is that of a linear classifier, and where that is poor it takes mistakes for
         noise.
         """
-        part = folds(given.y, PARTS, int(self.seed))
+        part = folds(judges.y, PARTS if judges is given else ASKED, int(self.seed))
+        trials = [
+            _with_labels(
+                data, given.nodes[part != number] if judges is given else given.nodes, judges.nodes[part == number]
+            )
+            for number in range(ASKED)
+        ]
         asked = part < ASKED
-        right = (linear.argmax(1) == given.y).double()[asked]
-        self.agreement_[LINEAR_ONES] = float(given.weight[asked].double() @ right / given.weight[asked].sum())
+        self.agreement_[LINEAR_ONES] = _agreement(linear[asked], judges.take(asked))
         epochs = {}
         for name in NETWORKS:
-            self.agreement_[name], epochs[name] = self._network_agreement(name, data, given, part)
-        best = max(self.agreement_, key=lambda name: self.agreement_[name])
+            self.agreement_[name], epochs[name] = self._network_agreement(name, trials)
+        best = max((LINEAR_ONES, *NETWORKS), key=lambda name: self.agreement_[name])
         if best in NETWORKS:
             self.weights_, self.sharpness_ = {best: 1.0}, 1.0
             self.models_ = {best: self._network(best, data, given, epochs[best])}
 
-    def _network_agreement(self, name: str, data: Data, given: GivenLabels, part: Tensor) -> tuple[float, int]:
+    def _network_agreement(self, name: str, trials: list[Data]) -> tuple[float, int]:
         """(share of held-out labels that a network agrees with, how many epochs were good for them).
 
         Each held-out part is judged after the epochs that were best for the other ones: after those that were best for
         itself, agreement would be luck as well.
         """
         curves = []
-        for number in range(ASKED):
-            trial = _with_labels(data, given.nodes[part != number], given.nodes[part == number])
+        for trial in trials:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PignnWarning)
                 method = self._candidate(name).fit(trial, progress=False)
@@ -221,8 +274,8 @@ class Auto(Method):
         for model in self.models_.values():
             if model.restart not in made:
                 made[model.restart] = model.embedded(inputs)
-        mean = average(self.models_, self.weights_, lambda model: model.scores(made[model.restart]))
-        return not_surer(self.sharpness_ * mean, self.unsure_)
+        scores = {name: model.sharpness_ * model.scores(made[model.restart]) for name, model in self.models_.items()}
+        return not_surer(self.sharpness_ * average(scores, self.weights_), self.unsure_)
 
     def _smoothed(self) -> bool:
         return all(isinstance(model, Embedded) for model in self.models_.values())
@@ -284,57 +337,22 @@ def _with_labels(data: Data, train: Tensor, val: Tensor) -> Data:
     return data
 
 
-def likely(evidence: list[float]) -> dict[str, float]:
-    """Weights of the smoothed candidates: likelihood to the power of ``BELIEF``, without those that hardly count."""
-    weight = (BELIEF * torch.tensor(evidence, dtype=torch.float64)).softmax(0)
-    weight = torch.where(weight < LEAST, 0.0, weight)
-    return {name: float(w / weight.sum()) for name, w in zip(SMOOTHED, weight, strict=True) if w > 0}
+def at_most(estimate: tuple[float, float]) -> float:
+    """A value with its standard error, and no more than this."""
+    value, error = estimate
+    return value + 2 * error
 
 
-def average(models: dict[str, Any], weights: dict[str, float], scores: Callable[[Any], Tensor]) -> Tensor:
-    """Logarithm of the weighted mean of the models' probabilities, [rows, classes]."""
-    parts = [
-        (model.sharpness_ * scores(model)).log_softmax(1) + math.log(weights[name])
-        for name, model in models.items()
-        if name in weights
-    ]
-    return torch.stack(parts).logsumexp(0)
+def _told(values: dict[str, float], form: str, but: str) -> str:
+    return ", ".join(f"{name} {form.format(value)}" for name, value in values.items() if name != but)
 
 
-def not_surer(scores: Tensor, share: float) -> Tensor:
-    """Logarithms of probabilities of which ``share`` is spread over all classes: no n labels exclude 1 in n."""
-    even = torch.full_like(scores, math.log(share / scores.shape[1]))
-    return torch.logaddexp(scores.log_softmax(1) + math.log1p(-share), even)
+def _agreement(scores: Tensor, labels: GivenLabels) -> float:
+    """Share of labels that are the likeliest class."""
+    right = (scores.argmax(1) == labels.y).double()
+    return float(labels.weight.double() @ right / labels.weight.sum())
 
 
 def restart(name: str) -> float:
     method, chosen = LINEAR[name]
     return float(chosen.get("restart", method_class(method).restart))
-
-
-def homophily(inputs: backbones.Inputs, given: GivenLabels, transition: Tensor) -> tuple[float, float] | None:
-    """(share of links whose ends have one true class, standard error), by how many have one given label.
-
-    What the noise makes of both kinds of links is taken out. None where no link joins two labelled nodes.
-    """
-    y = torch.full((inputs.num_nodes,), -1).index_copy_(0, given.nodes, given.y)
-    one, other = torch.repeat_interleave(y, inputs.incoming.crow.diff()), y[inputs.incoming.col]
-    both = (one >= 0) & (other >= 0)
-    count = int(both.sum())
-    if not count:
-        return None
-    seen = float((one[both] == other[both]).double().mean())
-    meet = transition @ transition.T  # that the given labels are one, for every two true classes
-    same = float(meet.diag().mean())
-    differ = float((meet.sum() - meet.trace()) / max(meet.numel() - len(meet), 1))
-    told = max(same - differ, 1e-6)
-    links = count if inputs.directed else count / 2
-    error = math.sqrt(max(seen * (1 - seen), 0.25 / links) / links) / told
-    return min(max((seen - differ) / told, 0.0), 1.0), error
-
-
-def _surely_better(value: Tensor, other: Tensor, weight: Tensor) -> bool:
-    """By more than a standard error of the mean difference."""
-    difference = value - other
-    gain = float(weight @ difference)
-    return gain > float((weight.square() @ (difference - gain).square()).sqrt())

@@ -30,8 +30,8 @@ class GivenLabels:
 
     @classmethod
     def of(cls, data: Data, which: str, class_weight: str | Sequence[float] | None = None) -> GivenLabels:
-        """Of a checked graph: its training labels, or those of validation nodes too."""
-        mask = data.train_mask if which == "train" else data.train_mask | data.val_mask
+        """Of a checked graph: its ``"train"`` labels, those of validation nodes (``"val"``), or both (``"given"``)."""
+        mask = {"train": data.train_mask, "val": data.val_mask, "given": data.train_mask | data.val_mask}[which]
         weight = torch.ones(len(data.y)) if data.get("label_weight") is None else data.label_weight
         trusted = torch.zeros(len(data.y), dtype=torch.bool) if data.get("trusted_mask") is None else data.trusted_mask
         nodes = (mask & (data.y >= 0) & (weight > 0)).nonzero().view(-1)
@@ -40,6 +40,8 @@ class GivenLabels:
         each = class_weights(class_weight, y, classes)
         found = cls(nodes, y, weight[nodes] * each[y], trusted[nodes], classes)
         if not float(found.weight.sum()) > 0:
+            if which == "val":
+                raise DataError("there is no label of a validation node to choose by; take labels='train'")
             raise DataError("the weights of all given labels are 0; nothing would be learnt")
         return found
 
