@@ -256,6 +256,7 @@ def main() -> None:
                 for noise, rate in (CELLS if options.ablation else noises(dataset))
                 if not options.noises or f"{noise} {rate or ''}".strip() in options.noises.split(",")
                 for method in methods
+                if dataset != "cora-gpt" or not method.endswith("noisy-val")  # it has no validation labels
             ],
             options.out,
             options.minutes,
