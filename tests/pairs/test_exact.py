@@ -313,3 +313,22 @@ def test_both_losses_refuse_what_each_refuses():
         pairs.structure_and_regularizer(torch.ones(3, 2), torch.ones(3, 2), edge_index, target="hard", value=False)
     with pytest.raises(DataError, match="3 nodes and the embeddings 4 rows"):
         pairs.structure_and_regularizer(torch.ones(4, 2), torch.ones(3, 2), edge_index, value=False)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 4])
+def test_the_same_with_any_number_of_threads(monkeypatch, threads):
+    monkeypatch.setattr(tiles, "TILE_CPU", 6)  # halves and thirds are whole, quarters are not
+    draw = torch.Generator().manual_seed(0)
+    h, h_e = (torch.randn(20, 3, dtype=torch.float64, generator=draw).requires_grad_() for _ in range(2))
+    graph = pairs.PairGraph(torch.randint(0, 20, (2, 30), generator=draw), 20)
+    expected = []
+    before = torch.get_num_threads()
+    for count in (1, threads):
+        torch.set_num_threads(count)
+        try:
+            losses = (*pairs.structure_and_regularizer(h_e, h, graph), pairs.structure_loss(h, graph))
+            expected.append(torch.autograd.grad(sum(losses), (h, h_e)))
+        finally:
+            torch.set_num_threads(before)
+    for one, other in zip(*expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)

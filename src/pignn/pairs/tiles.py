@@ -14,6 +14,7 @@ from .labels import PairLabels
 
 TILE_CPU = 640  # rows and columns: two tiles stay in the L2 caches of two cores
 TILE_CUDA = 4096
+MOST_SHARES = 8  # of a sum that threads make each for itself: it takes memory as often
 BLANK = -1e4  # softplus and σ of it are exactly 0, and unlike −∞ it can be multiplied by 0
 
 
@@ -26,7 +27,7 @@ class HalfGradient:
         self.parts = self.grad.split(size)
         # Hᵀ·G takes half the time of Gᵀ·H, so that the mirrored half is summed up transposed; and each thread does so
         # for the rows that it has in its cache.
-        threads = 1 if h.is_cuda else math.gcd(size, torch.get_num_threads())
+        threads = 1 if h.is_cuda else math.gcd(size, min(torch.get_num_threads(), MOST_SHARES))
         self.shares = (threads, size // threads)
         self.mirrored = [h.new_zeros(threads, h.shape[1], len(strip)) for strip in self.strips]
 
