@@ -51,14 +51,20 @@ def test_networks_are_tried_where_labels_are_many(monkeypatch: pytest.MonkeyPatc
     np.testing.assert_array_equal(pignn.load_model(tmp_path / "model").predict_proba(data), model.predict_proba(data))
 
 
-def test_a_network_is_taken_where_it_agrees_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def crossed(monkeypatch: pytest.MonkeyPatch) -> Data:
+    """Noisy labels that no straight line divides, and an MLP that is always tried."""
     monkeypatch.setattr(auto, "NETWORKS", {"MLP": ("mlp", {"epochs": 100})})
     monkeypatch.setattr(auto.Auto, "_graph_in_doubt", lambda *_: True)
     data = graphs.csbm(nodes=900, classes=2, signal=0.0, features=4, seed=0)
-    data.y = (data.x[:, 0] * data.x[:, 1] > 0).long()  # no straight line divides these
+    data.y = (data.x[:, 0] * data.x[:, 1] > 0).long()
     for name, first in (("train", 0), ("val", 300), ("test", 600)):
         data[f"{name}_mask"] = (torch.arange(900) >= first) & (torch.arange(900) < first + 300)
-    model = pignn.make("auto").fit(pignn.corrupt(data, "symmetric", 0.1, seed=0))
+    return pignn.corrupt(data, "symmetric", 0.1, seed=0)
+
+
+def test_a_network_is_taken_where_it_agrees_more_often(crossed: Data) -> None:
+    model = pignn.make("auto").fit(crossed)
     assert model.chosen_ == "MLP"
     assert "'MLP' was taken: of held-out given labels it agrees with" in model.why_
     assert "without a network" in model.why_
@@ -154,17 +160,10 @@ def test_without_validation_labels_none_can_choose(noisy: Data) -> None:
         pignn.make("auto", labels="noisy-val").fit(noisy)
 
 
-def test_networks_are_judged_by_validation_labels_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auto, "NETWORKS", {"MLP": ("mlp", {"epochs": 100})})
-    monkeypatch.setattr(auto.Auto, "_graph_in_doubt", lambda *_: True)
-    data = graphs.csbm(nodes=900, classes=2, signal=0.0, features=4, seed=0)
-    data.y = (data.x[:, 0] * data.x[:, 1] > 0).long()  # no straight line divides these
-    for name, first in (("train", 0), ("val", 300), ("test", 600)):
-        data[f"{name}_mask"] = (torch.arange(900) >= first) & (torch.arange(900) < first + 300)
-    noisy = pignn.corrupt(data, "symmetric", 0.1, seed=0)
-    model = pignn.make("auto", labels="noisy-val").fit(noisy)
+def test_networks_are_judged_by_validation_labels_too(crossed: Data) -> None:
+    model = pignn.make("auto", labels="noisy-val").fit(crossed)
     assert model.chosen_ == "MLP"
-    hidden = noisy.clone()
-    hidden.y = torch.where(noisy.val_mask, -1, noisy.y)
+    hidden = crossed.clone()
+    hidden.y = torch.where(crossed.val_mask, -1, crossed.y)
     again = model.refit(hidden)  # learns without them
-    np.testing.assert_allclose(again.predict_proba(noisy), model.predict_proba(noisy), atol=1e-5)
+    np.testing.assert_allclose(again.predict_proba(crossed), model.predict_proba(crossed), atol=1e-5)
