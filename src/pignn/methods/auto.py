@@ -227,12 +227,10 @@ class Auto(Method):
         noise.
         """
         part = folds(judges.y, PARTS if judges is given else ASKED, int(self.seed))
-        trials = [
-            _with_labels(
-                data, given.nodes[part != number] if judges is given else given.nodes, judges.nodes[part == number]
-            )
-            for number in range(ASKED)
-        ]
+        trials = []
+        for number in range(ASKED):
+            learnt = given.nodes[part != number] if judges is given else given.nodes
+            trials.append(_with_labels(data, learnt, judges.nodes[part == number]))
         asked = part < ASKED
         self.agreement_[LINEAR_ONES] = _agreement(linear[asked], judges.take(asked))
         epochs = {}
@@ -338,7 +336,7 @@ def _with_labels(data: Data, train: Tensor, val: Tensor) -> Data:
 
 
 def at_most(estimate: tuple[float, float]) -> float:
-    """A value with its standard error, and no more than this."""
+    """What a value, estimated with a standard error, hardly exceeds."""
     value, error = estimate
     return value + 2 * error
 
