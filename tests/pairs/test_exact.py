@@ -143,10 +143,30 @@ def test_value_where_all_terms_are_tiny_and_where_exponentials_overflow(kind, si
         p = None if kind == "structure" else torch.sigmoid(labels.double() @ labels.double().t())
         expected = dense_loss(mine.double(), edge_index, p, kind).item()
         if p is None:
-            loss = pairs.structure_loss(mine, edge_index)
+            losses = [
+                pairs.structure_loss(mine, edge_index),
+                pairs.structure_and_regularizer(mine, labels, edge_index)[0],
+            ]
         else:
-            loss = pairs.regularizer(mine, labels, edge_index, target=kind)
-        assert abs(loss.item() - expected) <= tolerance * expected + torch.finfo(dtype).tiny
+            together = pairs.structure_and_regularizer(labels, mine, edge_index, target=kind)[1]
+            losses = [pairs.regularizer(mine, labels, edge_index, target=kind), together]
+        for loss in losses:
+            assert abs(loss.item() - expected) <= tolerance * expected + torch.finfo(dtype).tiny
+
+
+@pytest.mark.parametrize("size", [0.0, 0.3, 1.3])
+@pytest.mark.parametrize("target", pairs.TARGETS)
+def test_value_where_all_nodes_are_alike(target, size):
+    """A sum of one number over and over is where rounding adds up."""
+    n = 1300
+    h = torch.full((n, 16), size / 4)
+    graph = pairs.PairGraph(torch.tensor([[0, 5], [1, 1299]]), n)
+    expected = pairs.structure_and_regularizer(h.double(), h.double(), graph, target=target)
+    found = pairs.structure_and_regularizer(h, h, graph, target=target)
+    alone = pairs.structure_loss(h, graph), pairs.regularizer(h, h, graph, target=target)
+    for loss, other, exact in zip(found, alone, expected, strict=True):
+        assert abs(loss.item() - exact.item()) <= 1e-4 * exact.item()
+        assert abs(other.item() - exact.item()) <= 1e-4 * exact.item()
 
 
 def test_a_loss_of_nothing_but_nan_is_nan():
@@ -327,7 +347,7 @@ def test_the_same_with_any_number_of_threads(monkeypatch, threads):
         torch.set_num_threads(count)
         try:
             losses = (*pairs.structure_and_regularizer(h_e, h, graph), pairs.structure_loss(h, graph))
-            expected.append(torch.autograd.grad(sum(losses), (h, h_e)))
+            expected.append((*losses, *torch.autograd.grad(sum(losses), (h, h_e))))
         finally:
             torch.set_num_threads(before)
     for one, other in zip(*expected, strict=True):

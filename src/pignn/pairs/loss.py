@@ -20,7 +20,7 @@ from ..errors import ConfigError, DataError, unknown
 from .graph import PairGraph, pair_graph
 from .labels import Estimated, PairLabels
 from .sample import PairSample
-from .tiles import BLANK, bce, disconnected, disconnected_both, tile_slope, tile_value
+from .tiles import BLANK, bce, careful_value, disconnected, disconnected_both, tile_slope, tile_value
 
 TARGETS = ("masked", "soft")
 
@@ -42,7 +42,7 @@ def structure_loss(
         h: node embeddings [N, d].
         edges: ``edge_index`` or, to save preparing it at every call, a :class:`PairGraph` of it.
         beta: ``"auto"`` for c = N²/(2(N² − Q)), or a number in its place.
-        value: ``False`` saves about half of the time: the result is then NaN, but its gradient is right.
+        value: ``False`` saves about a quarter of the time: the result is then NaN, but its gradient is right.
         sample: random pairs in place of all disconnected ones; draw them anew for every step.
         estimates: pair labels of the same embeddings, for :func:`regularizer` with the same graph and sample: what is
             computed here of them is not computed again.
@@ -144,13 +144,15 @@ class _PairLoss(torch.autograd.Function):
     ) -> Tensor:
         wants_grad = ctx.needs_input_grad[0]
         h = h.detach().contiguous()
+        z = None if graph is None else graph.products(h)
         if sample is None:
-            total, half_grad = disconnected(h, graph, labels, target, wants_grad, value)
+            total, half_grad = disconnected(h, graph, z, labels, target, wants_grad, value)
         else:
             total, half_grad = _drawn(h, sample, labels, target, wants_grad, value, estimates)
-        if graph is not None:
-            counted = sample is not None
-            extra, slope = _connected(h, graph, labels, target, wants_grad, value, counted, estimates)
+        if graph is not None and z is not None:
+            if estimates is not None:
+                estimates.take_connected(graph, z)
+            extra, slope = _connected(z, graph, labels, target, wants_grad, value, sample is not None)
             total = total + extra
             if slope is not None:
                 graph.add_spread(slope, h, out=half_grad)
@@ -175,16 +177,20 @@ class _BothLosses(torch.autograd.Function):
         ctx: Any, h_e: Tensor, h: Tensor, graph: PairGraph, target: str, beta: float | str, value: bool
     ) -> tuple[Tensor, Tensor]:
         h_e, h = h_e.detach().contiguous(), h.detach().contiguous()
-        grad_e, grad = disconnected_both(h_e, h, graph, target)
-        labels = Estimated(h_e)
-        for mine, into, by in ((h_e, grad_e, None), (h, grad, labels)):
-            _, slope = _connected(mine, graph, by, target, True, False, False, None if by else labels)
+        labels, losses, grads = Estimated(h_e), [], []
+        products = graph.products(h_e), graph.products(h)
+        labels.take_connected(graph, products[0])
+        both = disconnected_both(h_e, h, graph, products, target, value)
+        by_scale = _scale("auto", graph), _scale(beta, graph)
+        for mine, z, by, scale, (total, grad) in zip((h_e, h), products, (None, labels), by_scale, both, strict=True):
+            if value and total is None:
+                total = careful_value(mine, graph, by, target)
+            extra, slope = _connected(z, graph, by, target, True, value, False)
             assert slope is not None
-            graph.add_spread(slope, mine, out=into)
-        ctx.save_for_backward(grad_e.mul_(2 * _scale("auto", graph)), grad.mul_(2 * _scale(beta, graph)))
-        if not value:
-            return h_e.new_tensor(float("nan")), h.new_tensor(float("nan"))
-        return structure_loss(h_e, graph), regularizer(h, labels, graph, target=target, beta=beta)
+            grads.append(graph.add_spread(slope, mine, out=grad).mul_(2 * scale))
+            losses.append(mine.new_tensor(float("nan")) if total is None else ((total + extra) * scale).to(mine.dtype))
+        ctx.save_for_backward(*grads)
+        return losses[0], losses[1]
 
     @staticmethod
     @once_differentiable
@@ -227,23 +233,19 @@ def _drawn(
 
 
 def _connected(
-    h: Tensor,
+    z: Tensor,
     graph: PairGraph,
     labels: PairLabels | None,
     target: str,
     wants_grad: bool,
     value: bool,
     counted: bool,
-    estimates: Estimated | None,
 ) -> tuple[Tensor, Tensor | None]:
-    """Σ over the ordered pairs of B⁺, and d(term)/dz of each.
+    """Σ over the ordered pairs of B⁺, whose products ``z`` are, and d(term)/dz of each.
 
     Random pairs do not know which of them are connected; where they were ``counted`` as disconnected, what they
     added, in expectation, is taken off here (self-pairs are never among them).
     """
-    z = graph.products(h)
-    if estimates is not None:
-        estimates.take_connected(graph, z)
     p = None if labels is None else labels.connected(graph)
     total, slope = z.new_zeros(()), None
     if value:

@@ -52,73 +52,162 @@ def _tile_size(h: Tensor) -> int:
     return min(TILE_CUDA if h.is_cuda else TILE_CPU, len(h))
 
 
-def _tiles(h: Tensor, scratch: Tensor) -> Iterator[tuple[int, int, Tensor, Tensor]]:
-    """Places of the tiles on and above the diagonal, and room for two tiles."""
+def _tiles(h: Tensor, rooms: int) -> Iterator[tuple[int, int, list[Tensor]]]:
+    """Places of the tiles on and above the diagonal, and room for so many tiles."""
     n, size = len(h), _tile_size(h)
-    one, two = scratch[:2].view(2, size, size)
+    scratch = h.new_empty(rooms, size * size)
+    room = list(scratch.view(rooms, size, size))
     for i, top in enumerate(range(0, n, size)):
         for j, left in enumerate(range(top, n, size), start=i):
             shape = min(size, n - top), min(size, n - left)
-            if shape != one.shape:  # only the last strip is another
-                one, two = scratch[:2, : shape[0] * shape[1]].view(2, *shape)
-            yield i, j, one, two
+            if shape != room[0].shape:  # only the last strip is another
+                room = list(scratch[:, : shape[0] * shape[1]].view(rooms, *shape))
+            yield i, j, room
 
 
 def disconnected(
     h: Tensor,
     graph: PairGraph | None,
+    connected: Tensor | None,
     labels: PairLabels | None,
     target: str,
     wants_grad: bool,
     value: bool,
-    quick: bool = True,
 ) -> tuple[Tensor, Tensor]:
-    """Σ over the ordered pairs of B⁻ (all pairs without a graph), and half of its gradient."""
-    n, size = len(h), _tile_size(h)
-    half = HalfGradient(h, size)
-    total = torch.zeros((), dtype=torch.float64, device=h.device)
-    scratch = h.new_empty(3 if value and quick else 2, size * size)
+    """Σ over the ordered pairs of B⁻ (all pairs without a graph), and half of its gradient.
+
+    ``connected`` has z_ij of the other pairs.
+    """
+    size = _tile_size(h)
+    half, logs = HalfGradient(h, size), Logs(h, value)
+    plain = labels is None or target == "soft"
     holes = {} if graph is None else graph.in_tiles(size)
-    reach = float(h.square().sum(dim=1).max()) if value else 0.0  # no |z_ij| is larger
-    quick = quick and reach <= _largest(h.dtype)
-    for i, j, z, room in _tiles(h, scratch):
+    for i, j, (z, room, *third) in _tiles(h, 3 if logs.used and not plain else 2) if wants_grad or logs.used else ():
         half.products(i, j, out=z)
-        p = None
-        if labels is not None:
-            rows, cols = slice(i * size, i * size + z.shape[0]), slice(j * size, j * size + z.shape[1])
-            p = labels.block(rows, cols, complement=target == "masked", out=room)
         hole = holes.get((i, j))
-        if hole is not None:
-            if p is not None:
-                p.view(-1).index_fill_(0, hole, 0)
-            if p is None or target == "soft":  # masked terms are multiplied by p, 0 already
-                z.view(-1).index_fill_(0, hole, BLANK)
-        if value:
-            found = _quick_value(z, p, target, reach, scratch[2]) if quick else tile_value(z, p, target)
-            total += found if i == j else 2 * found  # a tile on the diagonal has both z_ij and z_ji
-        if wants_grad:
-            half.add(i, j, tile_slope(z, p, target))
-    if value and quick and total < 16 * torch.finfo(h.dtype).eps ** 0.5 * max(1.0, reach) * n * n:
-        total, _ = disconnected(h, graph, labels, target, False, True, quick=False)
-    return total, half.total()
-
-
-def disconnected_both(h_e: Tensor, h: Tensor, graph: PairGraph, target: str) -> tuple[Tensor, Tensor]:
-    """Half of the gradients of the structure loss of ``h_e``, and of a target under the pair labels σ(z^e)."""
-    of_e, of_h = HalfGradient(h_e, _tile_size(h)), HalfGradient(h, _tile_size(h))
-    holes = graph.in_tiles(_tile_size(h))
-    for i, j, p, z in _tiles(h, h.new_empty(2, _tile_size(h) ** 2)):
-        of_e.products(i, j, out=p)
-        of_h.products(i, j, out=z)
-        hole = holes.get((i, j))
-        if hole is not None:
-            p.view(-1).index_fill_(0, hole, BLANK)
-            z.view(-1).index_fill_(0, hole, BLANK)
-        of_e.add(i, j, p.sigmoid_())
+        p = None if labels is None else _fill(_block(labels, i, j, target, room, size), hole, 0)
+        by_z = _dot(p, z) if logs.used and p is not None else 0
         slope = z.sigmoid_()
+        if logs.used and plain:
+            logs.add(i, j, _log_sum(_fill(slope, hole, 1), logs.factors) + by_z)
+        elif logs.used:
+            assert p is not None
+            logs.add(i, j, _dot(p, torch.log(slope, out=third[0])) - by_z)
+        if plain:  # masked, they are multiplied by p, 0 already
+            _fill(slope, hole, 0)
+        if wants_grad:
+            half.add(i, j, slope if p is None else slope.sub_(p) if plain else slope.mul_(p))
+    if not value:
+        return h.new_tensor(float("nan")), half.total()
+    total = logs.total(connected, all_products=plain)
+    return careful_value(h, graph, labels, target) if total is None else total, half.total()
+
+
+def disconnected_both(
+    h_e: Tensor, h: Tensor, graph: PairGraph, connected: tuple[Tensor, Tensor], target: str, value: bool
+) -> tuple[tuple[Tensor | None, Tensor], tuple[Tensor | None, Tensor]]:
+    """The same of the structure loss of ``h_e``, and of a target under the pair labels σ(z^e); values may be None."""
+    of_e, of_h = HalfGradient(h_e, _tile_size(h)), HalfGradient(h, _tile_size(h))
+    logs_e, logs = Logs(h_e, value), Logs(h, value)
+    holes = graph.in_tiles(_tile_size(h))
+    for i, j, (p, z, *third) in _tiles(h, 3 if logs.used and target == "masked" else 2):
+        hole = holes.get((i, j))
+        of_e.products(i, j, out=p)
+        p.sigmoid_()
+        if logs_e.used:
+            logs_e.add(i, j, _log_sum(_fill(p, hole, 1), logs_e.factors))
+        of_e.add(i, j, _fill(p, hole, 0))
+        of_h.products(i, j, out=z)
+        by_z = _dot(p, z) if logs.used else 0
+        slope = z.sigmoid_()
+        if logs.used:
+            _fill(slope, hole, 1)
+            if target == "masked":
+                found = torch.log(slope, out=third[0])
+                logs.add(i, j, found.sum() - _dot(p, found) + by_z)
+            else:
+                logs.add(i, j, _log_sum(slope, logs.factors) + by_z)
+        _fill(slope, hole, 0)
         # Masked, (1 − p)·σ(z) as σ(z) − p·σ(z): one pass over the tile, and no more is lost than p has lost already.
         of_h.add(i, j, slope.addcmul_(p, slope, value=-1) if target == "masked" else slope.sub_(p))
-    return of_e.total(), of_h.total()
+    return (logs_e.total(connected[0]), of_e.total()), (logs.total(connected[1]), of_h.total())
+
+
+class Logs:
+    """Values from the slopes: softplus(z) = z − log σ(z), whose logarithms are taken of products of several σ.
+
+    Σ z over all pairs is |Σ h|². Each term is off by the last digits of 1 and of z, which matters where all are tiny:
+    then there is no total.
+    """
+
+    def __init__(self, h: Tensor, value: bool) -> None:
+        self.h = h
+        reach = float(h.square().sum(dim=1).max()) if value else 0.0  # no |z_ij| is larger
+        least = -math.log(torch.finfo(h.dtype).tiny)
+        self.factors = min(16, int(least / (reach + 1))) if math.isfinite(reach) else 0  # their product is not 0
+        self.used = value and self.factors > 0
+        self.found: list[Tensor] = []
+        self.times: list[int] = []
+
+    def add(self, i: int, j: int, found: Tensor) -> None:
+        """What is to be taken off; a tile on the diagonal has both z_ij and z_ji."""
+        self.found.append(found)
+        self.times.append(1 if i == j else 2)
+
+    def total(self, connected: Tensor | None, all_products: bool = True) -> Tensor | None:
+        if not self.used:
+            return None
+        found = torch.stack(self.found).double()
+        total = -(found @ torch.tensor(self.times, dtype=found.dtype, device=found.device))
+        if all_products:
+            total += self.h.sum(dim=0, dtype=torch.float64).square().sum()
+            if connected is not None:
+                total -= connected.sum(dtype=torch.float64)
+        usual = float(torch.linalg.matrix_norm(self.h.t() @ self.h))  # N times the root mean square of z
+        n = len(self.h)
+        enough = 16 * torch.finfo(self.h.dtype).eps ** 0.5 * n * max(n, usual)
+        return total if total > enough else None
+
+
+def _log_sum(s: Tensor, factors: int) -> Tensor:
+    """Σ log s. The factors of a product stand in the rows of one thread, which has them in its cache."""
+    flat, threads = s.view(-1), torch.get_num_threads()
+    even = flat.numel() // (threads * factors) * threads * factors
+    total = flat[:even].view(threads, factors, -1).prod(dim=1).log_().sum()
+    return total if even == flat.numel() else total + flat[even:].log().sum()
+
+
+def _dot(p: Tensor, x: Tensor) -> Tensor:
+    """Σ p·x."""
+    return torch.dot(p.view(-1), x.view(-1))
+
+
+def _fill(tile: Tensor, hole: Tensor | None, number: float) -> Tensor:
+    """``number`` at the connected pairs of a tile, if it has any."""
+    if hole is not None:
+        tile.view(-1).index_fill_(0, hole, number)
+    return tile
+
+
+def careful_value(h: Tensor, graph: PairGraph | None, labels: PairLabels | None, target: str) -> Tensor:
+    """Σ over the ordered pairs of B⁻, right to the last digits of the smallest term."""
+    size = _tile_size(h)
+    strips = h.split(size)
+    holes = {} if graph is None else graph.in_tiles(size)
+    total = torch.zeros((), dtype=torch.float64, device=h.device)
+    for i, j, (z, room) in _tiles(h, 2):
+        hole = holes.get((i, j))
+        _fill(torch.mm(strips[i], strips[j].t(), out=z), hole, BLANK)
+        p = None if labels is None else _fill(_block(labels, i, j, target, room, size), hole, 0)
+        found = tile_value(z, p, target)
+        total += found if i == j else 2 * found  # a tile on the diagonal has both z_ij and z_ji
+    return total
+
+
+def _block(labels: PairLabels, i: int, j: int, target: str, room: Tensor, size: int) -> Tensor:
+    """p of a tile, or 1 − p if masked."""
+    rows, cols = slice(i * size, i * size + room.shape[0]), slice(j * size, j * size + room.shape[1])
+    return labels.block(rows, cols, complement=target == "masked", out=room)
 
 
 def tile_value(z: Tensor, p: Tensor | None, target: str) -> Tensor:
@@ -127,27 +216,6 @@ def tile_value(z: Tensor, p: Tensor | None, target: str) -> Tensor:
     if p is not None and target == "masked":
         terms *= p
     return terms.sum().double()
-
-
-def _quick_value(z: Tensor, p: Tensor | None, target: str, reach: float, room: Tensor) -> Tensor:
-    """The same from softplus(z) = log(1 + e^z), with one logarithm for the product of several factors.
-
-    No |z| exceeds ``reach``, so that so many factors do not overflow. Each is off by the last digit of 1, which matters
-    where all terms are tiny.
-    """
-    factors = torch.exp(z, out=room[: z.numel()].view_as(z)).add_(1)
-    if p is not None and target == "masked":
-        return factors.log_().mul_(p).sum().double()
-    count = min(16, int(_largest(z.dtype) / max(reach, 1.0)))
-    flat = factors.view(-1)
-    even = flat.numel() // count * count
-    total = flat[:even].view(count, -1).prod(dim=0).log_().sum().double() + flat[even:].log_().sum()
-    return total if p is None else total - torch.mul(p, z, out=factors).sum()
-
-
-def _largest(dtype: torch.dtype) -> float:
-    """1 + e^z does not overflow up to this z."""
-    return math.log(torch.finfo(dtype).max) - 1
 
 
 def bce(z: Tensor, p: Tensor) -> Tensor:
