@@ -154,6 +154,42 @@ def test_validation_labels_choose_and_are_not_learnt_from(noisy: Data, tmp_path:
     np.testing.assert_array_equal(pignn.make("auto", labels="noisy-val").fit(scrambled).predict_proba(noisy), proba)
 
 
+def test_some_candidates_have_seen_but_a_part_of_the_labels(noisy: Data) -> None:
+    model = pignn.make("auto", labels="noisy-val").fit(noisy)
+    assert set(auto.PARTED) < set(model.agreement_)
+    train = noisy.train_mask.nonzero().view(-1)
+    for name, each in model.models_.items():
+        known = set(each.labelled_.tolist())
+        assert known < set(train.tolist()) if name in auto.PARTED else known == set(train.tolist())
+        assert len(each.posterior_) == len(each.labelled_)
+    assert any(name in auto.PARTED for name in model.models_)
+
+
+def test_a_part_of_the_labels_has_every_class() -> None:
+    y = torch.tensor([0] * 10 + [1] * 3 + [3])
+    given = GivenLabels(torch.arange(14) + 100, y, torch.ones(14), torch.zeros(14, dtype=torch.bool), 4)
+    part = given.part(0.6, 5)
+    assert torch.bincount(part.y, minlength=4).tolist() == [6, 2, 0, 1]
+    assert torch.equal(y[part.nodes - 100], part.y)
+    assert torch.equal(part.nodes, given.part(0.6, 5).nodes)
+    assert not torch.equal(part.nodes, given.part(0.6, 6).nodes)
+
+
+def test_the_embedding_is_saved_once_and_models_of_before_are_read(noisy: Data) -> None:
+    model = pignn.make("auto", labels="noisy-val").fit(noisy)
+    tensors, about = model._state()
+    embeddings = {key: value for key, value in tensors.items() if key.startswith("embedding.")}
+    assert len(embeddings) == len({each.restart for each in model.models_.values()})
+    assert not any(key.endswith(".components") for key in tensors)
+    for number, each in enumerate(about["models"]):
+        restart = float(each["settings"].get("restart", 0.1))
+        tensors[f"{number}.components"] = embeddings[f"embedding.{restart}"]
+    before = pignn.make("auto", labels="noisy-val")
+    before.class_names_, before.num_features_ = model.class_names_, model.num_features_
+    before._set_state({key: value for key, value in tensors.items() if key not in embeddings}, about)
+    assert torch.equal(before._outputs(noisy), model._outputs(noisy))
+
+
 def test_without_validation_labels_none_can_choose(noisy: Data) -> None:
     noisy.y = torch.where(noisy.val_mask, -1, noisy.y)
     with pytest.raises(pignn.errors.DataError, match="no label of a validation node to choose by; take labels='train'"):

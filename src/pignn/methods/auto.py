@@ -40,6 +40,9 @@ MORE: dict[str, tuple[str, dict[str, Any]]] = {  # that only labels apart can te
     "low density, weak": ("low-density", {"push": 5.0}),
     "low density, strong": ("low-density", {"push": 40.0}),
 }
+PARTED = {f"{name}, part {k}": name for name in ("low density", "denoised") for k in range(1, 25)}
+SHARE = 0.6  # of the labels of each class: what a candidate learns from that has but a part of them
+MOST_TOLD = 4  # candidates, in words
 ALONE = "features alone"
 LINEAR = SMOOTHED | MORE | {ALONE: ("denoised", {"restart": 1.0})}
 LABELS = ("given", "train", "noisy-val")
@@ -63,8 +66,9 @@ class Auto(Method):
     Features without the graph take their place where they are better by more than a standard error. Where surely
     fewer than half of the links join nodes of one class, and there are 300 labels or more, a GCN and an MLP are tried
     too, on two fifths of the labels, held out one fifth at a time; what agrees with them most often is taken. With
-    ``labels="noisy-val"`` there are more candidates, and the weights are ∝ exp(0.3·labels of validation nodes that one
-    agrees with). No true label is read.
+    ``labels="noisy-val"`` there are more candidates, many of which learn from random parts of the labels, so that some
+    have seen fewer wrong ones; and the weights are ∝ exp(0.3·labels of validation nodes that one agrees with). No true
+    label is read.
 
     Fitted: ``chosen_`` (the name of what weighs most), ``weights_``, ``why_`` (one line), ``compared_`` (mean held-out
     log-likelihoods), ``agreement_`` (with held-out labels, where it was asked for), ``models_`` (what is averaged,
@@ -126,14 +130,15 @@ class Auto(Method):
         given = GivenLabels.of(data, self._learnt_from())
         again.unsure_ = 1 / (len(given.y) + 1)
         made: dict[float, tuple[Embedding, Tensor]] = {}
-        if any(name in LINEAR for name in self.models_):
+        if self._smoothed():
             made = self._embeddings(checked_inputs(data, self.directed), self.models_)
         again.models_ = {}
+        known: dict[str, Any] = {}
         for name, model in self.models_.items():
             if name in NETWORKS:
                 again.models_[name] = self._network(name, data, given, int(model.epochs))
             else:
-                again.models_[name] = self._candidate(name).learn_embedded(given, *made[restart(name)])
+                again.models_[name] = self._learnt(name, given, made, known)
                 again.models_[name].sharpness_ = model.sharpness_
         return again
 
@@ -142,12 +147,17 @@ class Auto(Method):
             rest = _told({name: self.agreement_[name] for name in (LINEAR_ONES, *NETWORKS)}, "{:.1%}", self.chosen_)
             mine = f"'{self.chosen_}' was taken: of held-out given labels it agrees with"
             return f"{mine} {self.agreement_[self.chosen_]:.1%} ({rest}); most links join different classes"
-        weights = " + ".join(f"{weight:.2f} '{name}'" for name, weight in self.weights_.items())
+        most = dict(sorted(self.weights_.items(), key=lambda each: -each[1])[:MOST_TOLD])
+        weights = " + ".join(f"{weight:.2f} '{name}'" for name, weight in most.items())
+        if len(self.weights_) > len(most):
+            weights += f" + {1 - sum(most.values()):.2f} of {len(self.weights_) - len(most)} others"
         taken = f"'{self.chosen_}' was taken" if len(self.weights_) == 1 else f"{weights} were averaged"
         if self.labels == "noisy-val":
-            rest = _told({name: self.agreement_[name] for name in self.compared_}, "{:.1%}", self.chosen_)
             mine = f"'{self.chosen_}' agrees with {self.agreement_[self.chosen_]:.1%} of them"
-            return f"{taken} by given labels of validation nodes: {mine} ({rest})"
+            worst = (
+                f"the worst of {len(self.compared_)} with {min(self.agreement_[name] for name in self.compared_):.1%}"
+            )
+            return f"{taken} by given labels of validation nodes: {mine}, {worst}"
         return (
             f"{taken} by held-out given labels: log-likelihood of '{self.chosen_}' {self.compared_[self.chosen_]:.3f} "
             f"under an estimated {rate:.0%} of wrong labels ({_told(self.compared_, '{:.3f}', self.chosen_)})"
@@ -165,17 +175,26 @@ class Auto(Method):
         """
         names = [name for name in LINEAR if judges is not given or name not in MORE]
         made = self._embeddings(inputs, names)
-        fitted, unseen = {}, {}
-        for name in names:
-            embedding, h = made[restart(name)]
-            if judges is given:
-                fitted[name] = self._candidate(name).fit_embedded(data, given, embedding, h)
-                unseen[name] = fitted[name].held_out_
-            else:
-                fitted[name] = self._candidate(name).learn_embedded(given, embedding, h)
-                fitted[name].class_names_ = class_names(data)
-                unseen[name] = fitted[name].scores(h[judges.nodes])
-        return fitted, unseen
+        fitted: dict[str, Any] = {}
+        if judges is given:
+            fitted = {name: self._candidate(name).fit_embedded(data, given, *made[restart(name)]) for name in names}
+            return fitted, {name: model.held_out_ for name, model in fitted.items()}
+        for name in (*names, *PARTED):
+            fitted[name] = self._learnt(name, given, made, known=fitted)
+            fitted[name].class_names_ = class_names(data)
+        return fitted, {name: model.scores(made[restart(name)][1][judges.nodes]) for name, model in fitted.items()}
+
+    def _learnt(
+        self, name: str, given: GivenLabels, made: dict[float, tuple[Embedding, Tensor]], known: dict[str, Any]
+    ) -> Any:
+        """A candidate. One that has a part of the labels is a copy of another, that has all; it is in ``known``."""
+        whole = PARTED.get(name, name)
+        if whole not in known:
+            known[whole] = self._candidate(whole).learn_embedded(given, *made[restart(whole)])
+        if whole == name:
+            return known[whole]
+        draw = int(self.seed) % 2**31 + list(PARTED).index(name)
+        return known[whole].of_part(given.part(SHARE, draw), made[restart(whole)][1])
 
     def _weigh(self, fitted: dict[str, Any], unseen: dict[str, Tensor], judges: GivenLabels, *, apart: bool) -> Tensor:
         """Weights, noise and sharpness by ``judges``, ``apart`` from what was learnt or not; their averaged scores."""
@@ -202,8 +221,8 @@ class Auto(Method):
         return held_out
 
     def _candidate(self, name: str) -> Any:
-        method, chosen = (LINEAR | NETWORKS)[name]
-        own = {"labels": self._learnt_from()} if name in LINEAR else {}
+        method, chosen = (LINEAR | NETWORKS)[PARTED.get(name, name)]
+        own = {} if name in NETWORKS else {"labels": self._learnt_from()}
         return make(method, seed=self.seed, directed=self.directed, **chosen, **own)
 
     def _embeddings(self, inputs: backbones.Inputs, names: Iterable[str]) -> dict[float, tuple[Embedding, Tensor]]:
@@ -282,6 +301,8 @@ class Auto(Method):
         tensors, models = {"auto.transition": self.transition_.clone()}, []
         for number, (name, model) in enumerate(self.models_.items()):
             own, about = model._state()
+            if "components" in own:  # by far the largest, and the same wherever the restart is
+                tensors[_embedding_key(model)] = own.pop("components").clone()
             tensors |= {f"{number}.{key}": value.clone() for key, value in own.items()}  # some are shared
             models.append({"name": name, "method": model.name, "settings": model._plain_settings(), "about": about})
         return tensors, {
@@ -307,6 +328,8 @@ class Auto(Method):
             model.class_names_, model.num_features_ = self.class_names_, self.num_features_
             mine = f"{number}."
             own = {key.removeprefix(mine): value for key, value in tensors.items() if key.startswith(mine)}
+            if isinstance(model, Embedded) and "components" not in own:  # models of before have one each
+                own["components"] = tensors[_embedding_key(model)]
             model._set_state(own, inner["about"])
             self.models_[inner["name"]] = model
         self.weights_ = dict(about["weights"])
@@ -335,6 +358,10 @@ def _with_labels(data: Data, train: Tensor, val: Tensor) -> Data:
     return data
 
 
+def _embedding_key(model: Embedded) -> str:
+    return f"embedding.{float(model.restart)!r}"
+
+
 def at_most(estimate: tuple[float, float]) -> float:
     """What a value, estimated with a standard error, hardly exceeds."""
     value, error = estimate
@@ -352,5 +379,5 @@ def _agreement(scores: Tensor, labels: GivenLabels) -> float:
 
 
 def restart(name: str) -> float:
-    method, chosen = LINEAR[name]
+    method, chosen = LINEAR[PARTED.get(name, name)]
     return float(chosen.get("restart", method_class(method).restart))

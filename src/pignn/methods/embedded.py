@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -76,6 +77,13 @@ class Embedded(Method):
         self.held_out_, self.sharpness_ = torch.zeros(0, given.classes), 1.0
         self.num_features_ = len(embedding.components_)
         return self
+
+    def of_part(self, part: GivenLabels, h: Tensor) -> Self:
+        """A copy that has learnt from a part of the labels; how noisy they are is known from all."""
+        other = copy.copy(self)
+        other.labelled_, other.posterior_ = part.nodes, self.posterior_[torch.isin(self.labelled_, part.nodes)]
+        other.weight_ = self._learn_again(h, part)
+        return other
 
     @abstractmethod
     def _learn(self, h: Tensor, given: GivenLabels) -> Tensor:

@@ -48,6 +48,14 @@ class GivenLabels:
     def take(self, keep: Tensor) -> GivenLabels:
         return GivenLabels(self.nodes[keep], self.y[keep], self.weight[keep], self.trusted[keep], self.classes)
 
+    def part(self, share: float, seed: int) -> GivenLabels:
+        """A random part: so many labels of each class, rounded up."""
+        draw = torch.randperm(len(self.y), generator=torch.Generator().manual_seed(seed))
+        order = draw[torch.argsort(self.y[draw], stable=True)]
+        count = torch.bincount(self.y, minlength=self.classes)
+        place = torch.arange(len(order)) - (count.cumsum(0) - count)[self.y[order]]  # among those of its class
+        return self.take(order[place < (share * count).ceil()[self.y[order]]].sort().values)
+
     @property
     def present(self) -> Tensor:
         """Which classes have a label at all."""

@@ -22,11 +22,14 @@ MOST_LABELS = 20_000  # that are learnt from; likewise
 
 
 def information(logits: Tensor) -> Tensor:
-    """I(node; class) = H(mean of p) − mean of H(p): high where every node is sure and all classes are used."""
-    log_p = logits.log_softmax(1)
+    """I(node; class) = H(mean of p) − mean of H(p): high where every node is sure and all classes are used.
+
+    ``logits`` are [classes, nodes].
+    """
+    log_p = logits.log_softmax(0)
     p = log_p.exp()
-    mean = p.mean(0)
-    return (p * log_p).sum(1).mean() - (mean * mean.clamp(min=1e-9).log()).sum()
+    mean = p.mean(1)
+    return (p * log_p).sum(0).mean() - (mean * mean.clamp(min=1e-9).log()).sum()
 
 
 def separate(
@@ -41,30 +44,33 @@ def separate(
     present = given.present
     if len(given.y) > MOST_LABELS:
         given = given.take(torch.randperm(len(given.y), generator=draw)[:MOST_LABELS])
-    x, rest, weight = h[given.nodes].double(), rest.double(), given.weight.double()
-    w = start.double().requires_grad_()
+    # Classes along the first dimension: with so few of them, a softmax over the last one takes eight times as long.
+    x, rest = (rows.double().t().contiguous() for rows in (h[given.nodes], rest))
+    weight = given.weight.double()
+    w = start.double().t().contiguous().requires_grad_()
     transition = symmetric(START, given.classes)
 
-    def logits(rows: Tensor) -> Tensor:
-        return torch.where(present, rows @ w, NEVER)
+    def logits(columns: Tensor) -> Tensor:
+        return torch.where(present[:, None], w @ columns, NEVER)
 
     for _ in range(ROUNDS):
-        reach = evidence(given, transition).double()
+        reach = evidence(given, transition).double().t().contiguous()
         steps = torch.optim.LBFGS([w], max_iter=STEPS, line_search_fn="strong_wolfe")
 
         def loss(reach: Tensor = reach, steps: torch.optim.Optimizer = steps) -> Tensor:
             steps.zero_grad()
-            likely = weight @ (logits(x).log_softmax(1) + reach).logsumexp(1)
-            value = 0.5 * strength * w.square().sum() - likely - push * math.sqrt(len(x)) * information(logits(rest))
+            likely = weight @ (logits(x).log_softmax(0) + reach).logsumexp(0)
+            pushed = push * math.sqrt(len(given.y)) * information(logits(rest))
+            value = 0.5 * strength * w.square().sum() - likely - pushed
             value.backward()
             return value
 
         with torch.enable_grad():
             steps.step(loss)
         with torch.no_grad():
-            posterior = (logits(x).log_softmax(1) + reach).softmax(1)
+            posterior = (logits(x).log_softmax(0) + reach).softmax(0).t()
         transition = fitted_transition(posterior, given)
-    return w.detach().float(), transition
+    return w.detach().t().contiguous().float(), transition
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

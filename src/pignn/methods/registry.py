@@ -121,10 +121,13 @@ def list_methods() -> list[MethodInfo]:
 
 
 def method_class(name: str) -> type[Method]:
-    known = {info.name: info for info in list_methods()}
-    if name not in known:
-        raise unknown("method", name, known)
-    module, _, attribute = known[name].home.partition(":")
+    info = BUILT_IN.get(name)
+    if info is None:  # what is installed beside pignn takes longer to find
+        known = {each.name: each for each in list_methods()}
+        if name not in known:
+            raise unknown("method", name, known)
+        info = known[name]
+    module, _, attribute = info.home.partition(":")
     return getattr(importlib.import_module(module), attribute)
 
 
