@@ -223,6 +223,16 @@ def test_estimator_embeddings_may_be_given_as_a_tensor_and_get_no_gradient():
     assert h_e.grad is None
 
 
+@pytest.mark.parametrize("target", pairs.TARGETS)
+def test_labels_may_be_less_exact_than_embeddings(target):
+    h, h_e = torch.randn(30, 3, dtype=torch.float64), torch.randn(30, 4)
+    edges = graph_of("random", 30, 0)
+    exact = pairs.regularizer(h, h_e.double(), edges, target=target)
+    torch.testing.assert_close(
+        pairs.regularizer(h, pairs.Estimated(h_e), edges, target=target), exact, rtol=1e-6, atol=0
+    )
+
+
 def test_random_labels_are_symmetric_uniform_and_depend_on_the_seed():
     labels, whole = pairs.Random(400, seed=1), slice(0, 400)
     p = labels.block(whole, whole, complement=False)

@@ -79,6 +79,8 @@ class Estimated(PairLabels):
     def block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
         # 1 − σ(z) = σ(−z), which keeps its digits where σ(z) rounds to 1.
         left = self.opposite if complement else self.h
+        if out is not None and out.dtype != self.h.dtype:
+            out = None
         return torch.mm(left[rows], self.h[cols].t(), out=out).sigmoid_()
 
     def at(self, i: Tensor, j: Tensor) -> Tensor:

@@ -182,7 +182,7 @@ def _log_sum(s: Tensor, factors: int) -> Tensor:
 
 def _dot(p: Tensor, x: Tensor) -> Tensor:
     """Σ p·x."""
-    return torch.dot(p.view(-1), x.view(-1))
+    return torch.dot(p.reshape(-1).to(x), x.view(-1))
 
 
 def _fill(tile: Tensor, hole: Tensor | None, number: float) -> Tensor:
