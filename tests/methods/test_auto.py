@@ -173,6 +173,12 @@ def test_a_part_of_the_labels_has_every_class() -> None:
     assert torch.equal(y[part.nodes - 100], part.y)
     assert torch.equal(part.nodes, given.part(0.6, 5).nodes)
     assert not torch.equal(part.nodes, given.part(0.6, 6).nodes)
+    trusted = torch.arange(14) < 5
+    half_sure = GivenLabels(given.nodes, y, given.weight, trusted, 4).part(0.6, 5)
+    assert int(half_sure.trusted.sum()) == 5
+    assert torch.bincount(half_sure.y, minlength=4).tolist() == [5 + 3, 2, 0, 1]
+    many = GivenLabels(torch.arange(25), torch.zeros(25).long(), torch.ones(25), torch.zeros(25, dtype=torch.bool), 1)
+    assert len(many.part(0.6, 0).y) == 15
 
 
 def test_the_embedding_is_saved_once_and_models_of_before_are_read(noisy: Data) -> None:

@@ -154,16 +154,17 @@ def test_value_where_all_terms_are_tiny_and_where_exponentials_overflow(kind, si
             assert abs(loss.item() - expected) <= tolerance * expected + torch.finfo(dtype).tiny
 
 
-@pytest.mark.parametrize("size", [0.0, 0.3, 1.3])
+@pytest.mark.parametrize("z_e", [0.0, 0.5, 5.0])
+@pytest.mark.parametrize("z", [0.0, 0.1, 1.7, 10.0, 30.0, 50.0])
 @pytest.mark.parametrize("target", pairs.TARGETS)
-def test_value_where_all_nodes_are_alike(target, size):
+def test_value_where_all_nodes_are_alike(target, z, z_e):
     """A sum of one number over and over is where rounding adds up."""
     n = 1300
-    h = torch.full((n, 16), size / 4)
+    h_e, h = (torch.full((n, 16), (product / 16) ** 0.5) for product in (z_e, z))
     graph = pairs.PairGraph(torch.tensor([[0, 5], [1, 1299]]), n)
-    expected = pairs.structure_and_regularizer(h.double(), h.double(), graph, target=target)
-    found = pairs.structure_and_regularizer(h, h, graph, target=target)
-    alone = pairs.structure_loss(h, graph), pairs.regularizer(h, h, graph, target=target)
+    expected = pairs.structure_and_regularizer(h_e.double(), h.double(), graph, target=target)
+    found = pairs.structure_and_regularizer(h_e, h, graph, target=target)
+    alone = pairs.structure_loss(h_e, graph), pairs.regularizer(h, h_e, graph, target=target)
     for loss, other, exact in zip(found, alone, expected, strict=True):
         assert abs(loss.item() - exact.item()) <= 1e-4 * exact.item()
         assert abs(other.item() - exact.item()) <= 1e-4 * exact.item()
@@ -343,6 +344,8 @@ def test_both_losses_refuse_what_each_refuses():
         pairs.structure_and_regularizer(torch.ones(3, 2), torch.ones(3, 2), edge_index, target="hard", value=False)
     with pytest.raises(DataError, match="3 nodes and the embeddings 4 rows"):
         pairs.structure_and_regularizer(torch.ones(4, 2), torch.ones(3, 2), edge_index, value=False)
+    with pytest.raises(DataError, match="one kind of numbers"):
+        pairs.structure_and_regularizer(torch.ones(3, 2), torch.ones(3, 2).double(), edge_index)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 4])

@@ -116,6 +116,7 @@ class Auto(Method):
         """A copy: what was chosen, learnt from the labels of this graph; the choice, weights and sharpness stay.
 
         For folds of the same labels, and for new labels of the same kind: many times faster than to choose again.
+        Random parts of other labels are other parts, so that ``labels="noisy-val"`` loses by it.
         """
         if not hasattr(self, "models_"):
             raise NotFittedError("this Auto is not fitted yet; call fit(data) first")
@@ -150,7 +151,7 @@ class Auto(Method):
         most = dict(sorted(self.weights_.items(), key=lambda each: -each[1])[:MOST_TOLD])
         weights = " + ".join(f"{weight:.2f} '{name}'" for name, weight in most.items())
         if len(self.weights_) > len(most):
-            weights += f" + {1 - sum(most.values()):.2f} of {len(self.weights_) - len(most)} others"
+            weights += f" + {1 - sum(most.values()):.2f} of the rest"
         taken = f"'{self.chosen_}' was taken" if len(self.weights_) == 1 else f"{weights} were averaged"
         if self.labels == "noisy-val":
             mine = f"'{self.chosen_}' agrees with {self.agreement_[self.chosen_]:.1%} of them"
@@ -193,7 +194,7 @@ class Auto(Method):
             known[whole] = self._candidate(whole).learn_embedded(given, *made[restart(whole)])
         if whole == name:
             return known[whole]
-        draw = int(self.seed) % 2**31 + list(PARTED).index(name)
+        draw = (int(self.seed) * len(PARTED) + list(PARTED).index(name)) % 2**63
         return known[whole].of_part(given.part(SHARE, draw), made[restart(whole)][1])
 
     def _weigh(self, fitted: dict[str, Any], unseen: dict[str, Tensor], judges: GivenLabels, *, apart: bool) -> Tensor:

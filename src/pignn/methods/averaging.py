@@ -15,7 +15,7 @@ LEAST = 0.01  # weight in the average; what has less is left out
 def likely(evidence: Mapping[str, float]) -> dict[str, float]:
     """Weights ∝ exp(``BELIEF``·evidence), without those that hardly count."""
     weight = (BELIEF * torch.tensor(list(evidence.values()), dtype=torch.float64)).softmax(0)
-    weight = torch.where(weight < LEAST, 0.0, weight)
+    weight = torch.where(weight < min(LEAST, float(weight.max())), 0.0, weight)
     return {name: float(w / weight.sum()) for name, w in zip(evidence, weight, strict=True) if w > 0}
 
 

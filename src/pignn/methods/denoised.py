@@ -95,19 +95,20 @@ def balanced(target: Tensor, weight: Tensor) -> Tensor:
 
 def logistic(x: Tensor, target: Tensor, strength: float) -> Tensor:
     """W of multinomial logistic regression on weighted soft labels, ½·strength·|W|² beside the sum over them."""
-    x, target = x.double(), target.double()
-    weights = torch.zeros(x.shape[1], target.shape[1], dtype=x.dtype, requires_grad=True)
+    # Classes along the first dimension: with so few of them, a softmax over the last one takes eight times as long.
+    x, target = (each.double().t().contiguous() for each in (x, target))
+    weights = torch.zeros(len(target), len(x), dtype=x.dtype, requires_grad=True)
     steps = torch.optim.LBFGS([weights], max_iter=30, tolerance_grad=1e-3, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
         steps.zero_grad()
-        value = 0.5 * strength * weights.square().sum() - (target * (x @ weights).log_softmax(1)).sum()
+        value = 0.5 * strength * weights.square().sum() - (target * (weights @ x).log_softmax(0)).sum()
         value.backward()
         return value
 
     with torch.enable_grad():
         steps.step(loss)
-    return weights.detach().float()
+    return weights.detach().t().contiguous().float()
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -49,12 +49,16 @@ class GivenLabels:
         return GivenLabels(self.nodes[keep], self.y[keep], self.weight[keep], self.trusted[keep], self.classes)
 
     def part(self, share: float, seed: int) -> GivenLabels:
-        """A random part: so many labels of each class, rounded up."""
+        """A random part: so many labels of each class, rounded up, and all that are trusted."""
         draw = torch.randperm(len(self.y), generator=torch.Generator().manual_seed(seed))
+        draw = draw[~self.trusted[draw]]
         order = draw[torch.argsort(self.y[draw], stable=True)]
-        count = torch.bincount(self.y, minlength=self.classes)
+        count = torch.bincount(self.y[draw], minlength=self.classes)
         place = torch.arange(len(order)) - (count.cumsum(0) - count)[self.y[order]]  # among those of its class
-        return self.take(order[place < (share * count).ceil()[self.y[order]]].sort().values)
+        most = (share * count.double() - 1e-9).ceil()
+        kept = self.trusted.clone()
+        kept[order[place < most[self.y[order]]]] = True
+        return self.take(kept)
 
     @property
     def present(self) -> Tensor:

@@ -34,6 +34,10 @@ class HalfGradient:
     def products(self, i: int, j: int, out: Tensor) -> Tensor:
         return torch.mm(self.strips[i], self.strips[j].t(), out=out)
 
+    def weighed(self, i: int, j: int, p: Tensor) -> Tensor:
+        """Σ p·z of a tile, by way of P·H: a sum over so many terms at once would lose digits."""
+        return torch.dot(torch.mm(p.to(self.grad), self.strips[j]).view(-1), self.strips[i].reshape(-1))
+
     def add(self, i: int, j: int, slope: Tensor) -> None:
         self.parts[i].addmm_(slope, self.strips[j])
         if i == j:
@@ -49,15 +53,15 @@ class HalfGradient:
 
 
 def _tile_size(h: Tensor) -> int:
-    """Of equal strips, so that none is left over that takes its time for little; a multiple of 16."""
+    """Of nearly equal strips, for a narrow one takes its time as well; what threads can share, where it is not all."""
     most, n = TILE_CUDA if h.is_cuda else TILE_CPU, len(h)
     even = math.ceil(n / math.ceil(n / most))
-    return min(math.ceil(even / 16) * 16, most, n)
+    return min(math.ceil(even / MOST_SHARES) * MOST_SHARES, most, n)
 
 
 def _tiles(h: Tensor, rooms: int) -> Iterator[tuple[int, int, list[Tensor]]]:
-    """Places of the tiles on and above the diagonal, and room for so many tiles."""
-    n, size = len(h), _tile_size(h)
+    """Places of the tiles on and above the diagonal, and room for so many tiles; none where there is no room."""
+    n, size = len(h) if rooms else 0, _tile_size(h)
     scratch = h.new_empty(rooms, size * size)
     room = list(scratch.view(rooms, size, size))
     for i, top in enumerate(range(0, n, size)):
@@ -85,17 +89,17 @@ def disconnected(
     half, logs = HalfGradient(h, size), Logs(h, value)
     plain = labels is None or target == "soft"
     holes = {} if graph is None else graph.in_tiles(size)
-    for i, j, (z, room, *third) in _tiles(h, 3 if logs.used and not plain else 2) if wants_grad or logs.used else ():
-        half.products(i, j, out=z)
+    rooms = 3 if logs.used and not plain else 2
+    for i, j, (z, room, *third) in _tiles(h, rooms if wants_grad or logs.used else 0):
+        slope = half.products(i, j, out=z).sigmoid_()
         hole = holes.get((i, j))
         p = None if labels is None else _fill(_block(labels, i, j, target, room, size), hole, 0)
-        by_z = _dot(p, z) if logs.used and p is not None else 0
-        slope = z.sigmoid_()
-        if logs.used and plain:
-            logs.add(i, j, _log_sum(_fill(slope, hole, 1), logs.factors) + by_z)
-        elif logs.used:
-            assert p is not None
-            logs.add(i, j, _dot(p, torch.log(slope, out=third[0])) - by_z)
+        if logs.used:
+            by_z = 0 if p is None else half.weighed(i, j, p)
+            if p is None or plain:
+                logs.add(i, j, _log_sum(_fill(slope, hole, 1), logs.factors) + by_z)
+            else:
+                logs.add(i, j, torch.log(slope, out=third[0]).mul_(p).sum() - by_z)
         if plain:  # masked, they are multiplied by p, 0 already
             _fill(slope, hole, 0)
         if wants_grad:
@@ -120,16 +124,15 @@ def disconnected_both(
         if logs_e.used:
             logs_e.add(i, j, _log_sum(_fill(p, hole, 1), logs_e.factors))
         of_e.add(i, j, _fill(p, hole, 0))
-        of_h.products(i, j, out=z)
-        by_z = _dot(p, z) if logs.used else 0
-        slope = z.sigmoid_()
+        slope = of_h.products(i, j, out=z).sigmoid_()
         if logs.used:
             _fill(slope, hole, 1)
             if target == "masked":
                 found = torch.log(slope, out=third[0])
-                logs.add(i, j, found.sum() - _dot(p, found) + by_z)
+                found = found.addcmul_(p, found, value=-1).sum()
             else:
-                logs.add(i, j, _log_sum(slope, logs.factors) + by_z)
+                found = _log_sum(slope, logs.factors)
+            logs.add(i, j, found + of_h.weighed(i, j, p))
         _fill(slope, hole, 0)
         # Masked, (1 − p)·σ(z) as σ(z) − p·σ(z): one pass over the tile, and no more is lost than p has lost already.
         of_h.add(i, j, slope.addcmul_(p, slope, value=-1) if target == "masked" else slope.sub_(p))
@@ -140,7 +143,7 @@ class Logs:
     """Values from the slopes: softplus(z) = z − log σ(z), whose logarithms are taken of products of several σ.
 
     Σ z over all pairs is |Σ h|². Each term is off by the last digits of 1 and of z, which matters where all are tiny:
-    then there is no total.
+    then there is no total. Nor is there one where some |h|² is so large that σ might be 0.
     """
 
     def __init__(self, h: Tensor, value: bool) -> None:
@@ -168,8 +171,8 @@ class Logs:
                 total -= connected.sum(dtype=torch.float64)
         usual = float(torch.linalg.matrix_norm(self.h.t() @ self.h))  # N times the root mean square of z
         n = len(self.h)
-        enough = 16 * torch.finfo(self.h.dtype).eps ** 0.5 * n * max(n, usual)
-        return total if total > enough else None
+        least = 256 * torch.finfo(self.h.dtype).eps ** 0.5  # 9 % of 1, or of z, in float32: more may cancel out
+        return total if total > least * n * max(n, usual) else None
 
 
 def _log_sum(s: Tensor, factors: int) -> Tensor:
@@ -178,11 +181,6 @@ def _log_sum(s: Tensor, factors: int) -> Tensor:
     even = flat.numel() // (threads * factors) * threads * factors
     total = flat[:even].view(threads, factors, -1).prod(dim=1).log_().sum()
     return total if even == flat.numel() else total + flat[even:].log().sum()
-
-
-def _dot(p: Tensor, x: Tensor) -> Tensor:
-    """Σ p·x."""
-    return torch.dot(p.reshape(-1).to(x), x.view(-1))
 
 
 def _fill(tile: Tensor, hole: Tensor | None, number: float) -> Tensor:
