@@ -42,7 +42,7 @@ def structure_loss(
         h: node embeddings [N, d].
         edges: ``edge_index`` or, to save preparing it at every call, a :class:`PairGraph` of it.
         beta: ``"auto"`` for c = N²/(2(N² − Q)), or a number in its place.
-        value: ``False`` saves a fifth of the time or more: the result is then NaN, but its gradient is right.
+        value: ``False`` saves a quarter of the time or more: the result is then NaN, but its gradient is right.
         sample: random pairs in place of all disconnected ones; draw them anew for every step.
         estimates: pair labels of the same embeddings, for :func:`regularizer` with the same graph and sample: what is
             computed here of them is not computed again.
