@@ -155,9 +155,8 @@ class Auto(Method):
         taken = f"'{self.chosen_}' was taken" if len(self.weights_) == 1 else f"{weights} were averaged"
         if self.labels == "noisy-val":
             mine = f"'{self.chosen_}' agrees with {self.agreement_[self.chosen_]:.1%} of them"
-            worst = (
-                f"the worst of {len(self.compared_)} with {min(self.agreement_[name] for name in self.compared_):.1%}"
-            )
+            least = min(self.agreement_[name] for name in self.compared_)
+            worst = f"the worst of {len(self.compared_)} with {least:.1%}"
             return f"{taken} by given labels of validation nodes: {mine}, {worst}"
         return (
             f"{taken} by held-out given labels: log-likelihood of '{self.chosen_}' {self.compared_[self.chosen_]:.3f} "
@@ -176,10 +175,11 @@ class Auto(Method):
         """
         names = [name for name in LINEAR if judges is not given or name not in MORE]
         made = self._embeddings(inputs, names)
-        fitted: dict[str, Any] = {}
+        fitted: dict[str, Any]
         if judges is given:
             fitted = {name: self._candidate(name).fit_embedded(data, given, *made[restart(name)]) for name in names}
             return fitted, {name: model.held_out_ for name, model in fitted.items()}
+        fitted = {}
         for name in (*names, *PARTED):
             fitted[name] = self._learnt(name, given, made, known=fitted)
             fitted[name].class_names_ = class_names(data)
