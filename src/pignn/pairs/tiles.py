@@ -93,17 +93,17 @@ def disconnected(
     for i, j, (z, room, *third) in _tiles(h, rooms if wants_grad or logs.used else 0):
         slope = half.products(i, j, out=z).sigmoid_()
         hole = holes.get((i, j))
-        p = None if labels is None else _fill(_block(labels, i, j, target, room, size), hole, 0)
+        p = None if labels is None else _block(labels, i, j, target, room, size)
         if logs.used:
-            by_z = 0 if p is None else half.weighed(i, j, p)
+            by_z = 0 if p is None else half.weighed(i, j, _fill(p, hole, 0))
             if p is None or plain:
                 logs.add(i, j, _log_sum(_fill(slope, hole, 1), logs.factors) + by_z)
             else:
                 logs.add(i, j, torch.log(slope, out=third[0]).mul_(p).sum() - by_z)
-        if plain:  # masked, they are multiplied by p, 0 already
-            _fill(slope, hole, 0)
         if wants_grad:
-            half.add(i, j, slope if p is None else slope.sub_(p) if plain else slope.mul_(p))
+            if p is not None:
+                slope = slope.sub_(p) if plain else slope.mul_(p)
+            half.add(i, j, _fill(slope, hole, 0))
     if not value:
         return h.new_tensor(float("nan")), half.total()
     total = logs.total(connected, all_products=plain)

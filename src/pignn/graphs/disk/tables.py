@@ -103,7 +103,7 @@ class _Text:
                 skipinitialspace=True,
                 encoding="utf-8-sig" if self.bom else "utf-8",
             )
-            for frame in reader:
+            for frame in self._parsed(reader):
                 if frame.shape[1] != len(self.columns):
                     raise self._uneven(first_row(self) + done, frame.shape[1])
                 if not whole and frame.shape[1] > 1 and frame.iloc[:, -1].hasnans:  # so pandas fills up short rows
@@ -112,6 +112,14 @@ class _Text:
                 frame.columns = pd.Index(self.columns)
                 yield Chunk(frame, done, raw.tell() / size)
                 done += len(frame)
+
+    def _parsed(self, reader: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        try:
+            yield from reader
+        except pd.errors.ParserError as error:
+            if " fields in line " in str(error):  # what it expects is what the first row below the header has
+                self._check_widths()
+            raise
 
     def _check_widths(self) -> None:
         """Whether every row has as many columns as the first."""
@@ -123,7 +131,7 @@ class _Text:
             rows = csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True)
             filled = (row for row in rows if len(row) > 1 or (row and row[0].strip()))
             for number, row in enumerate(filled, first_row(self)):
-                if len(row) < len(self.columns):
+                if len(row) != len(self.columns):
                     raise self._uneven(number, len(row))
 
     def _uneven(self, row: int, columns: int) -> DataError:
