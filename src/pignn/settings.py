@@ -8,17 +8,17 @@ from typing import Any
 from .errors import ConfigError
 
 
-def whole(name: str, value: Any, least: int) -> None:
-    """A whole number of at least ``least``."""
+def whole(name: str, value: Any, least: int, *, bits: int = 63) -> None:
+    """A whole number of at least ``least``, and not larger than anything that could be meant."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ConfigError(f"{name} must be a whole number of at least {least}, not {value!r}")
+    if int(value) >= 2**bits:
+        raise ConfigError(f"{name} must be below 2^{bits}, not {value}")
 
 
 def seed(name: str, value: Any) -> None:
     """A whole number that every generator of random numbers takes."""
     whole(name, value, 0)
-    if value >= 2**63:
-        raise ConfigError(f"{name} must be below 2^63, not {value}")
 
 
 def number(name: str, value: Any, *, below: float = 1e30) -> None:

@@ -27,6 +27,7 @@ FLAGS = [
     ("unknown dataset ''; known: ", "--dataset", ""),
     ("unknown method 'pignn'; did you mean 'pi-gnn'?", "--method", "pignn"),
     ("unknown method 'x'; known: apl, appnp, ", "--method", "x"),
+    ("unknown method ''; known: apl, appnp, ", "--method", ""),
     ("unknown backbone 'gnc'; did you mean 'gcn'?", "--backbone", "gnc"),
     ("unknown backbone 'gatt'; did you mean 'gat'?", "--estimator", "gatt"),
     ("unknown noise kind 'symetric'; did you mean 'symmetric'?", "--noise", "symetric", "--rate", "0.4"),
@@ -55,11 +56,17 @@ FLAGS = [
     ("'--seed'", "--seed", "abc"),
     ("seed must be a whole number", "--seed", "-1"),
     ("--checkpoint-every must be at least 1, not 0", "--checkpoint-every", "0"),
+    ("checkpoint_minutes must be a number of at least 0", "--epochs", "3", "--checkpoint-minutes", "nan"),
+    ("checkpoint_minutes must be a number of at least 0", "--epochs", "3", "--checkpoint-minutes", "-1"),
+    ("neighbours must be a list of numbers", "--batch-size", "10", "--set", "neighbours=5"),
+    ("hidden must be below 2^31", "--set", f"hidden={2**63}"),
+    ("rank must be below 2^63", "--set", f"rank={2**63}"),
+    ("csbm: nodes must be an integer below 2^31", "--data", f"nodes={2**63}"),
     ("split_index 3 is out of range", "--split-index", "3"),
-    ("csbm: nodes must be an integer, not 'abc'", "--data", "nodes=abc"),
+    ("csbm: nodes must be an integer below 2^31, not 'abc'", "--data", "nodes=abc"),
     ("csbm: homophily must be in [0, 1], not 2", "--data", "homophily=2"),
     ("csbm: degree must be between 0 and nodes - 1", "--data", "degree=1000"),
-    ("csbm: features must be an integer, not 'stand-in'", "--features", "stand-in"),
+    ("csbm: features must be an integer below 2^31, not 'stand-in'", "--features", "stand-in"),
     # files
     ("missing.npz: no such file", "--noise", "missing.npz"),
     ("missing.csv: no such file", "--noise", "missing.csv"),
@@ -277,6 +284,12 @@ def test_a_folder_that_cannot_be_written(train, command, tmp_path, monkeypatch, 
     result = train("--out", place) if name == "train" else command("demo", "--out", place)
     result.fails(place)
     assert listing(tmp_path) == {str(tmp_path / "file"): b"mine"}
+
+
+def test_a_file_in_the_place_of_the_model_is_found_before_training(train, tmp_path):
+    (tmp_path / "model").write_text("mine")
+    train("--out", tmp_path).fails("model is a file where the model's folder would go")
+    assert listing(tmp_path) == {str(tmp_path / "model"): b"mine"}
 
 
 def test_a_mistake_found_late_leaves_no_folder(train, tmp_path):

@@ -110,3 +110,9 @@ def test_a_reader_that_leaves_is_no_error():
     with os.fdopen(writer, "w") as gone:
         done = run_module("datasets", stdout=gone)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_closed_output_is_no_error():
+    shell = f"{sys.executable} -m pignn datasets >&-"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 import pignn
 import pignn.cli
 from pignn import graphs
-from pignn.training import checkpoint
+from pignn.training import checkpoint, files
 from pignn.training.interrupt import Interrupt
 from pignn.training.progress import Progress
 
@@ -127,6 +127,31 @@ def test_the_epoch_under_way_is_the_last(command, tmp_path, signal_after, number
     assert len((tmp_path / "history.csv").read_text().splitlines()) == 8
     # The handlers are the old ones again.
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_signal_after_the_last_epoch_is_heard_when_all_is_written(command, tmp_path, monkeypatch):
+    write = files.write_rows
+
+    def send(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        write(*arguments)
+
+    monkeypatch.setattr(files, "write_rows", send)
+    result = command(*TINY, "--epochs", "5", "--method", "vanilla", "--out", tmp_path)
+    assert (result.code, result.err) == (
+        130,
+        f"pignn: interrupted when the training was done; all of it is in {tmp_path}\n",
+    )
+    assert {path.name for path in tmp_path.iterdir()} == WRITTEN
+
+
+def test_where_there_is_only_a_checkpoint_it_is_named(command, tmp_path, signal_after):
+    signal_after(3)
+    result = command(*TINY, "--epochs", "9", "--set", "schedule=pretrain", "--out", tmp_path)
+    assert (result.code, result.err) == (
+        130,
+        f"pignn: interrupted; a checkpoint is in {tmp_path}, go on with --resume\n",
+    )
 
 
 def test_without_out_there_is_nothing_to_go_on_with(command, signal_after):

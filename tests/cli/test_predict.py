@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import os
 import shutil
 
 import pytest
@@ -71,6 +72,24 @@ def test_a_file_is_not_overwritten_unasked(command, trained, tmp_path):
     assert out.read_text().startswith("node,")
 
 
+def test_a_link_stays_a_link(command, trained, tmp_path):
+    target, link = tmp_path / "target.csv", tmp_path / "link.csv"
+    target.write_text("mine")
+    link.symlink_to(target)
+    assert command("predict", trained, *TINY, "--out", link, "--force").code == 0
+    assert link.is_symlink()
+    assert target.read_text().startswith("node,")
+
+
+def test_what_is_no_file_is_not_replaced(command, trained, tmp_path):
+    pipe, folder = tmp_path / "pipe", tmp_path / "folder"
+    os.mkfifo(pipe)
+    folder.mkdir()
+    command("predict", trained, *TINY, "--out", pipe, "--force").fails(str(pipe), "a device or pipe")
+    command("predict", trained, *TINY, "--out", folder, "--force").fails(str(folder), "it is a folder")
+    assert pipe.is_fifo()
+
+
 def cut(name, share):
     def spoil(model):
         content = (model / name).read_bytes()
@@ -135,6 +154,8 @@ DAMAGES = {
     "another width": (edit(num_features=31), "size mismatch"),
     "more classes": (edit(class_names=list("abcde")), "size mismatch"),
     "another network": (edit(settings={"pairs": None}), "estimator"),
+    "dropout a text": (edit(settings={"dropout": "x"}), "dropout must be a number"),
+    "dropout a list": (edit(settings={"dropout": []}), "dropout must be a number"),
 }
 
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch_geometric.data import Data, HeteroData
 
+import pignn
 from pignn.errors import DataError, PignnWarning
 from pignn.graphs import check, num_classes
 
@@ -147,6 +148,14 @@ BAD = {
         {},
         "the largest label is 1000000000000 on 6 nodes",
     ),
+    "names a text": (lambda: graph(class_names="ab"), {}, "class_names must be a list of names, not 'ab'"),
+    "names a number": (lambda: graph(class_names=3), {}, "class_names must be a list of names, not 3"),
+    "sparse labels": (lambda: graph(y=torch.ones(N).to_sparse()), {}, "y must be a dense tensor"),
+    "complex weights": (
+        lambda: graph(label_weight=torch.ones(N) * 1j),
+        {},
+        "label_weight must be real numbers, not complex64",
+    ),
     "splits without index": (
         lambda: graph(train_mask=two_splits),
         {},
@@ -192,6 +201,14 @@ def test_bad_input_is_one_clear_line(case):
     with pytest.raises(DataError, match=message) as caught:
         check(make(), **options)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("what", [[1], (1,), torch.ones(3), HeteroData()])
+def test_what_is_no_graph_is_refused_everywhere(what):
+    model = pignn.make("prototypes").fit(pignn.load("csbm", nodes=120))
+    for use in (check, model.fit, model.predict, model.score, lambda data: pignn.corrupt(data, "symmetric", 0.3)):
+        with pytest.raises(DataError, match=r"expected a torch_geometric\.data\.Data|heterogeneous graphs"):
+            use(what)
 
 
 def test_canonical_types_and_the_original_left_alone():

@@ -48,6 +48,15 @@ def test_both_ways_with_different_weights_says_so():
     assert out.notes == ["took the larger weight of 1 edge whose two directions differ"]
 
 
+def test_different_weights_are_said_beside_one_way_edges():
+    out = simple_edges(torch.tensor([[0, 1, 1], [1, 0, 2]]), 3, torch.tensor([1.0, 5.0, 2.0]))
+    assert out.edge_weight.tolist() == [5.0, 5.0, 2.0, 2.0]
+    assert out.notes == [
+        "took the larger weight of 1 edge whose two directions differ",
+        "made 1 one-way edge two-way",
+    ]
+
+
 def test_symmetric_weighted_graph_is_unchanged():
     edge_index = torch.tensor([[0, 0, 1, 2], [1, 2, 0, 0]])
     weight = torch.tensor([0.3, 0.7, 0.3, 0.7])

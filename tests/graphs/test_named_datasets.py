@@ -423,6 +423,16 @@ def test_an_empty_or_garbled_text_file_is_named(write, root):
     one_line(lambda: load("cora", root=root), r"ind\.cora\.test\.index is damaged")
 
 
+@pytest.mark.parametrize("share", [0, 0.5])
+def test_test_nodes_that_were_cut_off_are_missed(write, root, share):
+    path = write.planetoid(root) / "ind.cora.test.index"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[: int(share * len(lines))]))
+    one_line(
+        lambda: load("cora", root=root), r"ind\.cora\.test\.index is damaged: \d+ test nodes, but \d+ in ind\.cora\.tx"
+    )
+
+
 def test_fewer_rows_than_announced_are_found(write, root):
     folder = write.ogb(root)
     write.csv_gz(folder / "raw/node-label.csv.gz", np.zeros((79, 1)))

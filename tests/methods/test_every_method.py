@@ -11,7 +11,7 @@ import torch
 
 import pignn
 from pignn import graphs
-from pignn.errors import ConfigError, DataError
+from pignn.errors import ConfigError, DataError, PignnWarning
 from pignn.methods.network import NetworkMethod
 from pignn.methods.registry import method_class
 
@@ -209,6 +209,33 @@ def test_a_label_that_counts_nothing_is_not_learnt_from(name, noisy):
     weighed.label_weight = torch.where(wrong, 0.0, 1.0)
     one, other = (quick(name).fit(data).predict_proba(noisy) for data in (bare, weighed))
     assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_label_says_that_counts_nothing_is_all_the_same(name, noisy):
+    """Not in the loss, nor in an estimate of the noise, a ranking of losses or a choice of pairs."""
+    ignored = (noisy.train_mask & ~noisy.trusted_mask).nonzero().view(-1)[::4]
+    noisy.label_weight = torch.ones(240)
+    noisy.label_weight[ignored] = 0
+    one = quick(name).fit(noisy).predict_proba(noisy)
+    noisy.y[ignored] = (noisy.y[ignored] + 1) % 3
+    assert np.array_equal(one, quick(name).fit(noisy).predict_proba(noisy))
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_weights_of_classes_are_heeded_from_the_first_epoch(name, noisy):
+    plain, other = (
+        quick(name, epochs=2, selection="last", class_weight=weight).fit(noisy).embed(noisy)
+        for weight in (None, [20.0, 1.0, 1.0])
+    )
+    assert np.abs(plain - other).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_done_to_edges_is_said(name, noisy):
+    noisy.edge_index = torch.cat([noisy.edge_index, torch.tensor([[0], [0]])], dim=1)
+    with pytest.warns(PignnWarning, match="edges: dropped 1 self-loop"):
+        quick(name).fit(noisy)
 
 
 @pytest.mark.parametrize("clamped", [True, False])

@@ -338,6 +338,32 @@ def test_both_losses_in_one_pass_have_the_gradients_of_each(target, n, widths, e
     assert all(loss.isnan() for loss in bare[2:])
 
 
+@pytest.mark.parametrize("norm", [0.5, 4.9, 5.1, 10.0, 20.0])
+@pytest.mark.parametrize("turned", [False, True])
+def test_both_losses_where_all_pair_labels_are_sure(norm, turned):
+    """All nodes alike, or two sorts of them, so that hardly a slope is left."""
+    n = 641
+    h64 = torch.full((n, 4), (norm / 4) ** 0.5, dtype=torch.float64)
+    h64[: n // 2] *= -1 if turned else 1
+    graph = pairs.PairGraph(graph_of("random", n, 0), n)
+    found = []
+    for dtype in (torch.float32, torch.float64):
+        mine = [h64.to(dtype).clone().requires_grad_() for _ in range(2)]
+        if dtype == torch.float32:
+            losses = pairs.structure_and_regularizer(*mine, graph)
+        else:
+            losses = pairs.structure_loss(mine[0], graph), pairs.regularizer(mine[1], mine[0], graph)
+        sum(losses).backward()
+        found.append([*losses, *(each.grad for each in mine)])
+    for one, other in zip(*found, strict=True):
+        assert (one - other).norm() <= 1e-4 * other.norm()
+
+
+def test_low_rank_labels_of_a_graph_without_edges():
+    labels = pairs.LowRank(pairs.PairGraph(torch.empty(2, 0, dtype=torch.int64), 50), 5)
+    assert not labels.block(slice(0, 50), slice(0, 50), complement=False).any()
+
+
 def test_both_losses_refuse_what_each_refuses():
     edge_index = torch.tensor([[0], [1]])
     with pytest.raises(ConfigError, match="target"):

@@ -23,6 +23,9 @@ class Stopped(KeyboardInterrupt):
 def main(arguments: list[str] | None = None) -> None:
     """Run a command. A user's mistake is one line on stderr and exit code 2; Ctrl-C is exit code 130."""
     signal.signal(signal.SIGTERM, _terminate)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started this
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a letter is no reason to fail
             stream.reconfigure(errors="replace")
@@ -40,7 +43,7 @@ def run(arguments: list[str] | None = None) -> int:
     except PignnError as error:
         return _fail(str(error))
     except KeyboardInterrupt as error:
-        print("pignn: interrupted", file=sys.stderr)
+        print("; ".join(["pignn: interrupted", *getattr(error, "__notes__", [])]), file=sys.stderr)
         return error.code if isinstance(error, Stopped) else 128 + signal.SIGINT
     except BrokenPipeError:  # the reader of our output has gone: nothing to complain about
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

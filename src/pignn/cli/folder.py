@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
+from ..errors import OutputError
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -31,11 +32,26 @@ def made(out: Path | None) -> Iterator[None]:
     try:
         if out is not None:
             files.writable_folder(out)
+            if (out / "model").exists() and not (out / "model").is_dir():
+                raise OutputError(f"{out / 'model'} is a file where the model's folder would go; choose another --out")
         yield
     except BaseException:
         for path in new:
             with contextlib.suppress(OSError):
                 path.rmdir()  # only if it is empty
+        raise
+
+
+@contextlib.contextmanager
+def resumable(out: Path | None) -> Iterator[None]:
+    """Where an interrupt leaves a checkpoint and nothing else, say so along with it."""
+    from ..training import checkpoint
+
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        if out is not None and checkpoint.exists(out):
+            interrupt.add_note(f"a checkpoint is in {out}, go on with --resume")
         raise
 
 

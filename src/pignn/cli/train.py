@@ -98,6 +98,7 @@ def train(
     from .. import graphs, methods
     from .. import noise as noises
     from ..training import checkpoint, distributed
+    from ..training.interrupt import Interrupt
 
     given = {
         "backbone": backbone,
@@ -118,10 +119,12 @@ def train(
         settings[key] = value
     if method is None and settings.get("device") == "cpu":
         del settings["device"]  # where everything is computed anyway
-    reasons = [] if method else needs_a_network(settings)
+    reasons = [] if method is not None else needs_a_network(settings)
     if method is None and resume and out is not None and checkpoint.exists(out):
         reasons.append("--resume")
-    model = methods.make(method or ("pi-gnn" if reasons else "auto"), seed=seed, **settings)
+    if method is None:
+        method = "pi-gnn" if reasons else "auto"
+    model = methods.make(method, seed=seed, **settings)
     model.check_settings()
     kind = noises.load_noise(noise)
     own = files.options("train", named, val)
@@ -161,7 +164,8 @@ def train(
         # torchrun starts all processes again after one has died: they go on where they were.
         keep["resume"] = resume or restarted
     stopped = None
-    with folder.made(out), distributed.joined(device or "cpu"):
+    late = Interrupt()
+    with folder.made(out), folder.resumable(None if force else out), distributed.joined(device or "cpu"):
         graph = which.load_graph(files.dataset, named.root, of_graph) if own is None else which.read_graph(**of_graph)
         about = None if own is None else graphs.understood(graph)
         if about is not None and not json and distributed.is_first():
@@ -178,20 +182,26 @@ def train(
                 raise
         if not distributed.is_first():
             return 0 if stopped is None else 128 + stopped
-        facts = summary(model, graph, time.perf_counter() - start) | cleaned
-        if reasons:
-            facts["not_auto"] = f"pi-gnn was taken, for {', '.join(reasons)} needs a network; --method names another"
-        if about is not None:
-            facts["understood"] = about.to_dict()
-        if out is not None:
-            plain = {key: str(value) if isinstance(value, Path) else value for key, value in of_graph.items()}
-            write_run(out, model, graph, learnt_from, facts | {"graph": plain, "pignn": __version__}, report=report)
+        with late:  # what was learnt is written whole, unless somebody insists
+            facts = summary(model, graph, time.perf_counter() - start) | cleaned
+            if reasons:
+                facts["not_auto"] = (
+                    f"pi-gnn was taken, for {', '.join(reasons)} needs a network; --method names another"
+                )
+            if about is not None:
+                facts["understood"] = about.to_dict()
+            if out is not None:
+                plain = {key: str(value) if isinstance(value, Path) else value for key, value in of_graph.items()}
+                write_run(out, model, graph, learnt_from, facts | {"graph": plain, "pignn": __version__}, report=report)
     hidden = ("settings", "understood")
     show_json(facts) if json else show_facts({k: v for k, v in facts.items() if k not in hidden})
     if stopped is not None:
         where = f"; the best so far is in {out}, go on with --resume" if out else ""
         say(f"pignn: interrupted after {facts['epochs_done']} epochs{where}")
         return 128 + stopped
+    if late.signal is not None:
+        say("pignn: interrupted when the training was done" + (f"; all of it is in {out}" if out else ""))
+        return 128 + late.signal
     if out is not None and not json:
         say(f"written to {out}" + (f"; open {out / 'report.html'} to look at it" if report else ""))
     return 0

@@ -20,6 +20,8 @@ def num_classes(data: Data) -> int:
     """The declared number of classes: that of `class_names`, else one more than the largest given label."""
     names = data.get("class_names")
     if names is not None:
+        if isinstance(names, str) or not hasattr(names, "__len__"):
+            raise DataError(f"class_names must be a list of names, not {names!r}")
         return len(names)
     labels = data.get("y")
     return int(labels.max()) + 1 if labels is not None and len(labels) else 0
@@ -47,6 +49,16 @@ def node_ids(data: Data) -> list[str] | None:
     return names
 
 
+def expect_graph(data: Any) -> None:
+    """Refuse what is no homogeneous graph of PyG's."""
+    if isinstance(data, HeteroData):
+        raise DataError("heterogeneous graphs (HeteroData) are not supported; use data.to_homogeneous()")
+    if not isinstance(data, Data):
+        raise DataError(
+            f"expected a torch_geometric.data.Data, not {type(data).__name__}; of a PyG dataset, pass dataset[0]"
+        )
+
+
 def check(data: Any, *, split_index: int | None = None, labels: bool = True) -> Data:
     """A shallow copy of `data` with canonical types, or a `DataError`.
 
@@ -56,12 +68,7 @@ def check(data: Any, *, split_index: int | None = None, labels: bool = True) -> 
     `edge_weight`. In place of `edge_index` there may be `crow` and `col`, the rows of a simple undirected graph;
     features and edges of a store (`checked`) are not read again.
     """
-    if isinstance(data, HeteroData):
-        raise DataError("heterogeneous graphs (HeteroData) are not supported; use data.to_homogeneous()")
-    if not isinstance(data, Data):
-        raise DataError(
-            f"expected a torch_geometric.data.Data, not {type(data).__name__}; of a PyG dataset, pass dataset[0]"
-        )
+    expect_graph(data)
     data = copy.copy(data)
     checked = data.get("checked") is True
     data.x = _features(data.get("x"), checked)
@@ -163,7 +170,10 @@ def _rows(crow: Any, col: Any, nodes: int, checked: bool) -> tuple[Tensor, Tenso
 
 
 def _weights(value: Any, name: str, length: int, what: str, checked: bool = False) -> Tensor:
-    value = _flat(_tensor(value, name), name, length, what).to(torch.float32)
+    value = _flat(_tensor(value, name), name, length, what)
+    if value.is_complex():
+        raise DataError(f"{name} must be real numbers, not {_kind(value)}")
+    value = value.to(torch.float32)
     if checked:
         return value
     bad = ~(torch.isfinite(value) & (value >= 0))
@@ -280,6 +290,8 @@ def _check_training(data: Data) -> None:
 
 def _flat(value: Tensor, name: str, length: int, what: str) -> Tensor:
     """[n] as it is, [n, 1] flattened; anything else does not fit."""
+    if value.layout != torch.strided:
+        raise DataError(f"{name} must be a dense tensor, not {value.layout}; use .to_dense()")
     if value.dim() == 2 and value.size(1) == 1:
         value = value.view(-1)
     if value.dim() != 1 or value.numel() != length:

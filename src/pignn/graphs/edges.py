@@ -64,16 +64,20 @@ def _both_ways(key: Tensor, weight: Tensor | None, num_nodes: int, notes: list[s
             # Every key is there once or twice, and its twin stands right behind it.
             twin = torch.cat([both_weight[1:], both_weight[:1]])
             alone = torch.cat([first[1:], first.new_ones(1)])
+            _say_uneven((first & ~alone & (both_weight != twin)).sum(), notes)
             both_weight = torch.where(alone, both_weight, torch.maximum(both_weight, twin))[first]
         both = both[first]
         notes.append(f"made {counted(both.numel() - key.numel(), 'one-way edge')} two-way")
         return both, both_weight
     if weight is not None and reverse_weight is not None:
-        uneven = int((weight != reverse_weight).sum()) // 2
-        if uneven:
-            notes.append(f"took the larger weight of {counted(uneven, 'edge')} whose two directions differ")
-            weight = torch.maximum(weight, reverse_weight)
+        _say_uneven((weight != reverse_weight).sum(), notes)
+        weight = torch.maximum(weight, reverse_weight)
     return key, weight
+
+
+def _say_uneven(directions: Tensor, notes: list[str]) -> None:
+    if uneven := int(directions) // 2:
+        notes.append(f"took the larger weight of {counted(uneven, 'edge')} whose two directions differ")
 
 
 def _sort(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:

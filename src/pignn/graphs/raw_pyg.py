@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from torch_geometric.data import Data
 
 from ..errors import DataError
@@ -106,7 +107,13 @@ def _vetted(base: Any, look: Callable[[Path, str], None], source: Path | None) -
 
 def _vet_planetoid(path: Path, label: str) -> None:
     if path.name.endswith(".test.index"):
-        vet.integers(path, label)
+        numbers = vet.integers(path, label)
+        features = path.with_name(path.name.replace(".test.index", ".tx"))
+        rows = vet.unpickle(features, label.replace(".test.index", ".tx")).shape[0]
+        if len(np.unique(numbers)) != rows:
+            raise DataError(
+                f"{label} is damaged: {len(numbers):,} test nodes, but {rows:,} in {features.name}; get the file again"
+            )
         return
     content = vet.unpickle(path, label)
     if path.name.endswith(".graph"):

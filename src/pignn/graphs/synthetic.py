@@ -117,8 +117,8 @@ def _key(a: Tensor, b: Tensor, nodes: int) -> Tensor:
 
 def _validate(nodes: int, classes: int, homophily: float, degree: float, signal: float, features: int) -> None:
     for name, value in (("nodes", nodes), ("classes", classes), ("features", features)):
-        if not isinstance(value, Integral):
-            raise ConfigError(f"csbm: {name} must be an integer, not {value!r}")
+        if not isinstance(value, Integral) or value >= 2**31:
+            raise ConfigError(f"csbm: {name} must be an integer below 2^31, not {value!r}")
     for name, number in (("homophily", homophily), ("degree", degree), ("signal", signal)):
         if not isinstance(number, Real):
             raise ConfigError(f"csbm: {name} must be a number, not {number!r}")

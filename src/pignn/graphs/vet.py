@@ -74,10 +74,12 @@ def table(path: Path, label: str, columns: int) -> pd.DataFrame:
     return rows
 
 
-def integers(path: Path, label: str) -> None:
-    """Look whether a text file holds one integer a line."""
+def integers(path: Path, label: str) -> np.ndarray:
+    """A text file with one integer a line."""
     try:
-        np.loadtxt(path, dtype=np.int64, ndmin=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an empty file is no reason for NumPy to speak
+            return np.loadtxt(path, dtype=np.int64, ndmin=1)
     except Exception as error:
         raise damaged(label, error) from None
 

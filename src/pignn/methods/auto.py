@@ -17,9 +17,9 @@ from .. import backbones, graphs, settings
 from ..errors import DataError, ModelFileError, NotFittedError, PignnWarning, unknown
 from ..propagation import Embedding
 from .averaging import average, likely, not_surer, surely_better
-from .base import Method, class_names
+from .base import Method, checked_inputs, class_names
 from .calibration import folds, found_transition, sharpness, under_own_noise
-from .embedded import Embedded, checked_inputs
+from .embedded import Embedded
 from .given import GivenLabels, evidence
 from .homophily import homophily
 from .registry import make, method_class

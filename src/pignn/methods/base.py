@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,9 +14,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from torch import Tensor
 from torch_geometric.data import Data
 
-from .. import graphs
+from .. import backbones, graphs
 from .._version import __version__
-from ..errors import ConfigError, DataError, ModelFileError, NotFittedError, unknown
+from ..errors import ConfigError, DataError, ModelFileError, NotFittedError, PignnWarning, unknown
+from ..graphs.checks import expect_graph
 from ..training import files
 from ..training.metrics import score as metric_score
 from .registry import method_class
@@ -139,6 +141,14 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
         return self.num_features_
 
 
+def checked_inputs(data: Data, directed: bool, device: str | torch.device = "cpu") -> backbones.Inputs:
+    """What is learnt from of a checked graph; what was found odd about its edges is said."""
+    inputs = backbones.Inputs.from_data(data, directed=directed, device=device)
+    for note in inputs.notes:
+        warnings.warn(f"edges: {note}", PignnWarning, stacklevel=4)
+    return inputs
+
+
 def class_names(data: Data) -> list[str]:
     """As the graph has them, else their numbers."""
     names = data.get("class_names")
@@ -166,6 +176,7 @@ def truth(
         raise unknown("split", split, SPLITS)
     if against not in AGAINST:
         raise unknown("against", against, AGAINST)
+    expect_graph(data)
     labels = data.get("y_true") if against == "truth" else None
     labels = data.get("y") if labels is None else labels
     if labels is None:
@@ -221,6 +232,7 @@ def load_model(path: str | Path, **callables: Any) -> Method:
             settings[key] = callables[key]
     try:
         method = kind(**settings)
+        method.check_settings()
         method.class_names_, method.num_features_ = names, width
         method._set_state(tensors, model)
     except (KeyError, TypeError, RuntimeError, ConfigError) as error:

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from .. import backbones, graphs, settings
-from .base import Method, class_names
+from .base import Method, checked_inputs, class_names
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -36,9 +36,9 @@ class DirectMethod(Method):
         """Learn from the given labels of the training nodes."""
         self.check_settings()
         data = graphs.check(data, split_index=split_index)
-        inputs = self._inputs(data)
-        y = torch.where(data.train_mask, data.y, -1)
-        weight = torch.ones(len(y)) if data.get("label_weight") is None else data.label_weight.float()
+        inputs = checked_inputs(data, self.directed)
+        weight = torch.ones(len(data.y)) if data.get("label_weight") is None else data.label_weight.float()
+        y = torch.where(data.train_mask & (weight > 0), data.y, -1)
         learnt = self.learn(inputs, y, weight * (y >= 0), graphs.num_classes(data))
         self.num_features_ = int(data.x.shape[1])
         self.class_names_ = class_names(data)
@@ -46,11 +46,8 @@ class DirectMethod(Method):
         self.learnt_ = learnt
         return self
 
-    def _inputs(self, data: Data) -> backbones.Inputs:
-        return backbones.Inputs.from_data(data, directed=self.directed)
-
     def _outputs(self, data: Data) -> Tensor:
-        return self.outputs(self._inputs(data), self.learnt_)
+        return self.outputs(backbones.Inputs.from_data(data, directed=self.directed), self.learnt_)
 
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         return dict(self.learnt_), {}

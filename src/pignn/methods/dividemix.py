@@ -48,12 +48,12 @@ class DivideMix(TwoNetworks):
     """Two networks divide the nodes into labelled and unlabelled ones for each other, and learn from mixtures of them.
 
     Li et al., "DivideMix: Learning with Noisy Labels as Semi-supervised Learning", ICLR 2020. After a warm-up by
-    cross-entropy in which every class counts the same, each step: two Gaussians on each network's losses say for the
-    *other* one how probably a label is clean, w. Above ½ a node is labelled: its target is w·ȳ + (1 − w)·p; else it
-    is not: its target is the two networks' mean. Targets are sharpened and mixed with those of a random other
-    node, ℓ ~ max(β, 1 − β), β ~ Beta(4, 4), and so are the hidden states that the last layer has gathered: that
-    layer maps them linearly, so that mixing its logits is the same. The loss is CE on labelled mixtures + λ_u·squared
-    error on unlabelled ones + KL(uniform ‖ mean prediction).
+    cross-entropy in which every class counts the same (unless weights say otherwise), each step: two Gaussians on each
+    network's losses say for the *other* one how probably a label is clean, w. Above ½ a node is labelled: its target is
+    w·ȳ + (1 − w)·p; else it is not: its target is the two networks' mean. Targets are sharpened and mixed with those of
+    a random other node, ℓ ~ max(β, 1 − β), β ~ Beta(4, 4), and so are the hidden states that the last layer has
+    gathered: that layer maps them linearly, so that mixing its logits is the same. The loss is CE on labelled mixtures
+    + λ_u·squared error on unlabelled ones + KL(uniform ‖ mean prediction).
 
     Predictions in evaluation mode take the place of the mean over augmented images.
 
@@ -89,9 +89,8 @@ class DivideMix(TwoNetworks):
         return terms[0] + terms[1]
 
     def _warm(self, step: Step) -> Tensor:
-        total = torch.zeros(step.h.shape[-1], device=step.h.device).index_add_(0, step.y, step.weight)
-        share = step.weight / total[step.y].clamp(min=1e-12) / max(1, int((total > 0).sum()))
-        return (share * self.both(step)).sum() * step.weight.sum()
+        share = step.weight / torch.bincount(step.y, minlength=step.h.shape[-1])[step.y]
+        return (share * self.both(step)).sum() * (step.weight.sum() / share.sum().clamp(min=1e-12))
 
     def _member(
         self, step: Step, h: Tensor, own: Tensor, mean: Tensor, given: Tensor, clean: Tensor, growth: float

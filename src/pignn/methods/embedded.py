@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from .. import backbones, graphs, settings
-from ..errors import PignnWarning, unknown
+from ..errors import unknown
 from ..propagation import Embedding
-from .base import Method, class_names
+from .base import Method, checked_inputs, class_names
 from .calibration import FOLDS, held_out, sharpness
 from .given import LABELS, NEVER, GivenLabels, evidence
 
@@ -127,11 +126,3 @@ class Embedded(Method):
             raise unknown("labels", self.labels, LABELS)
         settings.seed("seed", self.seed)
         self.embedding()  # checks its own
-
-
-def checked_inputs(data: Data, directed: bool) -> backbones.Inputs:
-    """What is read of a checked graph; what was found odd about its edges is said."""
-    inputs = backbones.Inputs.from_data(data, directed=directed)
-    for note in inputs.notes:
-        warnings.warn(f"edges: {note}", PignnWarning, stacklevel=3)
-    return inputs

@@ -43,7 +43,7 @@ class ICA(DirectMethod):
     def learn(self, inputs: backbones.Inputs, y: Tensor, weight: Tensor, classes: int) -> dict[str, Tensor]:
         x = _matrix(inputs)
         nodes = (y >= 0).nonzero().view(-1)
-        fit_on = nodes[weight[nodes] > 0].numpy()
+        fit_on = nodes.numpy()
         given, weights = y.numpy()[fit_on], weight.numpy()[fit_on]
         first = self._regression(x[fit_on], given, weights, classes)
         learnt = {"alone": first, "beside": torch.empty(0)}

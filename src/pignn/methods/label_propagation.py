@@ -36,7 +36,7 @@ class LabelPropagation(DirectMethod):
     steps: int = 50
 
     def learn(self, inputs: backbones.Inputs, y: Tensor, weight: Tensor, classes: int) -> dict[str, Tensor]:
-        nodes = ((y >= 0) & (weight > 0)).nonzero().view(-1)
+        nodes = (y >= 0).nonzero().view(-1)
         given = torch.zeros(len(y), classes)
         given[nodes, y[nodes]] = weight[nodes]
         f = given

@@ -35,10 +35,11 @@ class Task:
 
     @classmethod
     def of(cls, data: Data, inputs: backbones.Inputs, class_weight: str | Sequence[float] | None) -> Task:
-        """The given labels of the training nodes, where ``inputs`` are."""
+        """The given labels of the training nodes, where ``inputs`` are; those of weight 0 have no say at all."""
         device, classes = inputs.x.device, graphs.num_classes(data)
-        nodes = data.train_mask.nonzero().view(-1).to(device)
-        y = torch.where(data.train_mask, data.y, -1).to(device)
+        counts = data.train_mask if data.get("label_weight") is None else data.train_mask & (data.label_weight > 0)
+        nodes = counts.nonzero().view(-1).to(device)
+        y = torch.where(counts, data.y, -1).to(device)
         trusted = data.get("trusted_mask")
         trusted = torch.zeros_like(data.train_mask) if trusted is None else trusted
         weight = _node_weights(data, nodes, class_weight, classes)

@@ -17,7 +17,7 @@ from .. import backbones, graphs, pairs, settings
 from ..errors import ConfigError, DataError, ModelFileError, PignnWarning, unknown
 from ..training import RULES, Phase, Run, Selection, distributed
 from ..training.loop import seeded
-from .base import Method, class_names, plain
+from .base import Method, checked_inputs, class_names, plain
 from .fingerprint import fingerprint
 from .learner import NetworkLearner, Step, Task
 from .regulariser import PairRegulariser, choose, fixed_labels
@@ -151,15 +151,14 @@ class NetworkMethod(Method):
         settings.flag("directed", self.directed)
         if self.batch_size is not None:
             settings.whole("batch_size", self.batch_size, 2)
-        elif distributed.place()[1] > 1:
-            raise ConfigError("several processes share the batches: set batch_size (1024, say)")
-        if self.batch_size is not None:
-            if isinstance(self.neighbours, str) or len(self.neighbours) < self.layers:
+            if not hasattr(self.neighbours, "__len__") or isinstance(self.neighbours, str):
+                raise ConfigError(f"neighbours must be a list of numbers, one for each layer, not {self.neighbours!r}")
+            if len(self.neighbours) < self.layers:
                 raise ConfigError(f"neighbours must be at least {self.layers} numbers, one for each layer: [15, 10]")
             for most in self.neighbours:
                 settings.whole("each of neighbours", most, 1)
         if self.hidden is not None:
-            settings.whole("hidden", self.hidden, 1)
+            settings.whole("hidden", self.hidden, 1, bits=31)
         if self.lr is not None:
             settings.number("lr", self.lr)
         if self.dropout is not None:
@@ -196,6 +195,8 @@ class NetworkMethod(Method):
         again as ``KeyboardInterrupt``.
         """
         self.check_settings()
+        if self.batch_size is None and distributed.place()[1] > 1:
+            raise ConfigError("several processes share the batches: set batch_size (1024, say)")
         data = graphs.check(data, split_index=split_index)
         self.pairs_, self.pairs_why_ = self.pairs, ""
         if self.batch_size is not None and self.pairs is not None:
@@ -204,6 +205,7 @@ class NetworkMethod(Method):
             self.pairs_, reason = choose(data.num_nodes, self.epochs)
             self.pairs_why_ = f"{self.pairs_}: {reason}"
         settings.whole("checkpoint_every", checkpoint_every, 1)
+        settings.number("checkpoint_minutes", checkpoint_minutes)
         if self.connected_share < 1 and self.pairs_ != "sampled":
             raise ConfigError("connected_share goes with pairs='sampled'")
         device = _device(str(self.device))
@@ -252,9 +254,7 @@ class NetworkMethod(Method):
         return "pair labels are never used; lower warmup" if self.epochs <= self.last_of_warmup() + 1 else ""
 
     def _learner(self, data: Data, device: torch.device) -> NetworkLearner:
-        inputs = backbones.Inputs.from_data(data, directed=self.directed, device=device)
-        for note in inputs.notes:
-            warnings.warn(f"edges: {note}", PignnWarning, stacklevel=4)
+        inputs = checked_inputs(data, self.directed, device)
         task = Task.of(data, inputs, self.class_weight)
         regulariser = None if self.pairs is None else self._regulariser(data, task)
         made = self.make_networks(inputs.x.shape[1], task.num_classes, inputs.num_nodes)

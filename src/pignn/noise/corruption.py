@@ -13,6 +13,7 @@ from torch_geometric.transforms import BaseTransform
 
 from .. import graphs, settings
 from ..errors import ConfigError, DataError, unknown
+from ..graphs.checks import expect_graph
 from .dependent import DEPENDENT
 from .kinds import Floats, Ints, checked_matrix, checked_rate, kind_name, stream, transition_matrix
 from .recorded import Recorded, recorded_labels
@@ -106,6 +107,7 @@ class Corrupt(BaseTransform):
                 raise unknown("split", split, SPLITS)
 
     def forward(self, data: Data) -> Data:
+        expect_graph(data)
         # Labels that an earlier noise made are of no interest, not even to the check (`data` is a copy).
         if data.get("y_true") is not None:
             data.y = data.y_true

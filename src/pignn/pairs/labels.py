@@ -201,6 +201,8 @@ def _leading_eigenpairs(graph: PairGraph, rank: int) -> tuple[np.ndarray, np.nda
     n = graph.num_nodes
     row, col = graph.row.cpu().numpy(), graph.col.cpu().numpy()
     edge = row != col
+    if not edge.any():  # nothing for Lanczos to begin with
+        return np.zeros((n, rank)), np.zeros(rank)
     adjacency = sp.csr_matrix((np.ones(int(edge.sum())), (row[edge], col[edge])), shape=(n, n))
     if rank >= n - 1:  # Lanczos cannot give all of them
         values, vectors = np.linalg.eigh(adjacency.toarray())

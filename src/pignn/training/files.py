@@ -46,6 +46,10 @@ def writable_folder(path: Path) -> Path:
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file so that a reader sees the old one or the new one, never a part."""
     with _told(path):
+        if path.exists() and not path.is_file():
+            what = "a folder" if path.is_dir() else "not a file but a device or pipe"
+            raise OutputError(f"cannot write {path}: it is {what}; choose another name")
+        path = path.resolve() if path.is_symlink() else path  # the link stays, and the file that it names is replaced
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:

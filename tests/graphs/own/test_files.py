@@ -80,6 +80,58 @@ def test_masks_and_truth_of_a_file_are_kept(tmp_path):
     assert data.y_true.tolist() == [0, 1, 0, 1, 0]
 
 
+def test_weights_and_trust_of_a_file_are_kept(tmp_path):
+    weight, trusted = np.array([1, 2, 0, 0.5, 1]), np.array([1, 0, 0, 0, 0])
+    np.savez(tmp_path / "g.npz", x=X, y=Y, edge_index=ENDS, label_weight=weight, trusted_mask=trusted)
+    data = read_graph(tmp_path / "g.npz")
+    assert data.label_weight.tolist() == weight.tolist()
+    assert data.trusted_mask.tolist() == trusted.astype(bool).tolist()
+    assert data.x.tolist() == X.tolist()
+    np.savez(tmp_path / "bare.npz", y=Y, edge_index=ENDS, label_weight=weight, trusted_mask=trusted)
+    names = read_graph(tmp_path / "bare.npz").encoder.names
+    assert all("structure" in name for name in names), names  # neither is a feature
+
+
+def test_true_labels_are_of_the_same_classes(tmp_path):
+    """Given labels need not begin at 0."""
+    y = np.where(Y >= 0, Y + 3, -1)
+    np.savez(tmp_path / "g.npz", x=X, y=y, edge_index=ENDS, y_true=np.array([4, 3, 4, -1, 3]))
+    data = read_graph(tmp_path / "g.npz")
+    assert data.class_names == ["3", "4"]
+    assert data.y_true.tolist() == [1, 0, 1, -1, 0]
+    np.savez(tmp_path / "g.npz", x=X, y=y, edge_index=ENDS, y_true=np.array([4, 3, 4, 0, 3]))
+    with pytest.raises(DataError, match="'y_true' has class 0, which no given label has; save class_names"):
+        read_graph(tmp_path / "g.npz")
+
+
+ODD = {
+    "short": ("train_mask", np.ones(4, bool), r"'train_mask' has shape \[4\], but there are 5 nodes"),
+    "numbers": ("train_mask", np.arange(5), "must be true or false for each node; from node numbers make one with"),
+    "floats": ("val_mask", np.ones(5), "'val_mask' must be true or false"),
+    "texts": ("test_mask", np.array(list("abcde")), "'test_mask' must be true or false"),
+    "turned": ("test_mask", np.ones((3, 5), bool), r"'test_mask' has shape \[3, 5\]"),
+    "no split": ("train_mask", np.ones((5, 0), bool), r"'train_mask' has shape \[5, 0\]"),
+    "one": ("train_mask", np.array(True), r"'train_mask' has shape \[\]"),
+    "weight": ("label_weight", np.ones(4), r"'label_weight' has shape \[4\]"),
+    "weight of texts": ("label_weight", np.array(list("abcde")), "'label_weight' must be numbers"),
+    "trust": ("trusted_mask", np.full(5, 2), "'trusted_mask' must be true or false for each node$"),
+    "truth": ("y_true", np.array([0, 1, 0, np.nan, 1]), "'y_true': labels not integers"),
+    "short truth": ("y_true", np.zeros(4, int), r"'y_true' has shape \[4\]"),
+    "half": ("y", np.arange(5) + 0.5, "'y': labels not integers"),
+    "infinite": ("y", np.array([0, 1, np.inf, 1, 0]), "'y': labels not integers"),
+    "complex": ("y", np.array([0, 1, 1j, 1, 0]), "'y': labels not integers"),
+    "negative": ("y", np.array([0, 1, -5, 1, 0]), "'y': labels not integers"),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_what_does_not_fit_its_name_is_refused(tmp_path, kind):
+    name, value, message = ODD[kind]
+    np.savez(tmp_path / "g.npz", **{"x": X, "y": Y, "edge_index": ENDS, name: value})
+    with pytest.raises(DataError, match=message):
+        read_graph(tmp_path / "g.npz")
+
+
 @pytest.mark.parametrize("kind", ["data", "dict", "tuple"])
 def test_pt(tmp_path, kind):
     data = Data(x=torch.from_numpy(X), y=torch.from_numpy(Y), edge_index=torch.from_numpy(ENDS), class_names=["u", "v"])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from ...errors import ConfigError, DataError, PignnWarning
@@ -143,10 +145,24 @@ def _label(data: Data, came: Came, wanted: Wanted, title: str) -> None:
     if wanted.source is not None:
         who, data.source_names = labels.sources(came.frame[wanted.source], f"{title}, column '{wanted.source}'")
         data.label_source = torch.where(labelled, who, -1)
+    if came.label_weight is not None:
+        data.label_weight = torch.from_numpy(came.label_weight)
     if came.y_true is not None:
-        data.y_true = torch.from_numpy(came.y_true)
-        if came.class_names is not None and known is not None:
-            data.y_true = labels.numbered(came.y_true, came.class_names, f"{title}, 'y_true'", known)
+        data.y_true = _truth(came, data.get("class_names"), known, f"{title}, 'y_true'")
+
+
+def _truth(came: Came, names: Sequence[str] | None, known: Sequence[str] | None, title: str) -> Tensor:
+    """True labels as positions among the classes of the given ones."""
+    assert came.y_true is not None
+    if came.class_names is not None:
+        return labels.numbered(came.y_true, came.class_names, title, known)
+    if names is None:
+        return torch.from_numpy(came.y_true)
+    place = {name: i for i, name in enumerate(names)} | {"-1": -1}
+    values, codes = np.unique(came.y_true, return_inverse=True)
+    if known is None and (new := [str(value) for value in values if str(value) not in place]):
+        raise DataError(f"{title} has class {new[0]}, which no given label has; save class_names along with the graph")
+    return torch.from_numpy(np.array([place.get(str(value), -1) for value in values], dtype=np.int64)[codes])
 
 
 def _masks(data: Data, came: Came, wanted: Wanted) -> None:

@@ -100,11 +100,14 @@ def from_whole(whole: Whole, wanted: Wanted, title: str) -> Came:
     """A graph that came in one piece; columns that say by their names what they are, are that."""
     wanted.as_trained(list(whole.frame.columns))
     wanted.id = whole.id if wanted.id is None else wanted.id
-    wanted.label = whole.label if wanted.label is None else wanted.label
+    if wanted.label is None:
+        wanted.label = whole.label
+        wanted.trusted = whole.trusted if wanted.trusted is None else wanted.trusted
     check_columns(whole.frame, wanted, title)
     ids = _ids(whole.frame, wanted.id, title)
     came = Came(whole.frame, ids, whole.ends, whole.weight, _origin(wanted, title, None), whole.x)
-    came.masks, came.class_names, came.y_true = whole.masks, whole.class_names, whole.y_true
+    came.masks, came.class_names = whole.masks, whole.class_names
+    came.y_true, came.label_weight = whole.y_true, whole.label_weight
     return came
 
 

@@ -75,6 +75,7 @@ class Came:
     masks: dict[str, np.ndarray] = field(default_factory=dict)
     class_names: list[str] | None = None
     y_true: np.ndarray | None = None
+    label_weight: np.ndarray | None = None
 
 
 def _names(text: str) -> list[str]:

@@ -20,11 +20,12 @@ EDGES = ("edge_index", "edges", *MATRICES)
 WEIGHTS = ("edge_weight", "weight", "weights")
 IDS = ("node_id", "id", "ids", "node_ids")
 MASKS = ("train_mask", "val_mask", "test_mask")
+OF_NODES = (*MASKS, "trusted_mask", "label_weight", "y_true")  # named so in a `Data`: they are that, or refused
 
 
 @dataclass
 class Whole:
-    """`ends` are rows of `frame`; `label` and `id` are the columns that say so by their names."""
+    """`ends` are rows of `frame`; `label`, `id` and `trusted` are the columns that say so by their names."""
 
     frame: pd.DataFrame
     ends: np.ndarray
@@ -32,9 +33,11 @@ class Whole:
     x: np.ndarray | None = None
     label: str | None = None
     id: str | None = None
+    trusted: str | None = None
     masks: dict[str, np.ndarray] = field(default_factory=dict)
     class_names: list[str] | None = None
     y_true: np.ndarray | None = None
+    label_weight: np.ndarray | None = None
 
 
 def from_arrays(arrays: Mapping[str, Any], title: str, *, features_only: bool = False) -> Whole:
@@ -60,24 +63,67 @@ def from_arrays(arrays: Mapping[str, Any], title: str, *, features_only: bool = 
     for name, value in found.items():
         if name in (*X, *EDGES, *WEIGHTS, "class_names"):
             continue
+        if name in OF_NODES:
+            each = _of_nodes(value, name, nodes, title)
+            if name in MASKS:
+                whole.masks[name] = each.astype(bool)
+            elif name == "trusted_mask":
+                columns[name] = each
+            else:
+                setattr(whole, name, each)
+            continue
         array = value if isinstance(value, np.ndarray) else None
         if array is None and isinstance(value, list) and len(value) == nodes:
             array = np.array([str(each) for each in value], dtype=object)
         if array is None or array.ndim == 0 or len(array) != nodes:
             continue
         array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
-        if name in MASKS:
-            whole.masks[name] = array.astype(bool)
-        elif name == "y_true" and array.ndim == 1 and array.dtype.kind in "iu":
-            whole.y_true = array.astype(np.int64)
-        elif array.ndim == 1:
-            columns[name] = array
+        if array.ndim == 1:
+            columns[name] = _numbered(array, name, title) if name == label else array
         elif name == label:
             raise DataError(f"{title}: '{name}' has shape {list(array.shape)}; multi-label data is not supported")
     whole.frame = pd.DataFrame(columns, index=pd.RangeIndex(nodes))
     whole.label = label if label in columns else None
     whole.id = next((name for name in IDS if name in columns), None)
+    whole.trusted = "trusted_mask" if "trusted_mask" in columns and whole.label else None
     return whole
+
+
+def _of_nodes(value: Any, name: str, nodes: int, title: str) -> np.ndarray:
+    """One value a node, or of a mask one for each split as well."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise DataError(f"{title}: '{name}' must be one value a node, not {type(value).__name__}") from None
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    several = name in MASKS and array.ndim == 2 and array.shape[1] > 1
+    if not (array.ndim == 1 or several) or len(array) != nodes:
+        shape = f"has shape {list(array.shape)}" if array.dtype.kind != "O" else f"is a {type(value).__name__}"
+        raise DataError(f"{title}: '{name}' {shape}, but there are {counted(nodes, 'node')}: one value each is needed")
+    if name == "y_true":
+        return _numbered(array, name, title, gaps=False).astype(np.int64)
+    if name == "label_weight":
+        if array.dtype.kind not in "biuf":
+            raise DataError(f"{title}: '{name}' must be numbers, not {array.dtype}")
+        return array.astype(np.float32)
+    if array.dtype.kind not in "biu" or not bool(((array == 0) | (array == 1)).all()):
+        hint = "; from node numbers make one with torch_geometric.utils.index_to_mask" if name in MASKS else ""
+        raise DataError(f"{title}: '{name}' must be true or false for each node{hint}")
+    return array
+
+
+def _numbered(array: np.ndarray, name: str, title: str, *, gaps: bool = True) -> np.ndarray:
+    """Labels, which are class numbers unless they are texts; with ``gaps`` NaN stands for none, as -1 does."""
+    if array.dtype.kind in "OUSb" and gaps:
+        return array
+    whole = array.dtype.kind in "biuf"
+    if array.dtype.kind == "f":
+        known = array[~np.isnan(array)] if gaps else array
+        whole = bool(np.isfinite(known).all()) and bool((known == np.trunc(known)).all())
+    if not whole or bool((array < -1).any()):
+        raise DataError(f"{title}, '{name}': labels not integers from 0; number the classes, with -1 for none")
+    return array
 
 
 def from_graph(graph: Any, title: str) -> Whole:
