@@ -95,14 +95,16 @@ def bound(target: str, h: Tensor, h_e: Tensor) -> None:
             torch.mm(p, e)
 
 
-def seconds(run: Callable[[], object], repeats: int) -> float:
-    run()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times)
+def seconds(runs: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """The least of each. They take turns, so that what else the machine does falls on all of them."""
+    least = {name: float("inf") for name in runs}
+    for _ in range(1 + rounds):  # the first only warms up
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            taken = time.perf_counter() - start
+            least[name] = min(least[name], taken)
+    return least
 
 
 def free_gigabytes() -> float:
@@ -140,27 +142,30 @@ def _peak_kb() -> int:
 def measure(target: str, n: int, d: int) -> dict[str, object]:
     h, h_e, edge_index = inputs(n, d)
     graph = pairs.PairGraph(edge_index, n)
-    repeats = 20 if n < 5000 else 3
-    row: dict[str, object] = {"N": n, "d": d, "target": target}
-    exact = seconds(lambda: ours(target, h, h_e, graph), repeats)
-    gradient = seconds(lambda: ours(target, h, h_e, graph, value=False), repeats)
-    row |= {"exact_ms": 1e3 * exact, "gradient_ms": 1e3 * gradient}
-    row["gradient / bound"] = gradient / seconds(lambda: bound(target, h, h_e), repeats)
-    row["peak_MB"] = peak_megabytes(target, n, d)
+    row: dict[str, object] = {"N": n, "d": d, "target": target, "peak_MB": peak_megabytes(target, n, d)}
+    runs: dict[str, Callable[[], object]] = {
+        "exact": lambda: ours(target, h, h_e, graph),
+        "gradient": lambda: ours(target, h, h_e, graph, value=False),
+        "bound": lambda: bound(target, h, h_e),
+    }
     needed = 12 * n * n * 4 / 2**30
-    if needed > free_gigabytes():
-        row["dense_ms"] = row["dense / exact"] = row["dense / gradient"] = None
+    if fits := needed <= free_gigabytes():
+        adjacency = torch.zeros(n, n)
+        adjacency[graph.row, graph.col] = 1
+        found, expected = ours(target, h, h_e, graph), dense(target, h, h_e, graph, adjacency)
+        torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-6)
+        runs["dense"] = lambda: dense(target, h, h_e, graph, adjacency)
+    else:
         print(
             f"N = {n}: the dense way needs about {needed:.0f} GB, {free_gigabytes():.0f} are free: skipped",
             file=sys.stderr,
         )
-        return row
-    adjacency = torch.zeros(n, n)
-    adjacency[graph.row, graph.col] = 1
-    found, expected = ours(target, h, h_e, graph), dense(target, h, h_e, graph, adjacency)
-    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-6)
-    slow = seconds(lambda: dense(target, h, h_e, graph, adjacency), 5 if n < 5000 else 1)
-    row |= {"dense_ms": 1e3 * slow, "dense / exact": slow / exact, "dense / gradient": slow / gradient}
+    taken = seconds(runs, 20 if n < 5000 else 3)
+    row |= {f"{name}_ms": 1e3 * taken[name] for name in ("exact", "gradient")}
+    row["gradient / bound"] = taken["gradient"] / taken["bound"]
+    row["dense_ms"] = 1e3 * taken["dense"] if fits else None
+    for name in ("exact", "gradient"):
+        row[f"dense / {name}"] = taken["dense"] / taken[name] if fits else None
     return row
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 from torch_geometric.data import Data
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
+import pignn
 from pignn import backbones
 from pignn.errors import ConfigError
 from pignn.sparse import Pattern, SparseFeatures
@@ -209,3 +211,9 @@ def test_parts_cover_all_rows_once(monkeypatch):
     assert [i for rows, _, _ in parts for i in range(rows.start, rows.stop)] == list(range(10))
     assert torch.equal(torch.cat([part.col for _, _, part in parts]), pattern.col)
     assert [int(n) for _, _, part in parts for n in part.counts] == counts
+
+
+def test_a_module_that_takes_no_edges_is_refused_in_one_line():
+    noisy = pignn.corrupt(pignn.load("csbm", nodes=120), "symmetric", 0.3)
+    with pytest.raises(ConfigError, match=r"called as module\(x, edge_index\)"):
+        pignn.make("vanilla", backbone=nn.Linear, epochs=2).fit(noisy)

@@ -258,11 +258,25 @@ class Foreign(nn.Module):
 
     def forward(self, graph: Inputs) -> Tensor:
         weights = {"edge_weight": graph.edge_weight} if self.uses_weights and graph.edge_weight is not None else {}
-        result = self.module(graph.x, graph.edge_index, **weights)
+        try:
+            result = self.module(graph.x, graph.edge_index, **weights)
+        except TypeError as error:
+            if not _takes(self.module, 2):  # else it is an error inside of it, whose trace is needed
+                raise ConfigError(f"a backbone is called as module(x, edge_index): {error}") from None
+            raise
         if result.shape != (graph.num_nodes, self.outputs):
             wanted = [graph.num_nodes, self.outputs]
             raise ConfigError(f"the backbone gives {list(result.shape)}; nodes × classes is {wanted}")
         return result
+
+
+def _takes(module: nn.Module, arguments: int) -> bool:
+    """Can its ``forward`` be called with so many arguments?"""
+    try:
+        inspect.signature(module.forward).bind(*range(arguments))
+    except TypeError:
+        return False
+    return True
 
 
 class Builder(Protocol):

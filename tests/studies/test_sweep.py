@@ -11,15 +11,17 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import pignn
 from pignn import graphs
 from pignn.errors import ConfigError, OutputError, PignnError
-from pignn.studies import Protocol, Row, collect, open_store, run
+from pignn.studies import Dataset, Noise, Protocol, Row, collect, open_store, run, task
 from pignn.studies.jobs import plan
 from pignn.studies.pool import LocalPool, Outcome
 from pignn.studies.sweep import _alone, _outcomes
+from pignn.studies.table import tables
 from pignn.studies.toml import write
 from pignn.studies.work import draws
 
@@ -299,3 +301,31 @@ def test_interrupt_keeps_what_is_done(tmp_path):
     assert driver.returncode == 130
     assert said == "pignn: interrupted\n"
     assert 1 <= _count(tmp_path / "o") < len(study)
+
+
+@pytest.mark.parametrize("noise", [Noise("symmetric", 0.3), Noise("rule", 0.3), Noise("cluster", 0.3)], ids=str)
+@pytest.mark.parametrize("stored", [False, True])
+def test_graphs_and_noises_of_every_kind(tmp_path, here, noise, stored):
+    """What is planned is what is computed, also where noise depends on features and edges, and for a store on disk."""
+    dataset = GRAPH
+    if stored:
+        graph = pignn.load("csbm", nodes=120)
+        files = {"edges": [graph.edge_index.numpy().T], "features": graph.x.numpy(), "labels": graph.y.numpy()}
+        graphs.convert(tmp_path / "store", **files)
+        dataset = Dataset(str(tmp_path / "store"))
+    study = make(datasets=(dataset,), noises=(noise,), seeds=(0,))
+    summary = run(study, tmp_path / "out")
+    assert (summary.computed, summary.failed) == (2, 0)
+    (name,) = task.export(study, tmp_path / "out", tmp_path / "tasks")
+    exported = dict(np.load(tmp_path / "tasks" / f"{name}.npz"))
+    assert exported["edge_index"].shape[0] == 2
+    np.savez(tmp_path / "preds.npz", **{name: np.zeros(len(exported["y"]), dtype=int)})
+    assert len(task.score(tmp_path / "preds.npz", "constant", tmp_path / "out")) == 1
+
+
+def test_what_methods_say_stands_below_the_table(tmp_path, here):
+    study = make(rows=(Row("GCN", "vanilla"), Row("PI-GNN", "pi-gnn")))
+    run(study, tmp_path)
+    with open_store(tmp_path) as store:
+        (found,) = tables(collect(study, store))
+    assert any(note.startswith("PI-GNN: the warm-up is as long as the training") for note in found.notes)

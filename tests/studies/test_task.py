@@ -53,6 +53,19 @@ def test_predictions_become_a_row_of_table_and_tests(tiny, swept, exported, tmp_
         assert len(store) == len(tiny) + 4
 
 
+def test_a_name_that_a_row_has_is_another_row(tiny, swept, exported, tmp_path):
+    with open_store(swept) as store:
+        before = collect(tiny, store)
+    np.savez(tmp_path / "preds.npz", **{name: truth(name, swept) for name in exported})
+    task.score(tmp_path / "preds.npz", "GCN", swept)
+    with open_store(swept) as store:
+        after = collect(tiny, store)
+    assert after.labels == ["GCN", "PI-GNN", "GCN (scored)"]
+    for noise in tiny.noises:
+        assert after.cell(GRAPH, noise, "GCN") == before.cell(GRAPH, noise, "GCN")
+        assert after.cell(GRAPH, noise, "GCN (scored)") == {0: 1.0, 1: 1.0}
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [

@@ -172,9 +172,12 @@ def run(
     if dry:
         with open_store(out) as store:
             keys = {planned.key for planned in jobs.plan(found, store)}
-            there = len(store.rows(keys))
+            rows = store.rows(keys)
+        there, failed = len(rows), sum(row["status"] == "failed" for row in rows.values())
         facts = {"study": found.name, "planned": len(keys), "there": there, "to compute": len(keys) - there}
-        show_json(facts) if json else say(f"{found.name}: {len(keys)} runs planned, {there} are there")
+        facts["failed"] = failed
+        told = f", {failed} of them failed: --retry computes these again" if failed else ""
+        show_json(facts) if json else say(f"{found.name}: {len(keys)} runs planned, {there} are there{told}")
         return 0
     with open_store(out):
         write(found, out / f"{found.name}.toml")

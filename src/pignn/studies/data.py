@@ -16,6 +16,7 @@ from .. import graphs, noise
 from ..errors import ConfigError
 from ..graphs import catalogue
 from ..graphs.splits import Masks, per_class
+from ..noise.dependent import DEPENDENT
 from .identity import canonical, digest, package_version
 from .plan import is_named
 
@@ -105,7 +106,7 @@ def _trusting(data: Data, job: dict[str, Any]) -> Data:
 
 def labels_fingerprint(job: dict[str, Any]) -> str:
     """That of :func:`noisy`, without reading features and edges where the noise does not depend on them."""
-    if job["noise"] == "instance":
+    if job["noise"] in DEPENDENT:
         return noisy(job)[1]
     data = _trusting(graph(job)[0], job)
     small = Data(
@@ -120,7 +121,8 @@ def labels_fingerprint(job: dict[str, Any]) -> str:
 
 def _digest(data: Data, keys: tuple[str, ...]) -> str:
     total = hashlib.sha256()
-    own = data.get("digest") if data.get("checked") else None  # a store on disk knows its own
+    # A store on disk knows the digest of its features and edges; of labels there are many, as of any graph.
+    own = data.get("digest") if keys is GRAPH and data.get("checked") else None
     total.update(str(own).encode())
     for key in keys:
         value = data.get(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,16 +29,31 @@ class Results:
             row = self.rows.get(run.key)
             if row is not None and row["status"] == "done":
                 self._cells.setdefault((run.dataset, run.noise, run.row.label), {})[run.seed] = row
+        self.labels = [row.label for row in self.study.rows]
+        names = {name: f"{name} (scored)" if name in self.labels else name for name in self._scored()}
         if self.external:
             places = {(run.job["data"], run.job["labels"]): run for run in self.runs}
             for row in self.external:
                 task = row["task"]
                 place = places.get((task["data"], task["labels"]))
                 if place is not None:
-                    self._cells.setdefault((place.dataset, place.noise, task["label"]), {})[place.seed] = row
-        names = {row["task"]["label"] for row in self.external}
-        self.labels = [row.label for row in self.study.rows]
-        self.labels += sorted(name for name in names if any(key[2] == name for key in self._cells))
+                    self._cells.setdefault((place.dataset, place.noise, names[task["label"]]), {})[place.seed] = row
+        self.labels += sorted(name for name in names.values() if any(key[2] == name for key in self._cells))
+
+    def _scored(self) -> set[str]:
+        """What people called the predictions that they brought."""
+        return {row["task"]["label"] for row in self.external}
+
+    @property
+    def said(self) -> dict[str, list[str]]:
+        """What methods said while they were fitted, and the rows of which they said it."""
+        found: dict[str, list[str]] = {}
+        for run in self.runs:
+            row = self.rows.get(run.key)
+            for note in json.loads(row["notes"] or "[]") if row is not None else ():
+                if run.row.label not in found.setdefault(note, []):
+                    found[note].append(run.row.label)
+        return found
 
     def cell(self, dataset: Dataset, noise: Noise, label: str, metric: str | None = None) -> dict[int, float]:
         """The numbers of a cell by seed."""
@@ -61,8 +77,6 @@ class Results:
 
 def collect(study: Study, store: Store) -> Results:
     """What the store has of a study; runs of other code, data or settings are not in it."""
-    import json
-
     runs = plan(study, store, present=True)
     rows = store.rows({run.key for run in runs})
     external = [row | {"task": json.loads(row["config"])} for row in store.all("method = ?", (EXTERNAL,))]

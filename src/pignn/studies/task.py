@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.data import Data
 
 from ..errors import DataError
+from ..sparse import Pattern
 from ..training import files
 from .identity import digest
 from .jobs import plan
@@ -39,7 +43,7 @@ def export(study: Study, folder: str | Path, to: str | Path) -> list[str]:
     jobs = {_name(run.job): {key: run.job[key] for key in KEPT} for run in runs if run.job["trusted"] == least}
     for name, job in jobs.items():
         data, _ = graphs_of_runs.noisy(job)
-        arrays = {key: data[key].cpu().numpy() for key in ("x", "edge_index", "y")}
+        arrays = {"x": data.x.cpu().numpy(), "edge_index": _edge_index(data).cpu().numpy(), "y": data.y.cpu().numpy()}
         arrays |= {f"{split}_mask": data[f"{split}_mask"].cpu().numpy() for split in ("train", "val", "test")}
         arrays |= {"class_names": np.array([str(one) for one in data.class_names]), "task": np.array(name)}
         more = [key for key in ("edge_weight", "trusted_mask") if data.get(key) is not None]
@@ -95,6 +99,14 @@ def score(path: str | Path, label: str, folder: str | Path) -> list[dict[str, An
     with Store(folder / STORE) as store:
         store.put_all(rows, replace=True)
     return [{"task": name} | result for name, result in found.items()]
+
+
+def _edge_index(data: Data) -> Tensor:
+    """Edges as PyG has them; a store on disk has them row by row."""
+    if data.get("crow") is None:
+        return data.edge_index
+    pattern = Pattern(data.crow, data.col, (data.num_nodes, data.num_nodes))
+    return torch.stack([pattern.row, pattern.col.long()])
 
 
 def _name(job: dict[str, Any]) -> str:
