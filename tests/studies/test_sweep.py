@@ -329,3 +329,9 @@ def test_what_methods_say_stands_below_the_table(tmp_path, here):
     with open_store(tmp_path) as store:
         (found,) = tables(collect(study, store))
     assert any(note.startswith("PI-GNN: the warm-up is as long as the training") for note in found.notes)
+
+
+def test_a_value_that_tuning_cannot_try_is_found_before_it_begins(tmp_path, here):
+    row = Row("GCN", "vanilla", search={"hidden": [8, "a"]})
+    with pytest.raises(ConfigError, match="row 'GCN', search: hidden must be a whole number"):
+        run(make(rows=(row,), protocol=Protocol.named("honest", trials=2)), tmp_path)

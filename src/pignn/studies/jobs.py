@@ -114,9 +114,14 @@ def _resolved(study: Study, row: Row) -> dict[str, Any]:
         search = (
             {name: values for name, values in SEARCH.items() if name in known} if row.search is None else row.search
         )
-        for name in search:
+        for name, values in search.items():
             if name not in known:
                 raise ConfigError(f"{where}: {unknown('setting', name, known)}")
+            for value in values:
+                try:
+                    kind(**given | {name: value}).check_settings()
+                except (PignnError, TypeError, ValueError) as error:
+                    raise ConfigError(f"{where}, search: {error}") from None
     return {
         "method": row.method,
         "settings": settings,
