@@ -89,6 +89,8 @@ def read(path: Path) -> dict[Key, tuple[float, float]]:
         return {}
     with path.open() as file:
         rows = list(csv.DictReader(file))
+    if rows and set(rows[0]) != set(COLUMNS):
+        sys.exit(f"{path} has other columns than {', '.join(COLUMNS)}; choose another --out")
     return {
         (r["draws"], r["dataset"], r["noise"], float(r["rate"]), r["method"], int(r["seed"])): (
             float(r["accuracy"]),

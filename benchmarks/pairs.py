@@ -112,12 +112,11 @@ def bound(target: str, h: Tensor, h_e: Tensor) -> None:
 def seconds(runs: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
     """The least of each. They take turns, so that what else the machine does falls on all of them."""
     least = {name: float("inf") for name in runs}
-    for _ in range(1 + rounds):  # the first only warms up
+    for _ in range(1 + rounds):  # one more, to warm up
         for name, run in runs.items():
             start = time.perf_counter()
             run()
-            taken = time.perf_counter() - start
-            least[name] = min(least[name], taken)
+            least[name] = min(least[name], time.perf_counter() - start)
     return least
 
 

@@ -287,6 +287,14 @@ def test_recorded_names_are_taken_where_the_graph_has_none() -> None:
     assert corrupt(data, Recorded(data.y, class_names=list("abcde"))).class_names == list("abcde")
 
 
+def test_recorded_classes_that_the_graph_does_not_have() -> None:
+    data = graph(class_names=list("abcde"))
+    with pytest.raises(DataError, match="class 'x' of the recorded labels is none of the graph's"):
+        corrupt(data, Recorded(data.y, class_names=["a", "b", "x", "y", "z"]))
+    with pytest.raises(DataError, match="clean labels must be -1 or 0 to 4, found 7"):
+        corrupt(data, Recorded(data.y, class_names=list("edcba"), clean=np.full(600, 7)))
+
+
 def test_files(tmp_path: Path) -> None:
     data, matrix = graph(), transition_matrix("pair", 0.2, 5)
     np.savez(tmp_path / "r.npz", noisy_label=data.y, clean_label=data.y, class_names=np.array(list("abcde")))

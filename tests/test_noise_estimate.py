@@ -129,3 +129,8 @@ def test_what_cannot_be_used_is_said(labels: list[float], probabilities: list[li
 def test_level() -> None:
     with pytest.raises(ConfigError, match="level"):
         estimate([0, 1], [[1, 0], [0, 1]], intervals=True, level=95)
+
+
+def test_labels_that_are_texts() -> None:
+    with pytest.raises(DataError, match="labels must be whole numbers"):
+        estimate(np.array(["a", "b"]), np.full((2, 2), 0.5))

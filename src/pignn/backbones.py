@@ -69,6 +69,9 @@ class Inputs:
         shape = (data.x.shape[0], data.x.shape[0])
         weight = data.get("edge_weight")
         if data.get("crow") is not None:  # a store on disk: simple, undirected and sorted already
+            if directed:
+                raise ConfigError("a store on disk has no directions of edges: leave directed out")
+            weight = None if weight is None else weight.to(device)
             return cls(data.x.to(device), Pattern(data.crow.to(device), data.col.to(device), shape), weight)
         edges = simple_edges(data.edge_index, shape[0], weight, directed=directed)
         incoming, weight = Pattern.from_sorted(edges.edge_index[0], edges.edge_index[1], shape), edges.edge_weight

@@ -700,3 +700,13 @@ def test_memory_stays_within_bounds(folder):
     keys = np.sort((low * 1_000_000 + high)[low != high])
     assert entries == 2 * (1 + int((np.diff(keys) > 0).sum()))
     assert kilobytes < 200_000
+
+
+def test_a_store_has_no_directions(files):
+    rng = np.random.default_rng(0)
+    convert("out", edges=[EDGES], features=rng.random((N, 3)), labels=np.arange(N) % 2)
+    data = open_store("out")
+    data.train_mask = torch.ones(N, dtype=torch.bool)
+    data.val_mask = data.test_mask = torch.zeros(N, dtype=torch.bool)
+    with pytest.raises(ConfigError, match="has no directions"):
+        pignn.make("vanilla", directed=True, epochs=2, selection="last").fit(data)

@@ -260,3 +260,30 @@ def test_a_method_is_a_classifier_to_scikit_learn(noisy):
     assert model.classes_.tolist() == [0, 1, 2]
     assert model.n_features_in_ == noisy.x.shape[1]
     assert set(model.predict(noisy)) <= set(model.classes_)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_run_whose_epochs_are_all_done_is_resumed_and_saved(name, noisy, tmp_path):
+    """As after a crash between the last epoch and the writing of the model."""
+    one = quick(name).fit(noisy, checkpoint=tmp_path)
+    again = quick(name).fit(noisy, checkpoint=tmp_path, resume=True)
+    again.save(tmp_path / "model")
+    assert np.array_equal(pignn.load_model(tmp_path / "model").embed(noisy), one.embed(noisy))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_validation_labels_that_count_nothing_are_not_read(name, noisy):
+    ignored = noisy.val_mask.nonzero().view(-1)[::2]
+    noisy.label_weight = torch.ones(240)
+    noisy.label_weight[ignored] = 0
+    one = quick(name).fit(noisy).predict_proba(noisy)
+    noisy.y[ignored] = (noisy.y[ignored] + 1) % 3
+    assert np.array_equal(one, quick(name).fit(noisy).predict_proba(noisy))
+
+
+@pytest.mark.parametrize("name", ["vanilla", "prototypes", "label-propagation", "auto"])
+def test_a_warning_points_at_the_line_that_fits(name, noisy):
+    noisy.edge_index = torch.cat([noisy.edge_index, torch.tensor([[0], [0]])], dim=1)
+    with pytest.warns(PignnWarning, match="edges:") as heard:
+        quick(name).fit(noisy)
+    assert heard[0].filename == __file__

@@ -471,3 +471,12 @@ def test_an_oracle_is_part_of_what_a_checkpoint_must_agree_with(noisy, tmp_path)
     noisy.y_true = noisy.y_true.flip(0)
     with pytest.raises(ModelFileError, match="data was"):
         pignn.PIGNN(epochs=3, selection="clean-val").fit(noisy, checkpoint=tmp_path, resume=True)
+
+
+def test_a_link_to_a_model_stays_a_link(noisy, tmp_path):
+    (tmp_path / "link").symlink_to("real")
+    model = pignn.PIGNN(**FAST).fit(noisy)
+    for _ in range(2):
+        model.save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]

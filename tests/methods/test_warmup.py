@@ -17,6 +17,7 @@ from pignn.errors import PignnWarning
         ("pi-gnn", {"epochs": 4, "warmup": 3}, "pair labels are never used"),
         ("pi-gnn", {"epochs": 4, "warmup": 2}, ""),
         ("pi-gnn", {"epochs": 4, "schedule": "pretrain"}, ""),
+        ("pi-gnn", {"epochs": 4, "schedule": "pretrain", "pair_labels": "random"}, "pair labels are never used"),
         ("pi-gnn", {"epochs": 4, "pair_labels": "connectivity"}, ""),
         ("vanilla", {"epochs": 4}, ""),
         ("dividemix", {"epochs": 4}, "it is plain training; lower warm_epochs"),

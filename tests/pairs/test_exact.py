@@ -185,6 +185,18 @@ def test_all_pairs_softplus():
     torch.testing.assert_close(pairs.all_pairs_softplus(h.detach()), F.softplus(twin @ twin.t()).sum().detach())
 
 
+@pytest.mark.parametrize("h", [torch.zeros(0, 3), torch.zeros(3), torch.zeros(3, 2, dtype=torch.int64)], ids=str)
+def test_embeddings_that_are_none(h):
+    with pytest.raises(DataError):
+        pairs.all_pairs_softplus(h)
+
+
+@pytest.mark.parametrize("seed", [np.int32(1), np.int64(2**40 + 1)])
+def test_random_pair_labels_of_a_numpy_seed(seed):
+    i, j = torch.arange(9), torch.arange(9).flip(0)
+    assert torch.equal(pairs.Random(9, seed).at(i, j), pairs.Random(9, int(seed)).at(i, j))
+
+
 def test_gradient_without_the_value():
     h = torch.randn(50, 4, requires_grad=True)
     edges = graph_of("random", 50, 0)

@@ -20,7 +20,7 @@ from pignn.errors import ConfigError, OutputError, PignnError
 from pignn.studies import Dataset, Noise, Protocol, Row, collect, open_store, run, task
 from pignn.studies.jobs import plan
 from pignn.studies.pool import LocalPool, Outcome
-from pignn.studies.sweep import _alone, _outcomes
+from pignn.studies.sweep import _alone, _outcomes, kept
 from pignn.studies.table import tables
 from pignn.studies.toml import write
 from pignn.studies.work import draws
@@ -335,3 +335,31 @@ def test_a_value_that_tuning_cannot_try_is_found_before_it_begins(tmp_path, here
     row = Row("GCN", "vanilla", search={"hidden": [8, "a"]})
     with pytest.raises(ConfigError, match="row 'GCN', search: hidden must be a whole number"):
         run(make(rows=(row,), protocol=Protocol.named("honest", trials=2)), tmp_path)
+
+
+def test_what_is_said_of_one_graph_stands_below_its_table_alone(tmp_path, here):
+    study = make(datasets=(GRAPH, Dataset("csbm", (("nodes", 150),))), rows=(Row("GCN", "vanilla"),), seeds=(0,))
+    run(study, tmp_path)
+    with open_store(tmp_path) as store:
+        results = collect(study, store)
+    first = next(planned for planned in results.runs if planned.dataset == GRAPH)
+    results.rows[first.key]["notes"] = '["edges: dropped 7 self-loops"]'
+    found = ["dropped 7" in " ".join(table.notes) for table in tables(results)]
+    assert found == [True, False]
+
+
+def test_values_that_go_together_are_tried_together(tmp_path, here):
+    settings = {"epochs": 2, "batch_size": 32, "neighbours": [5, 5]}
+    row = Row("GCN", "vanilla", settings, search={"layers": [2, 3], "neighbours": [[5, 5, 5], [9, 9, 9]]})
+    study = make(rows=(row,), seeds=(0,), protocol=Protocol.named("honest", trials=3))
+    assert run(study, tmp_path).failed == 0
+
+
+def test_what_is_computed_again(tmp_path, here):
+    study = make(noises=(Noise("symmetric", 0.3),), rows=(Row("GCN", "vanilla"),), seeds=(0, 1))
+    with open_store(tmp_path) as store:
+        runs = plan(study, store)
+        for planned, died in zip(runs, (True, False), strict=True):
+            store.put(planned.key, planned.job, {"error": "no", "died": died})
+        assert set(kept(store, runs)) == {runs[1].key}
+        assert kept(store, runs, retry=True) == {}

@@ -164,6 +164,7 @@ def run(
     """
     from ..studies import jobs, open_store
     from ..studies import run as sweep
+    from ..studies.sweep import kept
     from ..studies.toml import write
 
     found, out = asked.study(as_run=False), asked.out
@@ -171,8 +172,9 @@ def run(
         raise ConfigError("--address is that of a Ray cluster; give --ray too")
     if dry:
         with open_store(out) as store:
-            keys = {planned.key for planned in jobs.plan(found, store)}
-            rows = store.rows(keys)
+            planned = jobs.plan(found, store)
+            rows = kept(store, planned, retry)
+        keys = {each.key for each in planned}
         there, failed = len(rows), sum(row["status"] == "failed" for row in rows.values())
         facts = {"study": found.name, "planned": len(keys), "there": there, "to compute": len(keys) - there}
         facts["failed"] = failed

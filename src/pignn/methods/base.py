@@ -141,11 +141,13 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
         return self.num_features_
 
 
-def checked_inputs(data: Data, directed: bool, device: str | torch.device = "cpu") -> backbones.Inputs:
+def checked_inputs(
+    data: Data, directed: bool, device: str | torch.device = "cpu", *, stacklevel: int = 3
+) -> backbones.Inputs:
     """What is learnt from of a checked graph; what was found odd about its edges is said."""
     inputs = backbones.Inputs.from_data(data, directed=directed, device=device)
     for note in inputs.notes:
-        warnings.warn(f"edges: {note}", PignnWarning, stacklevel=4)
+        warnings.warn(f"edges: {note}", PignnWarning, stacklevel=stacklevel)
     return inputs
 
 

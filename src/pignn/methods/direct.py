@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 from .. import backbones, graphs, settings
 from .base import Method, checked_inputs, class_names
+from .given import counting
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -38,7 +39,7 @@ class DirectMethod(Method):
         data = graphs.check(data, split_index=split_index)
         inputs = checked_inputs(data, self.directed)
         weight = torch.ones(len(data.y)) if data.get("label_weight") is None else data.label_weight.float()
-        y = torch.where(data.train_mask & (weight > 0), data.y, -1)
+        y = torch.where(counting(data, data.train_mask), data.y, -1)
         learnt = self.learn(inputs, y, weight * (y >= 0), graphs.num_classes(data))
         self.num_features_ = int(data.x.shape[1])
         self.class_names_ = class_names(data)

@@ -72,7 +72,8 @@ class Embedded(Method):
     def learn_embedded(self, given: GivenLabels, embedding: Embedding, h: Tensor) -> Self:
         """Learn, and leave out what tells how sure to be: no label is held out, and the sharpness is 1."""
         self.components_, self.present_, self.labelled_ = embedding.components_, given.present, given.nodes
-        self.weight_ = self._learn(h, given)
+        # Laid out as a file would hold it: on some machines a product with a transposed matrix has other last digits.
+        self.weight_ = self._learn(h, given).contiguous()
         self.held_out_, self.sharpness_ = torch.zeros(0, given.classes), 1.0
         self.num_features_ = len(embedding.components_)
         return self
@@ -81,7 +82,7 @@ class Embedded(Method):
         """A copy that has learnt from a part of the labels; how noisy they are is known from all."""
         other = copy.copy(self)
         other.labelled_, other.posterior_ = part.nodes, self.posterior_[torch.isin(self.labelled_, part.nodes)]
-        other.weight_ = self._learn_again(h, part)
+        other.weight_ = self._learn_again(h, part).contiguous()
         return other
 
     @abstractmethod

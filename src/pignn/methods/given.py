@@ -18,6 +18,12 @@ PRIOR = 20.0  # labels a class that symmetric noise counts as where every entry 
 NEVER = -1e4  # logit of what cannot be; finite, so that no product of it is not a number
 
 
+def counting(data: Data, mask: Tensor) -> Tensor:
+    """The nodes of a mask whose given labels are there and count; one of weight 0 is not read at all."""
+    labelled = mask & (data.y >= 0)
+    return labelled if data.get("label_weight") is None else labelled & (data.label_weight > 0)
+
+
 @dataclass(frozen=True)
 class GivenLabels:
     """The labelled nodes: their number, given class, weight, and whether somebody verified the label."""
@@ -34,7 +40,7 @@ class GivenLabels:
         mask = {"train": data.train_mask, "val": data.val_mask, "given": data.train_mask | data.val_mask}[which]
         weight = torch.ones(len(data.y)) if data.get("label_weight") is None else data.label_weight
         trusted = torch.zeros(len(data.y), dtype=torch.bool) if data.get("trusted_mask") is None else data.trusted_mask
-        nodes = (mask & (data.y >= 0) & (weight > 0)).nonzero().view(-1)
+        nodes = counting(data, mask).nonzero().view(-1)
         classes = graphs.num_classes(data)
         y = data.y[nodes]
         each = class_weights(class_weight, y, classes)

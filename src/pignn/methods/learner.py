@@ -15,7 +15,7 @@ from .. import backbones, graphs, pairs
 from ..errors import DataError
 from ..training import Phase
 from ..training.batches import Batch, sampler, shares
-from .given import class_weights
+from .given import class_weights, counting
 from .regulariser import PairRegulariser
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Task:
     def of(cls, data: Data, inputs: backbones.Inputs, class_weight: str | Sequence[float] | None) -> Task:
         """The given labels of the training nodes, where ``inputs`` are; those of weight 0 have no say at all."""
         device, classes = inputs.x.device, graphs.num_classes(data)
-        counts = data.train_mask if data.get("label_weight") is None else data.train_mask & (data.label_weight > 0)
+        counts = counting(data, data.train_mask)
         nodes = counts.nonzero().view(-1).to(device)
         y = torch.where(counts, data.y, -1).to(device)
         trusted = data.get("trusted_mask")

@@ -19,6 +19,7 @@ from ..training import RULES, Phase, Run, Selection, distributed
 from ..training.loop import seeded
 from .base import Method, checked_inputs, class_names, plain
 from .fingerprint import fingerprint
+from .given import counting
 from .learner import NetworkLearner, Step, Task
 from .regulariser import PairRegulariser, choose, fixed_labels
 
@@ -105,8 +106,7 @@ class NetworkMethod(Method):
 
     def phases(self) -> list[Phase]:
         """What is trained, in order; the last one selects. A phase named ``estimator`` leaves the classifier alone."""
-        pretrains = self.pairs is not None and self.pair_labels == "estimated" and self.schedule == "pretrain"
-        return [Phase("estimator", self.epochs, selects=False)] * pretrains + [Phase("training", self.epochs)]
+        return [Phase("estimator", self.epochs, selects=False)] * self._pretrains() + [Phase("training", self.epochs)]
 
     def make_networks(self, width: int, classes: int, nodes: int) -> dict[str, nn.Module]:
         """``classifier``, which predicts, and whatever else is trained, for a graph of so many features and nodes."""
@@ -246,15 +246,20 @@ class NetworkMethod(Method):
 
     def last_of_warmup(self) -> int:
         """The last epoch before pair labels are used; −1 where they never are, or need not be waited for."""
-        waits = self.pairs is not None and self.pair_labels != "connectivity" and self.schedule == "joint"
-        return self.warmup if waits else -1
+        if self.pairs is None or self.pair_labels == "connectivity":
+            return -1
+        # A frozen estimator has learnt already: there is nothing to warm up.
+        return -1 if self._pretrains() else self.warmup
+
+    def _pretrains(self) -> bool:
+        return self.pairs is not None and self.pair_labels == "estimated" and self.schedule == "pretrain"
 
     def never_begins(self) -> str:
         """What a warm-up that fills the whole training leaves out, and what to do; empty where nothing is."""
         return "pair labels are never used; lower warmup" if self.epochs <= self.last_of_warmup() + 1 else ""
 
     def _learner(self, data: Data, device: torch.device) -> NetworkLearner:
-        inputs = checked_inputs(data, self.directed, device)
+        inputs = checked_inputs(data, self.directed, device, stacklevel=4)
         task = Task.of(data, inputs, self.class_weight)
         regulariser = None if self.pairs is None else self._regulariser(data, task)
         made = self.make_networks(inputs.x.shape[1], task.num_classes, inputs.num_nodes)
@@ -302,14 +307,12 @@ class NetworkMethod(Method):
             y=task.y,
             y_true=None if y_true is None else y_true.reshape(-1).to(device),
         )
-        # A frozen estimator has learnt already: there is nothing to warm up.
-        frozen = self.schedule == "pretrain" and self.pair_labels == "estimated"
         return PairRegulariser(
             graph,
             source=self.pair_labels,
             target=self.target,
             beta=self.beta,
-            warmup=-1 if frozen else self.warmup,
+            warmup=self.last_of_warmup(),
             fixed=fixed,
             partners=self.partners if self.pairs_ == "sampled" else None,
             connected_share=self.connected_share,
@@ -320,8 +323,11 @@ class NetworkMethod(Method):
         y_true = data.get("y_true")
         if self.selection == "clean-val" and y_true is None:
             raise DataError("selection='clean-val' needs data.y_true, and the graph has none")
-        labels = y_true.reshape(-1) if self.selection == "clean-val" else data.y
-        nodes = (data.val_mask & (labels >= 0)).nonzero().view(-1)
+        if self.selection == "clean-val":
+            labels = y_true.reshape(-1)
+            nodes = (data.val_mask & (labels >= 0)).nonzero().view(-1)
+        else:
+            labels, nodes = data.y, counting(data, data.val_mask).nonzero().view(-1)
         rule = self.selection
         if rule != "last" and not nodes.numel():
             warnings.warn(f"no validation label: the last epoch is kept, not '{rule}'", PignnWarning, stacklevel=4)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import ConfigError, DataError
 from . import model
 from .kinds import Floats, Ints
+from .recorded import integers
 
 MOST = 10_000  # labels that the fit uses; the rate is known to half a percent by then
 ROUNDS = 4
@@ -167,9 +168,9 @@ def _checked(labels: ArrayLike, pred_probs: ArrayLike) -> tuple[Ints, Floats]:
             f"labels of shape {list(given.shape)} and pred_probs of shape {list(probability.shape)} do not fit: "
             "give [nodes] and [nodes, classes]"
         )
-    if given.size and (not np.array_equal(given, np.trunc(given)) or given.min() < -1):
+    given = integers(given, "labels")
+    if given.size and given.min() < -1:
         raise DataError("labels must be whole numbers from 0, or -1 for none")
-    given = given.astype(np.int64)
     if given.size and given.max() >= probability.shape[1]:
         raise DataError(f"label {given.max()} has no column among the {probability.shape[1]} of pred_probs")
     if not np.isfinite(probability).all() or (probability < 0).any():

@@ -47,21 +47,25 @@ def recorded_labels(record: Recorded, data: Data, truth: Ints, n: int) -> Ints:
     if len(labels) != len(truth) or (clean is not None and len(clean) != len(truth)):
         lengths = f"{len(labels)} recorded labels" + ("" if clean is None else f" and {len(clean)} clean ones")
         raise DataError(f"{lengths}{where} for a graph of {len(truth)} nodes")
-    names = list(record.class_names or [])
-    if names != list(data.class_names) and sorted(names) == sorted(data.class_names):
+    _in_range(labels, n, f"recorded labels{where}")
+    if clean is not None:
+        _in_range(clean, n, f"clean labels{where}")
+    names, own = list(record.class_names or []), [str(name) for name in data.class_names]
+    if names != own and sorted(names) == sorted(own):
         # Same classes, other numbers; the last entry maps -1 to itself.
-        number = np.array([*(data.class_names.index(name) for name in names), -1])
-        _in_range(labels, n, where)
+        number = np.array([*(own.index(name) for name in names), -1])
         labels, clean = number[labels], None if clean is None else number[clean]
-    _in_range(labels, n, where)
+    elif names and names != own and not all(name.isdecimal() for name in own):  # mere numbers are no names
+        other = next((name for name in names if name not in own), own[-1])
+        raise DataError(f"class '{other}' of the recorded labels{where} is none of the graph's; name classes alike")
     if clean is not None and (clean != truth)[truth >= 0].any():
         raise DataError(f"the recorded labels{where} were recorded for another order of nodes: the true labels differ")
     return labels
 
 
-def _in_range(labels: Ints, n: int, where: str) -> None:
+def _in_range(labels: Ints, n: int, what: str) -> None:
     if len(labels) and (labels.min() < -1 or labels.max() >= n):
-        raise DataError(f"recorded labels{where} must be -1 or 0 to {n - 1}, found {labels.min()} to {labels.max()}")
+        raise DataError(f"{what} must be -1 or 0 to {n - 1}, found {labels.min()} to {labels.max()}")
 
 
 def load_recorded(path: str | os.PathLike[str]) -> Recorded:

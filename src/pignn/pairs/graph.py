@@ -131,10 +131,16 @@ def _check_edges(edge_index: Tensor, num_nodes: int) -> None:
         raise DataError(f"edge_index holds nodes {ends}, and there are {num_nodes} (0 to {num_nodes - 1})")
 
 
-def pair_graph(edges: Tensor | PairGraph, h: Tensor) -> PairGraph:
-    """The connected pairs of ``edges``, made now unless they were made before, for embeddings that fit them."""
+def check_embeddings(h: Tensor) -> None:
     if h.dim() != 2 or h.dtype not in (torch.float32, torch.float64):
         raise DataError(f"embeddings must be float32 or float64 of shape [nodes, d], not {h.dtype} {list(h.shape)}")
+    if not len(h):
+        raise DataError("pairs need at least one node")
+
+
+def pair_graph(edges: Tensor | PairGraph, h: Tensor) -> PairGraph:
+    """The connected pairs of ``edges``, made now unless they were made before, for embeddings that fit them."""
+    check_embeddings(h)
     graph = edges if isinstance(edges, PairGraph) else PairGraph(edges, h.shape[0])
     if graph.num_nodes != h.shape[0]:
         raise DataError(f"the graph has {graph.num_nodes} nodes and the embeddings {h.shape[0]} rows")

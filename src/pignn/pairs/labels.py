@@ -133,7 +133,7 @@ class Random(PairLabels):
 
     def __init__(self, num_nodes: int, seed: int, dtype: torch.dtype = torch.float32, device: str = "cpu") -> None:
         self.ids = torch.arange(num_nodes, dtype=torch.int64, device=device)
-        self.seed = seed * 0x9E3779B1 % 2**32
+        self.seed = int(seed) * 0x9E3779B1 % 2**32  # of a NumPy number the product would overflow
         self.dtype = dtype
 
     def _hash(self, a: Tensor, b: Tensor) -> Tensor:

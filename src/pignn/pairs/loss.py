@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ..errors import ConfigError, DataError, unknown
-from .graph import PairGraph, pair_graph
+from .graph import PairGraph, check_embeddings, pair_graph
 from .labels import Estimated, PairLabels
 from .sample import PairSample
 from .tiles import BLANK, bce, careful_value, disconnected, disconnected_both, tile_slope, tile_value
@@ -115,6 +115,7 @@ def structure_and_regularizer(
 
 def all_pairs_softplus(h: Tensor) -> Tensor:
     """Σ_{i,j} softplus(h_i·h_j) over all ordered pairs, self-pairs included, without |V|² memory."""
+    check_embeddings(h)
     return _PairLoss.apply(h, None, None, "masked", 1.0, True, None, None)
 
 

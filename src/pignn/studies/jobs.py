@@ -9,6 +9,7 @@ from ..errors import ConfigError, PignnError, unknown
 from .identity import canonical, digest, method_code, method_kind
 from .plan import SEARCH, Dataset, Noise, Row, Study, is_named
 from .store import Store
+from .work import draws
 
 
 class Planned(NamedTuple):
@@ -114,12 +115,13 @@ def _resolved(study: Study, row: Row) -> dict[str, Any]:
         search = (
             {name: values for name, values in SEARCH.items() if name in known} if row.search is None else row.search
         )
-        for name, values in search.items():
+        for name in search:
             if name not in known:
                 raise ConfigError(f"{where}: {unknown('setting', name, known)}")
-            for value in values:
+        for seed in study.seeds:
+            for chosen in draws(search, study.protocol.trials, seed):
                 try:
-                    kind(**given | {name: value}).check_settings()
+                    kind(**given | chosen).check_settings()
                 except (PignnError, TypeError, ValueError) as error:
                     raise ConfigError(f"{where}, search: {error}") from None
     return {

@@ -44,12 +44,11 @@ class Results:
         """What people called the predictions that they brought."""
         return {row["task"]["label"] for row in self.external}
 
-    @property
-    def said(self) -> dict[str, list[str]]:
-        """What methods said while they were fitted, and the rows of which they said it."""
+    def said(self, dataset: Dataset) -> dict[str, list[str]]:
+        """What methods said while they were fitted to a dataset, and the rows of which they said it."""
         found: dict[str, list[str]] = {}
         for run in self.runs:
-            row = self.rows.get(run.key)
+            row = self.rows.get(run.key) if run.dataset == dataset else None
             for note in json.loads(row["notes"] or "[]") if row is not None else ():
                 if run.row.label not in found.setdefault(note, []):
                     found[note].append(run.row.label)

@@ -6,7 +6,7 @@ import contextlib
 import fcntl
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,8 +79,7 @@ def run(
         raise ConfigError(f"workers must be at least {0 if ray else 1}, not {workers}")
     with open_store(folder) as store, _alone(Path(folder)):
         runs = plan(study, store)
-        rows = store.rows(run.key for run in runs)
-        rows = {key: row for key, row in rows.items() if row["status"] == "done" or not (row["died"] or retry)}
+        rows = kept(store, runs, retry)
         cached = len(rows)
         missing = {run.key: run for run in runs if run.key not in rows}
         if missing:
@@ -96,6 +95,12 @@ def run(
                     view.update()
         failed = sum(row["status"] == "failed" for row in rows.values())
         return Summary(len({run.key for run in runs}), cached, len(missing), failed)
+
+
+def kept(store: Store, runs: Iterable[Planned], retry: bool = False) -> dict[str, dict[str, Any]]:
+    """The rows of a store that are not computed again."""
+    rows = store.rows({run.key for run in runs})
+    return {key: row for key, row in rows.items() if row["status"] == "done" or not (row["died"] or retry)}
 
 
 def _outcomes(pool: Pool, missing: dict[str, Planned]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -56,7 +56,7 @@ def _table(results: Results, dataset: Dataset) -> Table:
         rows=rows,
         title=f"{dataset}: {study.metric.replace('_', ' ')}",
         groups=[("", 1), *_kinds(study.noises)],
-        notes=[*notes(study), *_given(results), *_said(results)],
+        notes=[*notes(study), *_given(results), *_said(results, dataset)],
     )
 
 
@@ -85,9 +85,9 @@ def _given(results: Results) -> list[str]:
     return [f"{label} is given {count} trusted label{'s'[: count > 1]} a class" for label, count in counts.items()]
 
 
-def _said(results: Results, most: int = 5) -> list[str]:
+def _said(results: Results, dataset: Dataset, most: int = 5) -> list[str]:
     """What methods found worth saying, such as a warm-up as long as the training."""
-    found = [f"{', '.join(labels)}: {note}" for note, labels in results.said.items()]
+    found = [f"{', '.join(labels)}: {note}" for note, labels in results.said(dataset).items()]
     rest = [f"and {len(found) - most} more notes: export to .csv shows them"] if len(found) > most else []
     return found[:most] + rest
 

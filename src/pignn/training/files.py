@@ -49,7 +49,7 @@ def write_bytes(path: Path, content: bytes) -> None:
         if path.exists() and not path.is_file():
             what = "a folder" if path.is_dir() else "not a file but a device or pipe"
             raise OutputError(f"cannot write {path}: it is {what}; choose another name")
-        path = path.resolve() if path.is_symlink() else path  # the link stays, and the file that it names is replaced
+        path = _behind(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
@@ -65,6 +65,11 @@ def write_bytes(path: Path, content: bytes) -> None:
             raise
 
 
+def _behind(path: Path) -> Path:
+    """What a link names: that is replaced, and the link stays."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
@@ -77,6 +82,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 
     A folder with files that the new one lacks is somebody's own and is not replaced.
     """
+    path = _behind(path)
     with _told(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))

@@ -91,7 +91,7 @@ class Run:
             position = 0
             for phase in self.phases:
                 first, position = max(done - position, 0), position + phase.epochs
-                if first >= phase.epochs:
+                if first >= phase.epochs and phase is not self.phases[-1]:  # what the last one prepares is kept
                     continue
                 learner.begin(phase)
                 for epoch in range(first, phase.epochs):

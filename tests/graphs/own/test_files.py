@@ -104,6 +104,29 @@ def test_true_labels_are_of_the_same_classes(tmp_path):
         read_graph(tmp_path / "g.npz")
 
 
+def test_trust_of_a_file_goes_with_its_labels(tmp_path):
+    other, age = np.array(list("ababa")), np.arange(5.0)
+    np.savez(tmp_path / "g.npz", y=Y, edge_index=ENDS, trusted_mask=np.eye(5, dtype=bool)[0], other=other, age=age)
+    for label in (None, "y"):
+        data = read_graph(tmp_path / "g.npz", label=label, features=["age"])
+        assert data.trusted_mask.tolist() == [True, False, False, False, False]
+    data = read_graph(tmp_path / "g.npz", label="other")
+    assert "trusted_mask" not in data
+    assert not any("trusted" in name for name in data.encoder.names)
+
+
+@pytest.mark.parametrize("kind", [str, bool])
+def test_given_and_true_labels_are_numbered_alike(tmp_path, kind):
+    """Texts are in alphabetical order, whatever the order of class_names."""
+    truth, names = np.array([0, 1, 0, 1, 1]), np.array(["v", "u"])
+    if kind is bool:
+        np.savez(tmp_path / "g.npz", x=X, y=truth.astype(bool), edge_index=ENDS, y_true=truth.astype(bool))
+    else:
+        np.savez(tmp_path / "g.npz", x=X, y=names[truth], edge_index=ENDS, y_true=truth, class_names=names)
+    data = read_graph(tmp_path / "g.npz")
+    assert data.y.tolist() == data.y_true.tolist()
+
+
 ODD = {
     "short": ("train_mask", np.ones(4, bool), r"'train_mask' has shape \[4\], but there are 5 nodes"),
     "numbers": ("train_mask", np.arange(5), "must be true or false for each node; from node numbers make one with"),

@@ -155,7 +155,8 @@ def _truth(came: Came, names: Sequence[str] | None, known: Sequence[str] | None,
     """True labels as positions among the classes of the given ones."""
     assert came.y_true is not None
     if came.class_names is not None:
-        return labels.numbered(came.y_true, came.class_names, title, known)
+        other = names if names is not None and list(names) != came.class_names else known
+        return labels.numbered(came.y_true, came.class_names, title, other)
     if names is None:
         return torch.from_numpy(came.y_true)
     place = {name: i for i, name in enumerate(names)} | {"-1": -1}

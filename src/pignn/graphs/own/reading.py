@@ -100,9 +100,12 @@ def from_whole(whole: Whole, wanted: Wanted, title: str) -> Came:
     """A graph that came in one piece; columns that say by their names what they are, are that."""
     wanted.as_trained(list(whole.frame.columns))
     wanted.id = whole.id if wanted.id is None else wanted.id
-    if wanted.label is None:
-        wanted.label = whole.label
-        wanted.trusted = whole.trusted if wanted.trusted is None else wanted.trusted
+    wanted.label = whole.label if wanted.label is None else wanted.label
+    if whole.trusted is not None:
+        if wanted.label is None or whole.label not in (None, wanted.label):  # it speaks of other labels
+            whole.frame = whole.frame.drop(columns=whole.trusted)
+        elif wanted.trusted is None:
+            wanted.trusted = whole.trusted
     check_columns(whole.frame, wanted, title)
     ids = _ids(whole.frame, wanted.id, title)
     came = Came(whole.frame, ids, whole.ends, whole.weight, _origin(wanted, title, None), whole.x)

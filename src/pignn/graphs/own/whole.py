@@ -85,7 +85,7 @@ def from_arrays(arrays: Mapping[str, Any], title: str, *, features_only: bool = 
     whole.frame = pd.DataFrame(columns, index=pd.RangeIndex(nodes))
     whole.label = label if label in columns else None
     whole.id = next((name for name in IDS if name in columns), None)
-    whole.trusted = "trusted_mask" if "trusted_mask" in columns and whole.label else None
+    whole.trusted = "trusted_mask" if "trusted_mask" in columns else None
     return whole
 
 
@@ -115,7 +115,9 @@ def _of_nodes(value: Any, name: str, nodes: int, title: str) -> np.ndarray:
 
 def _numbered(array: np.ndarray, name: str, title: str, *, gaps: bool = True) -> np.ndarray:
     """Labels, which are class numbers unless they are texts; with ``gaps`` NaN stands for none, as -1 does."""
-    if array.dtype.kind in "OUSb" and gaps:
+    if array.dtype.kind == "b":
+        return array.astype(np.int64)
+    if array.dtype.kind in "OUS" and gaps:
         return array
     whole = array.dtype.kind in "biuf"
     if array.dtype.kind == "f":
