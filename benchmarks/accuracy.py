@@ -38,9 +38,18 @@ PAPER = {
     ("cora", "flip", 0.4): {"GCN": (0.514, 0.06), "w/o pc": (0.563, 0.07), "PI-GNN": (0.587, 0.07)},
     ("citeseer", "symmetric", 0.4): {"GCN": (0.524, 0.04), "w/o pc": (0.526, 0.05), "PI-GNN": (0.591, 0.03)},
 }
+# Other cells that our draws miss by more than two standard errors, in the study `effectiveness`.
+FAR = {
+    ("cora", "symmetric", 0.2): {"PI-GNN": (0.739, 0.02)},
+    ("cora", "symmetric", 0.8): {"GCN": (0.285, 0.07)},
+    ("cora", "flip", 0.6): {"GCN": (0.291, 0.04)},
+    ("citeseer", "symmetric", 0.6): {"GCN": (0.382, 0.04)},
+    ("citeseer", "symmetric", 0.8): {"GCN": (0.230, 0.03)},
+}
 DRAWS = ("ours", "released")
 COLUMNS = ("draws", "dataset", "noise", "rate", "method", "seed", "accuracy", "wrong", "epoch", "seconds")
 Key = tuple[str, str, str, float, str, int]
+Cells = dict[tuple[str, str, float], dict[str, tuple[float, float]]]
 
 
 def released(data: Data, noise: str, rate: float, seed: int) -> Data:
@@ -100,10 +109,10 @@ def read(path: Path) -> dict[Key, tuple[float, float]]:
     }
 
 
-def table(done: dict[Key, tuple[float, float]], draws: str) -> None:
+def table(done: dict[Key, tuple[float, float]], draws: str, cells: Cells) -> None:
     print("| dataset | noise | wrong labels | method | seeds | ours | paper | difference | allowed | |")
     print("|---|---|---|---|---|---|---|---|---|---|")
-    for (dataset, noise, rate), published in PAPER.items():
+    for (dataset, noise, rate), published in cells.items():
         for method, (mean, std) in published.items():
             runs = [value for key, value in done.items() if key[:5] == (draws, dataset, noise, rate, method)]
             if not runs:
@@ -126,12 +135,17 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--draws", choices=DRAWS, default="ours", help="whose random numbers make labels wrong")
+    parser.add_argument("--far", action="store_true", help="cells of the study of effectiveness that our draws miss")
     options = parser.parse_args()
+    cells = FAR if options.far else PAPER
     options.out.parent.mkdir(parents=True, exist_ok=True)
     done = read(options.out)
     # Seeds outside, cells inside: a table that was cut short is even.
     plan = [
-        (options.draws, *cell, method, seed) for seed in range(options.seeds) for cell in PAPER for method in METHODS
+        (options.draws, *cell, method, seed)
+        for seed in range(options.seeds)
+        for cell, published in cells.items()
+        for method in published
     ]
     open_runs = [run for run in plan if run not in done]
     new = not options.out.exists()
@@ -144,7 +158,7 @@ def main() -> None:
             file.flush()
             print(f"\r{i}/{len(open_runs)} runs", end="", file=sys.stderr)
     print(file=sys.stderr)
-    table(read(options.out), options.draws)
+    table(read(options.out), options.draws, cells)
 
 
 if __name__ == "__main__":

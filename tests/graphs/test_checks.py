@@ -150,6 +150,12 @@ BAD = {
     ),
     "names a text": (lambda: graph(class_names="ab"), {}, "class_names must be a list of names, not 'ab'"),
     "names a number": (lambda: graph(class_names=3), {}, "class_names must be a list of names, not 3"),
+    "names a dictionary": (lambda: graph(class_names={"a": 1, "b": 0}), {}, "class_names must be a list of names"),
+    "a name twice": (lambda: graph(class_names=["a", "b", "a"]), {}, "class_names has 'a' twice"),
+    "an infinite label": (lambda: graph(y=torch.tensor([0, 1, 0, 1, float("inf"), 0])), {}, "y: labels not integers"),
+    "another number of nodes": (lambda: graph(num_nodes=9), {}, "num_nodes is 9, but x has 6 rows"),
+    "split_index a text": (lambda: graph(train_mask=two_splits), {"split_index": "0"}, "must be a whole number"),
+    "split_index true": (lambda: graph(train_mask=two_splits), {"split_index": True}, "must be a whole number"),
     "sparse labels": (lambda: graph(y=torch.ones(N).to_sparse()), {}, "y must be a dense tensor"),
     "complex weights": (
         lambda: graph(label_weight=torch.ones(N) * 1j),

@@ -191,6 +191,20 @@ def test_embeddings_that_are_none(h):
         pairs.all_pairs_softplus(h)
 
 
+def test_arrays_are_no_tensors():
+    edges = torch.tensor([[0], [1]])
+    with pytest.raises(DataError, match="embeddings must be a tensor, not ndarray"):
+        pairs.structure_loss(np.ones((3, 2)), edges)
+    with pytest.raises(DataError, match="edge_index must be a tensor, not list"):
+        pairs.PairGraph(edges.tolist(), 3)
+
+
+@pytest.mark.parametrize("beta", [np.float32(0.5), np.int64(1)])
+def test_beta_of_a_numpy_grid(beta):
+    h, edges = torch.ones(3, 2), torch.tensor([[0], [1]])
+    assert pairs.structure_loss(h, edges, beta=beta) == pairs.structure_loss(h, edges, beta=float(beta))
+
+
 @pytest.mark.parametrize("seed", [np.int32(1), np.int64(2**40 + 1)])
 def test_random_pair_labels_of_a_numpy_seed(seed):
     i, j = torch.arange(9), torch.arange(9).flip(0)

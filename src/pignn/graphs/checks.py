@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections import Counter
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -20,8 +22,11 @@ def num_classes(data: Data) -> int:
     """The declared number of classes: that of `class_names`, else one more than the largest given label."""
     names = data.get("class_names")
     if names is not None:
-        if isinstance(names, str) or not hasattr(names, "__len__"):
+        if isinstance(names, str | dict) or not hasattr(names, "__len__"):
             raise DataError(f"class_names must be a list of names, not {names!r}")
+        if len({str(name) for name in names}) < len(names):
+            twice = next(str(name) for name, count in Counter(map(str, names)).items() if count > 1)
+            raise DataError(f"class_names has '{twice}' twice; every class needs a name of its own")
         return len(names)
     labels = data.get("y")
     return int(labels.max()) + 1 if labels is not None and len(labels) else 0
@@ -73,6 +78,8 @@ def check(data: Any, *, split_index: int | None = None, labels: bool = True) -> 
     checked = data.get("checked") is True
     data.x = _features(data.get("x"), checked)
     nodes = data.x.size(0)
+    if "num_nodes" in data and data.num_nodes != nodes:
+        raise DataError(f"num_nodes is {data.num_nodes}, but x has {counted(nodes, 'row')}; give every node a row")
     if is_csr(data):
         data.crow, data.col = _rows(data.crow, data.col, nodes, checked)
         edges = data.col.numel()
@@ -222,7 +229,8 @@ def _labels(value: Any, name: str, nodes: int) -> Tensor:
             f"multi-label data is not supported: {name} has shape {_shape(value)}; give one class number a node"
         )
     value = _flat(value, name, nodes, "nodes")
-    if value.is_complex() or (value.is_floating_point() and not bool((value == value.round()).all())):
+    whole = not value.is_complex() and bool((torch.isfinite(value) & (value == value.round())).all())
+    if not whole:
         raise DataError(f"{name}: labels not integers; number the classes 0, 1, 2, ... and use -1 for none")
     return value.to(torch.int64)
 
@@ -230,6 +238,8 @@ def _labels(value: Any, name: str, nodes: int) -> Tensor:
 def _check_masks(data: Data, nodes: int, split_index: int | None) -> None:
     if data.get("train_mask") is None:
         raise DataError("train_mask is missing; say which nodes to learn from, as booleans of shape [nodes]")
+    if split_index is not None and (isinstance(split_index, bool) or not isinstance(split_index, Integral)):
+        raise DataError(f"split_index must be a whole number, not {split_index!r}")
     several = any((mask := data.get(name)) is not None and _tensor(mask, name).dim() == 2 for name in MASKS)
     if not several and split_index not in (None, 0):
         raise DataError(f"split_index {split_index} is out of range: the masks hold 1 split")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import ClassVar
 
 import torch
@@ -74,7 +75,7 @@ class GCE(NetworkMethod):
 
     def check_settings(self) -> None:
         super().check_settings()
-        if not isinstance(self.q, int | float) or not 0 < self.q <= 1:
+        if not isinstance(self.q, Real) or not 0 < self.q <= 1:
             raise ConfigError(f"q must be above 0 and at most 1, not {self.q!r}")
         settings.flag("truncated", self.truncated)
         settings.number("k", self.k, below=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -144,7 +145,7 @@ class NetworkMethod(Method):
         settings.whole("layers", self.layers, 1)
         settings.whole("rank", self.rank, 1)
         settings.whole("partners", self.partners, 1)
-        if not isinstance(self.connected_share, int | float) or not 0 < self.connected_share <= 1:
+        if not isinstance(self.connected_share, Real) or not 0 < self.connected_share <= 1:
             raise ConfigError(f"connected_share must be above 0 and at most 1, not {self.connected_share!r}")
         settings.whole("warmup", self.warmup, -1)
         settings.number("weight_decay", self.weight_decay)

@@ -123,6 +123,8 @@ class PairGraph:
 def _check_edges(edge_index: Tensor, num_nodes: int) -> None:
     if num_nodes < 1:
         raise DataError("pairs need at least one node")
+    if not isinstance(edge_index, Tensor):
+        raise DataError(f"edge_index must be a tensor, not {type(edge_index).__name__}")
     if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.dtype not in (torch.int64, torch.int32):
         kind = f"{edge_index.dtype} of shape {list(edge_index.shape)}"
         raise DataError(f"edge_index must be whole numbers of shape [2, edges], not {kind}")
@@ -132,6 +134,8 @@ def _check_edges(edge_index: Tensor, num_nodes: int) -> None:
 
 
 def check_embeddings(h: Tensor) -> None:
+    if not isinstance(h, Tensor):
+        raise DataError(f"embeddings must be a tensor, not {type(h).__name__}")
     if h.dim() != 2 or h.dtype not in (torch.float32, torch.float64):
         raise DataError(f"embeddings must be float32 or float64 of shape [nodes, d], not {h.dtype} {list(h.shape)}")
     if not len(h):

@@ -5,10 +5,13 @@ other side mirrors it), with the few connected pairs blanked out; those are take
 
 With a :class:`PairSample` the tiles give way to random pairs: then cost grows with nodes and edges, and loss and
 gradient are unbiased estimates of the exact ones.
+
+They are differentiable once: a gradient of their gradient does not see them.
 """
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import torch
@@ -130,9 +133,9 @@ def _fitting(graph: PairGraph, sample: PairSample | None) -> PairGraph:
 def _scale(beta: float | str, graph: PairGraph) -> float:
     if beta == "auto":
         beta = graph.c
-    if not isinstance(beta, int | float):
+    if not isinstance(beta, Real):
         raise ConfigError(f"beta must be 'auto' or a number, not {beta!r}")
-    return beta / graph.total
+    return float(beta) / graph.total
 
 
 class _PairLoss(torch.autograd.Function):

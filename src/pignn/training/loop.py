@@ -128,7 +128,8 @@ class Run:
             unread = math.isnan(number) and not value
             row[f"{name}_loss"] = None if unread else number / steps
             if not unread and not math.isfinite(number):
-                raise PignnError(f"the {name} loss is {number} at epoch {epoch}; try a smaller learning rate")
+                hint = "try a smaller learning rate" if epoch else "scale the features, or try a smaller learning rate"
+                raise PignnError(f"the {name} loss is {number} at epoch {epoch}; {hint}")
         if phase.selects:
             row |= self._score(learner, epoch)
         row["seconds"] = time.perf_counter() - start
