@@ -117,14 +117,23 @@ def test_trust_of_a_file_goes_with_its_labels(tmp_path):
 
 @pytest.mark.parametrize("kind", [str, bool])
 def test_given_and_true_labels_are_numbered_alike(tmp_path, kind):
-    """Texts are in alphabetical order, whatever the order of class_names."""
-    truth, names = np.array([0, 1, 0, 1, 1]), np.array(["v", "u"])
+    """Texts are numbered by class_names, where the file has them."""
+    truth, names = np.array([0, 1, 0, 1, 1]), np.array(["v", "u", "w"])
     if kind is bool:
         np.savez(tmp_path / "g.npz", x=X, y=truth.astype(bool), edge_index=ENDS, y_true=truth.astype(bool))
     else:
         np.savez(tmp_path / "g.npz", x=X, y=names[truth], edge_index=ENDS, y_true=truth, class_names=names)
     data = read_graph(tmp_path / "g.npz")
-    assert data.y.tolist() == data.y_true.tolist()
+    assert data.y.tolist() == data.y_true.tolist() == truth.tolist()
+    assert data.class_names == (["0", "1"] if kind is bool else ["v", "u", "w"])
+
+
+def test_true_labels_beside_labels_of_another_column(tmp_path):
+    names, other = np.array(["v", "u"]), np.array(["z", "u", "z", "u", "v"])
+    np.savez(tmp_path / "g.npz", x=X, y=Y, edge_index=ENDS, y_true=Y, class_names=names, other=other)
+    data = read_graph(tmp_path / "g.npz", label="other")
+    assert data.class_names == ["u", "v", "z"]
+    assert [data.class_names[i] if i >= 0 else "" for i in data.y_true] == [names[i] if i >= 0 else "" for i in Y]
 
 
 ODD = {
