@@ -133,9 +133,8 @@ def _label(data: Data, came: Came, wanted: Wanted, title: str) -> None:
             data.class_names = names if known is None else list(known)
         else:
             data.y, data.class_names = labels.classes(column, where, known)
-            if (
-                known is None and names is not None and set(data.class_names) <= set(names)
-            ):  # all classes, in their order
+            # Declared classes stay, those without a label too, in their order.
+            if known is None and names is not None and set(data.class_names) <= set(names):
                 data.y, data.class_names = labels.classes(column, where, names)
     elif known is not None:
         data.class_names = list(known)
