@@ -102,6 +102,7 @@ def table(done: dict[Key, tuple[float, float]], draws: str, cells: list[tuple[st
 
     print("| dataset | noise | wrong labels | method | seeds | ours | paper | difference | allowed | |")
     print("|---|---|---|---|---|---|---|---|---|---|")
+    differences, outside = [], 0
     for dataset, noise, rate in cells:
         for method in METHODS:
             paper = published("effectiveness", dataset, Noise(noise, rate), method)
@@ -113,11 +114,17 @@ def table(done: dict[Key, tuple[float, float]], draws: str, cells: list[tuple[st
             ours = sum(found) / n
             spread = math.sqrt(sum((x - ours) ** 2 for x in found) / (n - 1)) if n > 1 else 0.0
             allowed = max(0.03, 2 * math.sqrt(spread**2 / n + paper.std**2 / 10))
-            verdict = "ok" if abs(ours - paper.mean) <= allowed else "**outside**"
+            difference = ours - paper.mean
+            verdict = "ok" if abs(difference) <= allowed else "**outside**"
+            differences.append(difference)
+            outside += abs(difference) > allowed
             print(
                 f"| {dataset} | {noise} {rate} | {wrong:.1%} | {method} | {n} | {ours:.3f} ± {spread:.3f} "
-                f"| {paper.mean:.3f} ± {paper.std:.2f} | {ours - paper.mean:+.3f} | {allowed:.3f} | {verdict} |"
+                f"| {paper.mean:.3f} ± {paper.std:.2f} | {difference:+.3f} | {allowed:.3f} | {verdict} |"
             )
+    if differences:
+        mean, most = sum(differences) / len(differences), max(map(abs, differences))
+        print(f"\n{len(differences)} cells: mean difference {mean:+.4f}, largest {most:.3f}, {outside} outside")
 
 
 def main() -> None:
