@@ -28,8 +28,9 @@ def _told(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        hint = "; make room and try again" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
-        raise OutputError(f"cannot write {path}: {error.strerror or error}{hint}") from None
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        hint = "make room and try again" if full else "choose another place"
+        raise OutputError(f"cannot write {path}: {error.strerror or error}; {hint}") from None
 
 
 def writable_folder(path: Path) -> Path:
