@@ -97,18 +97,20 @@ def test_a_terminal_without_our_letters_still_gets_the_table():
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_output_that_cannot_be_written_is_one_line():
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_cannot_be_written_is_one_line(unbuffered):
     with open("/dev/full", "w") as full:
-        done = run_module("datasets", stdout=full)
+        done = run_module("datasets", stdout=full, env=os.environ | {"PYTHONUNBUFFERED": unbuffered})
     assert done.returncode == 2
     assert done.stderr == b"pignn: No space left on device\n"
 
 
-def test_a_reader_that_leaves_is_no_error():
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_leaves_is_no_error(unbuffered):
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as gone:
-        done = run_module("datasets", stdout=gone)
+        done = run_module("datasets", stdout=gone, env=os.environ | {"PYTHONUNBUFFERED": unbuffered})
     assert (done.returncode, done.stderr) == (0, b"")
 
 

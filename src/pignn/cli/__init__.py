@@ -46,11 +46,15 @@ def run(arguments: list[str] | None = None) -> int:
         print("; ".join(["pignn: interrupted", *getattr(error, "__notes__", [])]), file=sys.stderr)
         return error.code if isinstance(error, Stopped) else 128 + signal.SIGINT
     except BrokenPipeError:  # the reader of our output has gone: nothing to complain about
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         return 0
     except MemoryError:
         return _fail("out of memory; a smaller graph, or fewer programs beside this one, would help")
     except OSError as error:
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _forget_output()
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}")
     except Exception as error:
@@ -76,6 +80,11 @@ def _command(arguments: list[str]) -> int:
         code = leave.exit_code
     sys.stdout.flush()
     return code if isinstance(code, int) else 0
+
+
+def _forget_output() -> None:
+    """What could not be written is not tried again when Python ends, which would be an error of its own."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str) -> int:
