@@ -60,7 +60,11 @@ def _tile_size(h: Tensor) -> int:
 
 
 def _tiles(h: Tensor, rooms: int) -> Iterator[tuple[int, int, list[Tensor]]]:
-    """Places of the tiles on and above the diagonal, and room for so many tiles; none where there is no room."""
+    """Places of the tiles on and above the diagonal, and room for so many tiles; none where there is no room.
+
+    What is computed of a tile goes into its room, and nothing new stays behind: a number that did, at the place of a
+    tile that was given back, would keep the next tile from fitting there, and memory would grow with every tile.
+    """
     n, size = len(h) if rooms else 0, _tile_size(h)
     scratch = h.new_empty(rooms, size * size)
     room = list(scratch.view(rooms, size, size))
@@ -89,17 +93,16 @@ def disconnected(
     half, logs = HalfGradient(h, size), Logs(h, value)
     plain = labels is None or target == "soft"
     holes = {} if graph is None else graph.in_tiles(size)
-    rooms = 3 if logs.used and not plain else 2
-    for i, j, (z, room, *third) in _tiles(h, rooms if wants_grad or logs.used else 0):
+    for i, j, (z, room, free) in _tiles(h, 3 if wants_grad or logs.used else 0):
         slope = half.products(i, j, out=z).sigmoid_()
         hole = holes.get((i, j))
         p = None if labels is None else _block(labels, i, j, target, room, size)
         if logs.used:
             by_z = 0 if p is None else half.weighed(i, j, _fill(p, hole, 0))
             if p is None or plain:
-                logs.add(i, j, _log_sum(_fill(slope, hole, 1), logs.factors) + by_z)
+                logs.add(i, j, _log_sum(_fill(slope, hole, 1), logs.factors, free) + by_z)
             else:
-                logs.add(i, j, torch.log(slope, out=third[0]).mul_(p).sum() - by_z)
+                logs.add(i, j, torch.log(slope, out=free).mul_(p).sum() - by_z)
         if wants_grad:
             if p is not None:
                 slope = slope.sub_(p) if plain else slope.mul_(p)
@@ -117,21 +120,21 @@ def disconnected_both(
     of_e, of_h = HalfGradient(h_e, _tile_size(h)), HalfGradient(h, _tile_size(h))
     logs_e, logs = Logs(h_e, value), Logs(h, value)
     holes = graph.in_tiles(_tile_size(h))
-    for i, j, (p, z, *third) in _tiles(h, 3 if logs.used and target == "masked" else 2):
+    for i, j, (p, z, free) in _tiles(h, 3):
         hole = holes.get((i, j))
         of_e.products(i, j, out=p)
         p.sigmoid_()
         if logs_e.used:
-            logs_e.add(i, j, _log_sum(_fill(p, hole, 1), logs_e.factors))
+            logs_e.add(i, j, _log_sum(_fill(p, hole, 1), logs_e.factors, free))
         of_e.add(i, j, _fill(p, hole, 0))
         slope = of_h.products(i, j, out=z).sigmoid_()
         if logs.used:
             _fill(slope, hole, 1)
             if target == "masked":
-                found = torch.log(slope, out=third[0])
+                found = torch.log(slope, out=free)
                 found = found.addcmul_(p, found, value=-1).sum()
             else:
-                found = _log_sum(slope, logs.factors)
+                found = _log_sum(slope, logs.factors, free)
             logs.add(i, j, found + of_h.weighed(i, j, p))
         _fill(slope, hole, 0)
         # Masked, (1 − p)·σ(z) as σ(z) − p·σ(z): one pass over the tile, and no more is lost than p has lost already.
@@ -152,19 +155,16 @@ class Logs:
         least = -math.log(torch.finfo(h.dtype).tiny)
         self.factors = min(16, int(least / (reach + 1))) if math.isfinite(reach) else 0  # their product is not 0
         self.used = value and self.factors > 0
-        self.found: list[Tensor] = []
-        self.times: list[int] = []
+        self.taken_off = torch.zeros((), dtype=torch.float64, device=h.device)
 
     def add(self, i: int, j: int, found: Tensor) -> None:
         """What is to be taken off; a tile on the diagonal has both z_ij and z_ji."""
-        self.found.append(found)
-        self.times.append(1 if i == j else 2)
+        self.taken_off.add_(found, alpha=1 if i == j else 2)
 
     def total(self, connected: Tensor | None, all_products: bool = True) -> Tensor | None:
         if not self.used:
             return None
-        found = torch.stack(self.found).double()
-        total = -(found @ torch.tensor(self.times, dtype=found.dtype, device=found.device))
+        total = -self.taken_off
         if all_products:
             total += self.h.sum(dim=0, dtype=torch.float64).square().sum()
             if connected is not None:
@@ -175,11 +175,14 @@ class Logs:
         return total if total > least * n * max(n, usual) else None
 
 
-def _log_sum(s: Tensor, factors: int) -> Tensor:
+def _log_sum(s: Tensor, factors: int, room: Tensor) -> Tensor:
     """Σ log s. The factors of a product stand in the rows of one thread, which has them in its cache."""
+    if factors == 1:
+        return torch.log(s, out=room).sum()
     flat, threads = s.view(-1), torch.get_num_threads()
     even = flat.numel() // (threads * factors) * threads * factors
-    total = flat[:even].view(threads, factors, -1).prod(dim=1).log_().sum()
+    products = room.view(-1)[: even // factors].view(threads, -1)
+    total = torch.prod(flat[:even].view(threads, factors, -1), dim=1, out=products).log_().sum()
     return total if even == flat.numel() else total + flat[even:].log().sum()
 
 
