@@ -64,6 +64,11 @@ BAD = {
         {},
         "NaN or infinite values, first at node 0, column 1",
     ),
+    "too large for squares": (
+        lambda: graph(x=with_value(-1e38)),
+        {},
+        "x has 2 huge values, first at node 3, column 1; scale the features",
+    ),
     "edge too high": (
         lambda: graph(edge_index=torch.tensor([[0, 1, 6], [1, 2, 0]])),
         {},

@@ -334,6 +334,7 @@ BAD_NODES = {
     "NaN": (table(x=[1.0, None] * 6), {}, "'x' is not a finite number at node 1 (empty)"),
     "infinite": (table(x=[1.0] * 11 + [np.inf]), {}, "node 11 ('inf')"),
     "too large": (table(x=[1.0] * 11 + [1e300]), {}, "node 11"),
+    "too large for squares": (table(x=[1.0] * 11 + [-1e38]), {}, "'x' is too large a number at node 11"),
     "mask": (table(train=[0, 2] * 6), {"train": "train"}, "column 'train': a mask is 0 or 1, not '2' (node 1)"),
     "no label": (table(label=-1), {"label": "label"}, "no label at all"),
     "fractions": (table(label=[0, 0.5] * 6), {"label": "label"}, "has the label 0.5"),

@@ -16,6 +16,7 @@ from ..errors import DataError, PignnWarning
 from .wording import counted
 
 MASKS = ("train_mask", "val_mask", "test_mask")
+LARGEST = 1e18  # of a feature: the squares of larger ones are infinite in float32
 
 
 def num_classes(data: Data) -> int:
@@ -119,14 +120,14 @@ def _features(x: Any, checked: bool = False) -> Tensor:
     x = x.to(torch.float32).contiguous()
     if checked:
         return x
-    finite = torch.isfinite(x)
-    if not bool(finite.all()):
-        bad = (~finite).nonzero()
+    if not bool(-LARGEST < x.amin()) or not bool(x.amax() < LARGEST):  # of NaN both are NaN
+        bad = (~torch.isfinite(x)).nonzero()
+        what, advice = "NaN or infinite value", "replace or drop them"
+        if not len(bad):
+            bad = (x.abs() >= LARGEST).nonzero()
+            what, advice = "huge value", f"scale the features below {LARGEST:g}"
         node, column = bad[0].tolist()
-        raise DataError(
-            f"x has {counted(len(bad), 'NaN or infinite value')}, first at node {node}, column {column}; "
-            "replace or drop them"
-        )
+        raise DataError(f"x has {counted(len(bad), what)}, first at node {node}, column {column}; {advice}")
     return x
 
 

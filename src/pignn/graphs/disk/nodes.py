@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import ConfigError, DataError
+from ..checks import LARGEST
 from ..wording import counted
 from .output import Bar, File, write
 from .tables import Table, Values, as_array, column_of, first_row, is_number, numbers, shown
@@ -114,9 +115,10 @@ class Nodes:
             for first, part in self._slices(features, "features", self.features):
                 with np.errstate(over="ignore"):
                     x = part.astype(np.float32)
-                if (bad := _not_finite(x)) is not None:
+                if (bad := _unusable(x)) is not None:
                     where = f"node {first + bad[0]}, column {bad[1]}"
-                    raise DataError(f"{title} has a NaN or infinite value at {where}; replace or drop it")
+                    kind = f"value beyond {LARGEST:g}" if np.isfinite(x[bad]) else "NaN or infinite value"
+                    raise DataError(f"{title} has a {kind} at {where}; replace or drop it")
                 file.write(x)
 
     def read_labels(self, labels: Values) -> None:
@@ -221,21 +223,22 @@ def _columns(frame: pd.DataFrame, title: str, first: int) -> np.ndarray:
     with np.errstate(over="ignore"):
         for i, (_, column) in enumerate(frame.items()):
             x[:, i] = column if column.dtype == np.bool_ else numbers(column)
-    if (bad := _not_finite(x)) is not None:
+    if (bad := _unusable(x)) is not None:
         row, i = bad
+        kind = "too large a number" if np.isfinite(x[bad]) else "not a finite number"
         raise DataError(
-            f"{title}: column '{frame.columns[i]}' is not a finite number at node {first + row} "
+            f"{title}: column '{frame.columns[i]}' is {kind} at node {first + row} "
             f"({shown(frame.iloc[row, i])}); replace it, or choose the features with columns"
         )
     return x
 
 
-def _not_finite(x: np.ndarray) -> tuple[int, int] | None:
-    """Row and column of the first value that is not finite."""
-    finite = np.isfinite(x)
-    if finite.all():
+def _unusable(x: np.ndarray) -> tuple[int, int] | None:
+    """Row and column of the first value that is not finite, or so large that nothing can be computed with it."""
+    usable = np.abs(x) < LARGEST
+    if usable.all():
         return None
-    row, column = np.argwhere(~finite)[0].tolist()
+    row, column = np.argwhere(~usable)[0].tolist()
     return row, column
 
 
