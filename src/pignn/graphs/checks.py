@@ -120,7 +120,7 @@ def _features(x: Any, checked: bool = False) -> Tensor:
     x = x.to(torch.float32).contiguous()
     if checked:
         return x
-    if not bool(-LARGEST < x.amin()) or not bool(x.amax() < LARGEST):  # of NaN both are NaN
+    if not bool((x.amin() > -LARGEST) & (x.amax() < LARGEST)):  # of NaN both are NaN
         bad = (~torch.isfinite(x)).nonzero()
         what, advice = "NaN or infinite value", "replace or drop them"
         if not len(bad):
