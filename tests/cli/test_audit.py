@@ -82,7 +82,7 @@ def test_from_files_to_a_corrected_file(files: Path, command: Any) -> None:
     assert differ == told["changed"] == sum(row["decision"] == "relabel" for row in rows)
     assert "'=1+1" in (files / "fixed.trusted.csv").read_text()
     command(*to).fails("there already")
-    command(*to[:-1], files / "nodes.csv").fails("original")
+    command(*to[:-1], files / "nodes.csv").fails("is an input, which stays as it is")
 
     again = command(*arguments(files, "--decisions", files / "decisions.csv", "--json"))
     assert again.code == 0, again.err

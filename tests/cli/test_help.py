@@ -74,6 +74,13 @@ for arguments in ([], ["--help"], ["--version"], ["datasets"], ["methods"], ["me
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("group", ["study", "task"])
+def test_a_group_without_a_command_shows_its_help(command, group):
+    result = command(group)
+    assert (result.code, result.err) == (0, "")
+    assert result.out == command(group, "--help").out
+
+
 def test_lists(command):
     import json
 

@@ -153,6 +153,10 @@ DAMAGES = {
     "an unknown method": (edit(method="vanila"), "vanilla"),
     "another width": (edit(num_features=31), "size mismatch"),
     "more classes": (edit(class_names=list("abcde")), "size mismatch"),
+    "classes that are no texts": (edit(class_names=[["a"], ["b"], ["c"]]), "class_names must be texts"),
+    "a class twice": (edit(class_names=["a", "a", "b"]), "class_names must be texts, each once"),
+    "features without end": (edit(num_features=float("inf")), "damaged"),
+    "JSON too deep": (replace("model.json", b"[" * 100_000), "not JSON"),
     "another network": (edit(settings={"pairs": None}), "estimator"),
     "dropout a text": (edit(settings={"dropout": "x"}), "dropout must be a number"),
     "dropout a list": (edit(settings={"dropout": []}), "dropout must be a number"),
@@ -166,6 +170,23 @@ def test_a_damaged_model(command, run, tmp_path, name):
     before = sorted(tmp_path.rglob("*"))
     command("predict", run, *TINY, "--out", tmp_path / "a.csv").fails(word)
     assert sorted(tmp_path.rglob("*")) == before
+
+
+SIMPLE = {
+    "fewer classes": (edit(class_names=["a", "b"]), "damaged", "names 2"),
+    "more classes": (edit(class_names=list("abcde")), "damaged", "names 5"),
+    "rounds": (edit(rounds="x"), "does not fit this version of 'prototypes'"),
+    "no sharpness": (edit(sharpness=None), "does not fit this version of 'prototypes'"),
+}
+
+
+@pytest.mark.parametrize("name", SIMPLE)
+def test_a_damaged_model_without_a_network(command, tmp_path, name):
+    spoil, *words = SIMPLE[name]
+    assert command("train", *TINY, "--method", "prototypes", "--out", tmp_path / "run").code == 0
+    spoil(tmp_path / "run" / "model")
+    command("predict", tmp_path / "run", *TINY, "--out", tmp_path / "a.csv").fails(*words)
+    assert not (tmp_path / "a.csv").exists()
 
 
 def test_every_damaged_byte_is_noticed(run):

@@ -172,6 +172,8 @@ def test_a_failed_run_is_told(folder, command):
         (("run", "mine.toml", "--seeds", "a-b"), ("seeds must look like",)),
         (("run", "mine.toml", "--protocol", "fair"), ("unknown protocol 'fair'",)),
         (("run", "mine.toml", "--workers", "0"), ("workers must be at least 1",)),
+        (("run", "mine.toml", "--threads", "0"), ("--threads", "greater than or equal to 1")),
+        (("run", "mine.toml", "--rates", "0.2,0.9"), ("no noise of a rate", "0.9")),
         (("run", "mine.toml", "--address", "x"), ("give --ray too",)),
         (("table", "mine.toml"), ("run the study first",)),
         (("table", "mine.toml", "--metric", "f2"), ("unknown metric 'f2'",)),
@@ -183,6 +185,13 @@ def test_mistakes_are_one_line(folder, command, arguments, words):
         command("study", *arguments).fails(*words)
     else:
         assert command("study", *arguments).code == 0  # a kind alone means all its rates in the plan
+
+
+@pytest.mark.parametrize("option", [("--workers", "0"), ("--threads", "0"), ("--rates", "0.2,0.9")])
+def test_a_refused_option_leaves_nothing(folder, command, option):
+    before = sorted(folder.rglob("*"))
+    command("study", "run", "mine.toml", *option).fails()
+    assert sorted(folder.rglob("*")) == before
 
 
 def test_a_plan_with_a_mistake_names_its_line(folder, command):

@@ -90,6 +90,11 @@ BAD = {
         {},
         "edge_weight must be finite and not negative, but is -2 at position 1",
     ),
+    "edge_weight huge": (
+        lambda: graph(edge_weight=torch.tensor([1.0, 1.0, 3e38, 1.0])),
+        {},
+        r"edge_weight must be below 1e\+18, but is 3e\+38 at position 2",
+    ),
     "edge_weight NaN": (
         lambda: graph(edge_weight=torch.tensor([1.0, 1.0, 1.0, float("nan")])),
         {},

@@ -174,7 +174,7 @@ def test_no_edges(files):
 TEXTS = {
     "plain.csv": ("0,1\n1,2\n", None),
     "header.csv": ("source,target\n0,1\n1,2\n", None),
-    "other names.csv": ("when,to,from\n9,1,0\n9,2,1\n", None),
+    "other names.csv": ("when,to,from\n9,1,0\n9,2,1\n", "column 'when' is not used"),
     "blanks.csv": ("\n\nsource, target\n\n0, 1\n1, 2\n\n", None),
     "windows.csv": ("\ufeffsource,target\r\n0,1\r\n1,2\r\n", None),
     "mark.csv": ("\ufeff0,1\n1,2\n", None),
@@ -212,10 +212,10 @@ def test_text_that_is_packed(folder):
     [
         ("0,1,0.5\n1,0,0.25\n1,2,3\n", {}, [0.5, 0.5, 3, 3]),
         ("0,1,0.5\n1,0,0.25\n1,2,3\n", {"weight": "none"}, None),
-        ("0,1,9,0.5\n1,2,9,0.25\n", {}, None),
+        ("0,1,9,0.5\n1,2,9,0.25\n", {"weight": "none"}, None),
         ("0,1,9,0.5\n1,2,9,0.25\n", {"weight": "3"}, [0.5, 0.5, 0.25, 0.25]),
         ("weight,source,target\n0.5,0,1\n1,0,1\n0,1,2\n", {}, [1.5, 1.5, 0, 0]),
-        ("a,b,w\n0,1,2\n1,2,2\n", {}, None),
+        ("a,b,w\n0,1,2\n1,2,2\n", {"weight": "none"}, None),
         ("a,b,w\n1,0,2\n2,1,4\n", {"weight": "w", "source": "b", "target": "a"}, [2, 2, 4, 4]),
     ],
 )
@@ -226,6 +226,13 @@ def test_weights(folder, content, options, weight):
     assert edge_index(data).tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
     assert done.weighted is (weight is not None)
     assert (None if data.get("edge_weight") is None else data.edge_weight.tolist()) == weight
+
+
+@pytest.mark.parametrize(("content", "name"), [("0,1,9,0.5\n1,2,9,0.25\n", "2"), ("a,b,w\n0,1,2\n1,2,2\n", "w")])
+def test_a_column_that_might_be_weights_is_named(folder, content, name):
+    (folder / "edges.csv").write_text(content)
+    with pytest.warns(PignnWarning, match=f"edges.csv: column '{name}' is not used; .* --weight"):
+        assert not convert("out", edges="edges.csv", num_nodes=3).weighted
 
 
 def test_features_may_be_named_by_numbers(files):
@@ -292,6 +299,7 @@ BAD_EDGES = {
     "0,True\n": "row 1: node 'True' is not a whole number",
     "0,1,-2\n": "row 1: a weight must be finite and not negative, not '-2'",
     "0,1,2\n0,2,inf\n": "row 2: a weight",
+    "0,1,2\n0,2,3e38\n": "row 2: a weight must be below 1e+18, not '3e+38'",
     "0,1,2\n0,2,\n": "row 2: a weight",
     "0\n1\n": "one column",
     "": "edges.csv is empty",

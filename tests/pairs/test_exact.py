@@ -199,6 +199,14 @@ def test_arrays_are_no_tensors():
         pairs.PairGraph(edges.tolist(), 3)
 
 
+@pytest.mark.parametrize(
+    "labels", [torch.zeros(4, 2), pairs.Random(9, 0), pairs.Compared(torch.zeros(2, dtype=torch.int64))], ids=type
+)
+def test_pair_labels_of_other_nodes(labels):
+    with pytest.raises(DataError, match=r"3 embeddings, and pair labels of [249] nodes"):
+        pairs.regularizer(torch.ones(3, 2), labels, torch.tensor([[0], [1]]))
+
+
 @pytest.mark.parametrize("beta", [np.float32(0.5), np.int64(1)])
 def test_beta_of_a_numpy_grid(beta):
     h, edges = torch.ones(3, 2), torch.tensor([[0], [1]])

@@ -48,7 +48,7 @@ def test_a_plan_is_read(tmp_path):
     study = read(write(tmp_path, GOOD))
     assert study.datasets == (Dataset("csbm"), Dataset("digits", (("neighbours", 5),)))
     assert [str(noise) for noise in study.noises] == ["none", "symmetric:0.2", "symmetric:0.4", "flip:0.3"]
-    assert [row.label for row in study.rows] == ["GCN", "warmup=0", "warmup=10"]
+    assert [row.label for row in study.rows] == ["GCN", "pi-gnn warmup=0", "pi-gnn warmup=10"]
     assert study.seeds == (0, 1, 2)
     assert study.protocol.trials == 4
     assert study.settings == {"epochs": 20}

@@ -58,6 +58,9 @@ def run(arguments: list[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}")
     except Exception as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # a group without a command, whose help it brings
+            print(error)
+            return 0
         if hasattr(error, "format_message"):  # how click, vendored or not, says that a flag is wrong
             command = getattr(getattr(error, "ctx", None), "command_path", "pignn")
             return _fail(f"{error.format_message().rstrip('.')} (see {command} --help)")

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ..errors import ConfigError, DataError, OutputError
+from ..errors import ConfigError, DataError
+from . import folder
 from . import options as o
 from .output import say, show_facts, show_json
 
@@ -58,12 +59,9 @@ def apply(
 
     if not 0 < level < 1:
         raise ConfigError(f"--level must be between 0 and 1, not {level}")
-    if out.exists() and nodes.exists() and out.resolve() == nodes.resolve():
-        raise OutputError(f"{out} is the original, which stays as it is; choose another --out")
     trusted = out.with_name(f"{out.stem}.trusted.csv")
-    for path in (out, trusted):
-        if path.exists() and not force:
-            raise OutputError(f"{path} is there already; --force replaces it")
+    about = (audit or decisions.parent) / "audit.json"
+    folder.check_free((out, trusted), (nodes, decisions, about), replace=force)
     table = audits.read_decisions(decisions)
     relabelled = table[table["decision"] == "relabel"]
     assessment = audits.assess(table, level=level)
@@ -71,7 +69,6 @@ def apply(
         raise DataError(f"{decisions}: nothing is decided yet; fill in 'decision' with relabel or keep")
     settled = table[table["decision"].isin(["relabel", "keep"])]
     given = label_seen(settled)
-    about = (audit or decisions.parent) / "audit.json"
     audited, from_audit = _id_of_audit(about) if id is None else (False, None)
     if audit is not None and id is None and not audited:
         raise DataError(f"{about} is not there, or does not say which ids it read; name their column with --id")

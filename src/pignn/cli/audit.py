@@ -86,6 +86,10 @@ def audit(
         raise ConfigError("--review needs --out: the folder for review.csv")
     if out is not None and (out / "audit.json").exists() and not force:
         raise OutputError(f"{out} holds an audit already; --force replaces it, decisions in review.csv included")
+    if out is not None:
+        written = ("suspects.csv", "card.md", "audit.html", "audit.json", *(["review.csv"] if review else []))
+        inputs = (files.nodes, files.edges, files.features, noise, decisions)
+        folder.check_free((out / name for name in written), inputs, replace=force)
     decided = None if decisions is None else audits.read_decisions(decisions)
 
     with folder.made(out):

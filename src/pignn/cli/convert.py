@@ -33,7 +33,8 @@ def convert(
     source: Annotated[str | None, typer.Option(help="Column of EDGES; 'source' or the first if absent.")] = None,
     target: Annotated[str | None, typer.Option(help="Column of EDGES; 'target' or the second if absent.")] = None,
     weight: Annotated[
-        str | None, typer.Option(help="Column of EDGES, or 'none'; 'weight' if absent, or the third of three.")
+        str | None,
+        typer.Option(help="Column of EDGES, or 'none'; if absent 'weight', or the third of three without a header."),
     ] = None,
     delimiter: Annotated[str | None, typer.Option(help="One character, tab or space; guessed if absent.")] = None,
     num_nodes: Annotated[int | None, typer.Option(help="Needed where nothing else tells it.")] = None,

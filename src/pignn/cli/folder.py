@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,25 @@ if TYPE_CHECKING:
     from ..methods import Method
 
 
+RUN = ("model/model.json", "predictions.csv", "history.csv", "learning-curve.png", "report.html", "run.json")
+
+
 def holds_run(out: Path) -> bool:
     from ..training import checkpoint
 
     return (out / "run.json").exists() or checkpoint.exists(out)
+
+
+def check_free(paths: Iterable[Path], inputs: Iterable[Path | str | None], *, replace: bool) -> None:
+    """What is about to be written: never in the place of an input, and of another file only if it may be replaced."""
+    read = [each for each in inputs if each is not None and os.path.isfile(each)]
+    for path in paths:
+        if not path.exists():
+            continue
+        if any(path.samefile(each) for each in read):
+            raise OutputError(f"{path} is an input, which stays as it is; choose another --out")
+        if not replace:
+            raise OutputError(f"{path} is there already; --force replaces it")
 
 
 @contextlib.contextmanager

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ModelFileError, OutputError
+from ..errors import ModelFileError
+from . import folder, which
 from . import options as o
-from . import which
 from .grouped import grouped
 from .output import say, show_facts, show_json
 
@@ -46,14 +46,14 @@ def predict(
 
     own = files.options("predict", named)
     of_graph = {} if own else named.options(files.features)
-    if out.exists() and not force:
-        raise OutputError(f"{out} is there already; --force replaces it")
-    folder = model / "model" if (model / "model").is_dir() else model
-    fitted = load_model(folder)
-    graph = which.load_graph(files.dataset, named.root, of_graph) if own is None else _own_graph(folder, fitted, own)
+    place = model / "model" if (model / "model").is_dir() else model
+    of_model = place.iterdir() if place.is_dir() else ()
+    folder.check_free([out], [files.nodes, files.edges, files.features, *of_model], replace=force)
+    fitted = load_model(place)
+    graph = which.load_graph(files.dataset, named.root, of_graph) if own is None else _own_graph(place, fitted, own)
     write_predictions(out, fitted, graph)
     facts: dict[str, Any] = {
-        "model": str(folder),
+        "model": str(place),
         "method": fitted.name,
         "dataset": graph.get("name"),
         "nodes": graph.num_nodes,

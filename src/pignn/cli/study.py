@@ -164,7 +164,7 @@ def run(
     """
     from ..studies import jobs, open_store
     from ..studies import run as sweep
-    from ..studies.sweep import kept
+    from ..studies.sweep import check_processes, kept
     from ..studies.toml import write
 
     found, out = asked.study(as_run=False), asked.out
@@ -181,9 +181,10 @@ def run(
         told = f", {failed} of them failed: --retry computes these again" if failed else ""
         show_json(facts) if json else say(f"{found.name}: {len(keys)} runs planned, {there} are there{told}")
         return 0
+    cluster = (address or "auto") if ray else None
+    check_processes(workers, threads, cluster)
     with open_store(out):
         write(found, out / f"{found.name}.toml")
-    cluster = (address or "auto") if ray else None
     summary = sweep(found, out, workers=workers, threads=threads, ray=cluster, retry=retry)
     facts = {"study": found.name, **vars(summary)}
     if json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 from collections import Counter
 from numbers import Integral
@@ -16,7 +17,7 @@ from ..errors import DataError, PignnWarning
 from .wording import counted
 
 MASKS = ("train_mask", "val_mask", "test_mask")
-LARGEST = 1e18  # of a feature: the squares of larger ones are infinite in float32
+LARGEST = 1e18  # of a feature or weight: squares and sums of larger ones are infinite in float32
 
 
 def num_classes(data: Data) -> int:
@@ -184,11 +185,12 @@ def _weights(value: Any, name: str, length: int, what: str, checked: bool = Fals
     value = value.to(torch.float32)
     if checked:
         return value
-    bad = ~(torch.isfinite(value) & (value >= 0))
+    bad = ~((value >= 0) & (value < LARGEST))
     if bool(bad.any()):
         first = int(bad.nonzero()[0])
+        wanted = f"below {LARGEST:g}" if math.isfinite(value[first]) and value[first] > 0 else "finite and not negative"
         raise DataError(
-            f"{name} must be finite and not negative, but is {float(value[first]):g} at position {first} "
+            f"{name} must be {wanted}, but is {float(value[first]):g} at position {first} "
             f"({counted(int(bad.sum()), 'such value')})"
         )
     return value

@@ -73,7 +73,11 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
                 "give it a graph with the same features"
             )
         with torch.no_grad():
-            return self._outputs(data).cpu()
+            h = self._outputs(data).cpu()
+        if h.shape[1] != len(self.class_names_):
+            known, named = h.shape[1], len(self.class_names_)
+            raise ModelFileError(f"the model is damaged: it knows {known} classes and names {named}")
+        return h
 
     def embed(self, data: Data) -> np.ndarray:
         """The classifier's raw output h in evaluation mode, [N, classes]."""
@@ -222,9 +226,11 @@ def load_model(path: str | Path, **callables: Any) -> Method:
         raise ModelFileError(f"{folder} has model format {model.get('format')}, this pignn reads {FORMAT}")
     try:
         settings = dict(model["settings"])
-        kind = method_class(model["method"])
+        kind = _class_of(str(model["method"]), folder)
         names, width = list(model["class_names"]), int(model["num_features"])
-    except (KeyError, TypeError, ValueError) as error:
+        if len({name for name in names if isinstance(name, str)}) < len(names):
+            raise ValueError("class_names must be texts, each once")
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ModelFileError(f"{folder / 'model.json'} is damaged: {error}") from None
     tensors, _ = files.read_tensors(folder / "model.safetensors")
     for key, value in settings.items():
@@ -237,10 +243,19 @@ def load_model(path: str | Path, **callables: Any) -> Method:
         method.check_settings()
         method.class_names_, method.num_features_ = names, width
         method._set_state(tensors, model)
-    except (KeyError, TypeError, RuntimeError, ConfigError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError, ConfigError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ModelFileError(f"{folder} does not fit this version of '{model['method']}': {reason}") from None
     return method
+
+
+def _class_of(name: str, folder: Path) -> type[Method]:
+    try:
+        return method_class(name)
+    except ConfigError as error:
+        raise ModelFileError(
+            f"{folder} has a model of '{name}', which is not here ({error}); if a package brings it, install that"
+        ) from None
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -250,7 +265,7 @@ def _read_json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ModelFileError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ModelFileError(f"{path} is damaged: not JSON") from None
     if not isinstance(content, dict):
         raise ModelFileError(f"{path} is damaged: not a model description")

@@ -23,6 +23,8 @@ SOURCES = ("estimated", "connectivity", "random", "given", "true", "self", "low-
 class PairLabels(ABC):
     """Pair labels p, or their complement 1 − p."""
 
+    num_nodes: int | None = None  # those that they are for, where known
+
     @abstractmethod
     def block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
         """p (or 1 − p) of all pairs of ``rows`` × ``cols``; what it says of connected ones is not read.
@@ -59,7 +61,7 @@ class Estimated(PairLabels):
     """
 
     def __init__(self, h: Tensor) -> None:
-        self.h = h.detach()
+        self.h, self.num_nodes = h.detach(), len(h)
         self._connected: tuple[PairGraph, Tensor] | None = None
         self._within: dict[int, tuple[Tensor, Tensor]] = {}
 
@@ -105,7 +107,7 @@ class Compared(PairLabels):
     """p_ij = 1 where two labels agree, 0 where they differ, connectivity where one of them is missing (−1)."""
 
     def __init__(self, y: Tensor, dtype: torch.dtype = torch.float32) -> None:
-        self.dtype = dtype
+        self.dtype, self.num_nodes = dtype, len(y)
         self.y = y
         # A missing label must not equal another missing one.
         self.other = torch.where(y < 0, y.new_tensor(-2), y)
@@ -134,7 +136,7 @@ class Random(PairLabels):
     def __init__(self, num_nodes: int, seed: int, dtype: torch.dtype = torch.float32, device: str = "cpu") -> None:
         self.ids = torch.arange(num_nodes, dtype=torch.int64, device=device)
         self.seed = int(seed) * 0x9E3779B1 % 2**32  # of a NumPy number the product would overflow
-        self.dtype = dtype
+        self.dtype, self.num_nodes = dtype, num_nodes
 
     def _hash(self, a: Tensor, b: Tensor) -> Tensor:
         low, high = torch.minimum(a, b), torch.maximum(a, b)
@@ -149,7 +151,7 @@ class Random(PairLabels):
 
     def subset(self, nodes: Tensor) -> Random:
         part = copy.copy(self)
-        part.ids = self.ids[nodes]
+        part.ids, part.num_nodes = self.ids[nodes], len(nodes)
         return part
 
 
@@ -168,6 +170,7 @@ class LowRank(PairLabels):
     """
 
     def __init__(self, graph: PairGraph, rank: int, dtype: torch.dtype = torch.float32) -> None:
+        self.num_nodes = graph.num_nodes
         vectors, values = _leading_eigenpairs(graph, min(rank, graph.num_nodes))
         device = graph.row.device
         u = torch.as_tensor(vectors, dtype=dtype, device=device)
@@ -186,7 +189,7 @@ class LowRank(PairLabels):
 
     def subset(self, nodes: Tensor) -> LowRank:
         part = copy.copy(self)
-        part.left, part.right = self.left[nodes], self.right[:, nodes]
+        part.left, part.right, part.num_nodes = self.left[nodes], self.right[:, nodes], len(nodes)
         return part
 
     def within(self, groups: Tensor, *, complement: bool) -> Tensor:

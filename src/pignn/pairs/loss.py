@@ -85,7 +85,10 @@ def regularizer(
         raise unknown("target", target, TARGETS)
     graph = _fitting(pair_graph(edges, h), sample)
     if isinstance(labels, Tensor):
+        check_embeddings(labels)
         labels = Estimated(labels.to(h.dtype))
+    if labels.num_nodes not in (None, len(h)):
+        raise DataError(f"there are {len(h)} embeddings, and pair labels of {labels.num_nodes} nodes")
     return _PairLoss.apply(h, graph, labels, target, _scale(beta, graph), value, sample, None)
 
 

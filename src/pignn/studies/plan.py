@@ -110,8 +110,9 @@ class Study:
             values = getattr(self, name)
             if not values:
                 raise ConfigError(f"study '{self.name}' has no {name}")
-            if len({str(value) if name != "rows" else value.label for value in values}) != len(values):
-                raise ConfigError(f"study '{self.name}' has one of its {name} twice")
+            texts = [str(value) if name != "rows" else value.label for value in values]
+            if twice := [text for i, text in enumerate(texts) if text in texts[:i]]:
+                raise ConfigError(f"study '{self.name}' has one of its {name} twice: {twice[0]}")
         for seed in self.seeds:
             checks.seed("a seed", seed)
         if self.metric not in METRICS:
@@ -143,8 +144,8 @@ class Study:
             study = replace(study, noises=tuple(_chosen_noises(self.noises, noises)))
         if rates is not None:
             kept = tuple(noise for noise in study.noises if (noise.rate or 0.0) in set(rates))
-            if not kept:
-                raise ConfigError(f"study '{self.name}' has no noise of a rate among {', '.join(map(str, rates))}")
+            if absent := set(rates) - {noise.rate or 0.0 for noise in kept}:
+                raise ConfigError(f"study '{self.name}' has no noise of a rate {', '.join(map(str, sorted(absent)))}")
             study = replace(study, noises=kept)
         if seeds is not None:
             study = replace(study, seeds=tuple(seeds))

@@ -75,8 +75,7 @@ def run(
 
     Interrupted in whatever way, the same call goes on where it was.
     """
-    if workers < (0 if ray else 1):
-        raise ConfigError(f"workers must be at least {0 if ray else 1}, not {workers}")
+    check_processes(workers, threads, ray)
     with open_store(folder) as store, _alone(Path(folder)):
         runs = plan(study, store)
         rows = kept(store, runs, retry)
@@ -95,6 +94,13 @@ def run(
                     view.update()
         failed = sum(row["status"] == "failed" for row in rows.values())
         return Summary(len({run.key for run in runs}), cached, len(missing), failed)
+
+
+def check_processes(workers: int, threads: int, ray: str | None) -> None:
+    if workers < (0 if ray else 1):
+        raise ConfigError(f"workers must be at least {0 if ray else 1}, not {workers}")
+    if threads < 1:
+        raise ConfigError(f"threads must be at least 1, not {threads}")
 
 
 def kept(store: Store, runs: Iterable[Planned], retry: bool = False) -> dict[str, dict[str, Any]]:

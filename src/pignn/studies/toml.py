@@ -96,7 +96,7 @@ class _Reader:
         if method not in known:
             self._fail((*at, "method"), str(unknown("method", method, known)))
         settings = self._table(entry.get("settings", {}), (*at, "settings"))
-        label = self._text(entry, "label", "" if "vary" in entry else method, at=at)
+        label = self._text(entry, "label", method, at=at)
         if "vary" in entry:
             lists = self._table(entry["vary"], (*at, "vary"))
             for name, values in lists.items():

@@ -412,12 +412,17 @@ def test_entities_in_graphml(tmp_path):
 BAD = {
     "no edges": ({"x": X}, "holds no edges"),
     "edges out of range": ({"x": X, "edge_index": ENDS + 3}, "edges go to node 7"),
+    "edges below range": ({"x": X, "edge_index": ENDS - 4}, "edges go to node -4"),
     "edges not whole": ({"x": X, "edge_index": ENDS + 0.5}, "whole numbers"),
     "lengths differ": ({"x": X, "y": Y[:4], "edge_index": ENDS}, "numbers of nodes differ: features 5, y 4"),
     "multi-label": ({"x": X, "y": np.eye(5), "edge_index": ENDS}, "multi-label"),
     "how many": ({"edge_index": ENDS}, "how many nodes?"),
     "words as features": ({"x": np.array([["a"]]), "edge_index": ENDS}, "must be numbers"),
     "names too few": ({"x": X, "y": Y, "edge_index": ENDS, "class_names": np.array(["u"])}, "1 class names"),
+    "masks of other splits": (
+        {"x": X, "y": Y, "edge_index": ENDS, "train_mask": np.ones((5, 3), bool), "val_mask": np.zeros((5, 2), bool)},
+        "train_mask has 3 splits and val_mask has 2 splits",
+    ),
     "NaN weights": ({"x": X, "y": Y, "edge_index": ENDS, "edge_weight": np.ones(3)}, "one for each of 4 edges"),
     "bad matrix": (
         {f"adj_{part}": np.array(values) for part, values in

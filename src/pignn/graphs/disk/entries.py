@@ -6,6 +6,7 @@ An entry is one integer: (row · N + column) · 2 + (0 for an edge as it was rea
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from ...errors import ConfigError, DataError
+from ...errors import ConfigError, DataError, PignnWarning
 from ..edges import _is_first, _merge, _sort
 from .output import Bar, File, write
 from .tables import Table, column_of, edge_weights, first_row, numbers, shown
@@ -31,14 +32,17 @@ class EdgeColumns(NamedTuple):
     weight: str | None
 
 
-def edge_columns(table: Table, source: str | None, target: str | None, weight: str | None) -> EdgeColumns:
-    """Those that are given, else those that are named so or come first."""
+def edge_columns(
+    table: Table, source: str | None, target: str | None, weight: str | None, how: str = "--weight (weight=) names it"
+) -> EdgeColumns:
+    """Those that are given, else those that are named so or come first; ``how`` to tell a weight of another name."""
     columns = table.columns
     if len(columns) < 2:
         raise DataError(f"{table.name} has one column ({shown(columns[0])}); edges need two; is the delimiter right?")
     lower = {name.lower(): name for name in reversed(columns)}
     ends = next((pair for pair in (("source", "target"), ("src", "dst"), ("from", "to")) if {*pair} <= {*lower}), None)
     first, second = (lower[name] for name in ends) if ends else columns[:2]
+    told = weight is not None
     if weight == "none":
         weight = None
     elif weight is not None:
@@ -50,6 +54,13 @@ def edge_columns(table: Table, source: str | None, target: str | None, weight: s
     chosen = EdgeColumns(column_of(table, source or first), column_of(table, target or second), weight)
     if len(set(chosen)) < 3:
         raise ConfigError(f"source, target and weight must be three columns of {table.name}, not '{chosen[0]}' twice")
+    others = [name for name in columns if name not in chosen]
+    if not told and weight is None and others and "weight" not in lower:
+        warnings.warn(
+            f"{table.name}: column '{others[0]}' is not used; if it has the weights of the edges, {how}",
+            PignnWarning,
+            stacklevel=2,
+        )
     return chosen
 
 

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import ConfigError, DataError, PignnError, PignnWarning, unknown
+from ..checks import LARGEST
 from ..wording import counted, one_line
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -306,11 +307,12 @@ def edge_weights(column: pd.Series[Any], title: str, first: int, advice: str) ->
     """A column of weights, finite and not negative; ``first`` is its first row, ``advice`` how to do without."""
     with np.errstate(over="ignore"):
         values = numbers(column).astype(np.float32)
-    bad = ~(np.isfinite(values) & (values >= 0))
+    bad = ~((values >= 0) & (values < LARGEST))
     if bad.any():
         row = int(bad.argmax())
+        wanted = f"below {LARGEST:g}" if np.isfinite(values[row]) and values[row] > 0 else "finite and not negative"
         raise DataError(
-            f"{title}, row {first + row:,}: a weight must be finite and not negative, not "
+            f"{title}, row {first + row:,}: a weight must be {wanted}, not "
             f"{shown(column.iloc[row])}; {advice}"
         )
     return values

@@ -19,6 +19,7 @@ from .tables import Chunk, JsonLines, Table, how_read, open_table, without_heade
 ROWS = 1 << 20
 
 LEAVE_OUT = "name two --edge-columns (edge_columns=) to leave weights out"
+NAME_IT = "name it third in --edge-columns (edge_columns=)"
 
 
 class Edges(NamedTuple):
@@ -97,7 +98,7 @@ def _chosen(table: Table, columns: Sequence[str] | None) -> tuple[str, str, str 
     source, target, weight = [*(columns or (None, None)), None][:3]
     if columns is not None and weight is None:
         weight = "none"
-    found = edge_columns(table, source, target, weight)  # type: ignore[arg-type]
+    found = edge_columns(table, source, target, weight, NAME_IT)  # type: ignore[arg-type]
     if columns is None and isinstance(table, JsonLines) and found.weight is None and "weight" in table.columns:
         return found.source, found.target, "weight"
     return found.source, found.target, found.weight

@@ -85,7 +85,7 @@ def _torch(path: Path) -> dict[str, Any]:
         known = _REASONS.get(asked[1].rpartition(".")[2]) if asked else None
         raise DataError(f"{path} is refused: {known or what}") from None
     except Exception as error:
-        raise DataError(f"cannot read {path}: {one_line(error)}") from None
+        raise DataError(f"cannot read {path}: {one_line(error)}; is it a file of torch.save?") from None
     if isinstance(content, tuple) and content:  # (data, slices), as PyG's datasets of one graph are saved
         content = content[0]
     if isinstance(content, Data):

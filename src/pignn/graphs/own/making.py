@@ -175,6 +175,10 @@ def _masks(data: Data, came: Came, wanted: Wanted) -> None:
     given = {name: torch.from_numpy(mask) for name, mask in came.masks.items()}
     data.train_mask = given.get("train_mask", labelled)
     data.val_mask, data.test_mask = given.get("val_mask", nothing), given.get("test_mask", nothing.clone())
+    splits = {mask.shape[1]: name for name, mask in given.items() if mask.dim() > 1}
+    if len(splits) > 1:
+        told = " and ".join(f"{name} has {counted(number, 'split')}" for number, name in splits.items())
+        raise DataError(f"{told}; masks need one column for each split, all of them")
     if not wanted.val:
         return
     if "val_mask" in given or data.train_mask.dim() > 1:

@@ -92,6 +92,8 @@ def read_graph(
             raise ConfigError(f"{nodes} holds a whole graph; leave the edges out")
         return made(from_whole(files.read_whole(Path(nodes)), wanted, str(nodes)), wanted, name)
     if edges is None:
+        if not Path(nodes).exists():
+            raise DataError(f"cannot read {nodes}: no such file")
         raise ConfigError(f"{nodes} holds nodes only: give the edges, with --edges FILE (edges=)")
     return made(_from_table(nodes, edges, wanted), wanted, name)
 

@@ -55,7 +55,8 @@ def from_arrays(arrays: Mapping[str, Any], title: str, *, features_only: bool = 
     label = next((name for name in Y if name in found), None)
     nodes = _nodes(x, size, found, label, title)
     if ends.size and (ends.min() < 0 or ends.max() >= nodes):
-        raise DataError(f"{title}: edges go to node {int(ends.max()):,}, but there are {counted(nodes, 'node')}")
+        node = int(ends.min() if ends.min() < 0 else ends.max())
+        raise DataError(f"{title}: edges go to node {node:,}, but there are {counted(nodes, 'node')}")
     names = found.get("class_names")
     whole = Whole(pd.DataFrame(index=pd.RangeIndex(nodes)), ends, weight, x)
     whole.class_names = None if names is None else [str(name) for name in np.asarray(names).reshape(-1)]
