@@ -312,8 +312,7 @@ def edge_weights(column: pd.Series[Any], title: str, first: int, advice: str) ->
         row = int(bad.argmax())
         wanted = f"below {LARGEST:g}" if np.isfinite(values[row]) and values[row] > 0 else "finite and not negative"
         raise DataError(
-            f"{title}, row {first + row:,}: a weight must be {wanted}, not "
-            f"{shown(column.iloc[row])}; {advice}"
+            f"{title}, row {first + row:,}: a weight must be {wanted}, not {shown(column.iloc[row])}; {advice}"
         )
     return values
 
