@@ -46,6 +46,26 @@ def test_a_matrix_is_full_only_where_labels_ask_for_it() -> None:
         assert bool(np.ptp(estimate(given, p).transition[off]) > 0.05) is spread
 
 
+@pytest.mark.parametrize("kind", ["symmetric", "pair"])
+def test_classes_without_a_label_change_nothing(kind: str) -> None:
+    given, p = sample(transition_matrix(kind, 0.2, 3), nodes=1500)
+    wide = np.pad(p, ((0, 0), (0, 7)))
+    found, padded = estimate(given, p), estimate(given, wide)
+    assert abs(found.rate - 0.2) < 0.03
+    assert abs(found.rate - padded.rate) < 0.01
+    np.testing.assert_allclose(padded.transition[:3, :3], found.transition, atol=0.02)
+
+
+def test_a_few_misspelt_labels_do_not_hide_the_noise() -> None:
+    given, p = sample(transition_matrix("symmetric", 0.2, 4), nodes=600)
+    some = np.random.default_rng(1).permutation(600)[:15]
+    given[some] = 4 + np.arange(15) % 5
+    # A classifier learns that these classes are rare.
+    rare = np.full((600, 5), 0.004)
+    found = estimate(given, np.hstack([p * (1 - rare.sum(axis=1, keepdims=True)), rare]))
+    assert 0.15 < found.rate < 0.26
+
+
 def test_intervals_hold_the_estimate_and_widen_with_the_level() -> None:
     given, p = sample(transition_matrix("symmetric", 0.2, 3), nodes=800)
     narrow, wide = (estimate(given, p, intervals=True, level=level) for level in (0.5, 0.99))
@@ -56,17 +76,17 @@ def test_intervals_hold_the_estimate_and_widen_with_the_level() -> None:
     assert set(narrow.to_dict()) == {"rate", "transition", "prior", "rate_interval", "transition_interval"}
 
 
-@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("kind", [model.FULL, model.EQUAL, model.BY_CLASS])
 @pytest.mark.parametrize("some_trusted", [True, False])
 @pytest.mark.parametrize("told", [True, False])
-def test_the_gradient_is_that_of_the_loss(full: bool, some_trusted: bool, told: bool) -> None:
+def test_the_gradient_is_that_of_the_loss(kind: str, some_trusted: bool, told: bool) -> None:
     given, p = sample(transition_matrix("pair", 0.2, 3), nodes=40)
     trusted = np.arange(40) < 10 if some_trusted else None
     before = np.where(np.arange(40) < 5, (given + 1) % 3, -1) if told else None
     likelihood = model._Likelihood(given, model.logarithms(p), trusted, before)
-    at = np.random.default_rng(0).normal(size=1 + 3 + (9 if full else 1))
+    at = np.random.default_rng(0).normal(size=1 + 3 + (9 if kind == model.FULL else 1))
     at[0] = 1.3
-    error = check_grad(lambda x: likelihood.loss(x, full)[0], lambda x: likelihood.loss(x, full)[1], at)
+    error = check_grad(lambda x: likelihood.loss(x, kind)[0], lambda x: likelihood.loss(x, kind)[1], at)
     assert error < 1e-3
 
 
@@ -119,7 +139,14 @@ def test_unlabelled_nodes_have_no_part_in_it() -> None:
 
 @pytest.mark.parametrize(
     ("labels", "probabilities"),
-    [([0, 2], [[0.5, 0.5]] * 2), ([0], [0.5]), ([0.5], [[1.0]]), ([0], [[np.nan, 1]]), ([0], [[-1, 1]])],
+    [
+        ([0, 2], [[0.5, 0.5]] * 2),
+        ([0], [0.5]),
+        ([0.5], [[1.0]]),
+        ([0], [[np.nan, 1]]),
+        ([0], [[-1, 1]]),
+        ([0], [[1, 1]]),
+    ],
 )
 def test_what_cannot_be_used_is_said(labels: list[float], probabilities: list[list[float]]) -> None:
     with pytest.raises(DataError):

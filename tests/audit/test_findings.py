@@ -287,3 +287,29 @@ def test_the_interval_knows_what_was_verified():
     low, high = found.rate_interval
     assert low <= found.rate <= high
     assert low <= float((noisy.y != noisy.y_true).float().mean()) <= high
+
+
+def test_classes_that_hardly_any_label_names() -> None:
+    """Declared and never used, or misspelt a few times: neither may hide the noise."""
+    data = noisy(nodes=500)
+    before = audit(data)
+    share = float(wrong(data, before.issues).mean())
+    data.class_names = [*(str(c) for c in range(4)), "unused", "also unused"]
+    unused = audit(data)
+    assert abs(unused.noise.rate - before.noise.rate) < 0.01
+    assert unused.notes == before.notes
+
+    rng = np.random.default_rng(0)
+    data.class_names = [*(str(c) for c in range(4)), "Politcs", "Sprot", "Scinece"]
+    for junk in (4, 5, 6):
+        at = rng.choice(np.flatnonzero(data.y.numpy() == junk - 4), 3, replace=False)
+        data.y[at] = junk
+    with pytest.warns(PignnWarning, match=r"3 classes have fewer than 5 labels \('Politcs', 'Sprot', 'Scinece'\)"):
+        found = audit(data)
+    assert abs(found.noise.rate - share) < 0.05
+
+
+def test_an_audit_in_place_of_its_table() -> None:
+    data = noisy(nodes=200)
+    with pytest.raises(DataError, match="issues must be the table of an audit"):
+        clean(data, audit(data))  # type: ignore[arg-type]

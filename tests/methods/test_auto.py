@@ -11,6 +11,7 @@ from torch_geometric.data import Data
 
 import pignn
 from pignn import backbones, graphs
+from pignn.errors import PignnWarning
 from pignn.methods import auto, averaging, homophily
 from pignn.methods.given import GivenLabels, symmetric
 from pignn.training.metrics import calibration_error
@@ -55,7 +56,7 @@ def test_networks_are_tried_where_labels_are_many(monkeypatch: pytest.MonkeyPatc
 def crossed(monkeypatch: pytest.MonkeyPatch) -> Data:
     """Noisy labels that no straight line divides, and an MLP that is always tried."""
     monkeypatch.setattr(auto, "NETWORKS", {"MLP": ("mlp", {"epochs": 100})})
-    monkeypatch.setattr(auto.Auto, "_graph_in_doubt", lambda *_: True)
+    monkeypatch.setattr(auto.Auto, "_doubt", lambda *_: auto.MIXED)
     data = graphs.csbm(nodes=900, classes=2, signal=0.0, features=4, seed=0)
     data.y = (data.x[:, 0] * data.x[:, 1] > 0).long()
     for name, first in (("train", 0), ("val", 300), ("test", 600)):
@@ -68,6 +69,41 @@ def test_a_network_is_taken_where_it_agrees_more_often(crossed: Data) -> None:
     assert model.chosen_ == "MLP"
     assert "'MLP' was taken: of held-out given labels it agrees with" in model.why_
     assert "without a network" in model.why_
+
+
+@pytest.fixture
+def uneven() -> Data:
+    """One node in twenty is of the other class, which features hardly tell; neighbours do. All labels are right."""
+    rng = np.random.default_rng(3)
+    nodes, links = 1000, 4
+    y = (rng.random(nodes) < 0.05).astype(np.int64)
+    x = rng.normal(size=(nodes, 16)) + 0.3 * y[:, None]
+    source = np.arange(nodes).repeat(links)
+    alike = [rng.choice(np.flatnonzero(y == c), len(source)) for c in (0, 1)]
+    own = np.where(y[source] == 1, alike[1], alike[0])
+    target = np.where(rng.random(len(source)) < 0.9, own, rng.integers(nodes, size=len(source)))
+    train = torch.from_numpy(rng.random(nodes) < 0.5)
+    return Data(
+        x=torch.from_numpy(x).float(),
+        edge_index=torch.from_numpy(np.stack([source, target])),
+        y=torch.where(train, torch.from_numpy(y), -1),
+        y_true=torch.from_numpy(y),
+        train_mask=train,
+        val_mask=torch.zeros(nodes, dtype=torch.bool),
+        test_mask=~train,
+    )
+
+
+@pytest.mark.filterwarnings("ignore:edges")
+def test_classes_of_very_different_size(uneven: Data) -> None:
+    model = pignn.make("auto").fit(uneven)
+    assert model.chosen_ in auto.NETWORKS
+    assert auto.UNEVEN in model.why_
+    largest = float((uneven.y_true[uneven.test_mask] == 0).double().mean())
+    assert model.score(uneven) > largest
+    with pytest.warns(PignnWarning, match=auto.UNEVEN):
+        linear = pignn.make("auto", networks="never").fit(uneven)
+    assert linear.score(uneven) < largest
 
 
 @pytest.mark.parametrize("share", [0.1, 0.9])

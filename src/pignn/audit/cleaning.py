@@ -24,6 +24,8 @@ def clean(data: Data, issues: pd.DataFrame, how: str = "relabel", *, above: floa
     """
     if how not in HOW:
         raise unknown("way to clean", how, HOW)
+    if not isinstance(issues, pd.DataFrame):
+        raise DataError(f"issues must be the table of an audit (audit.issues), not {type(issues).__name__}")
     nodes = issues["node"].to_numpy(copy=True)
     if len(nodes) and nodes.max() >= (data.num_nodes or 0):
         raise DataError(f"the issues name node {nodes.max()}, but the graph has {data.num_nodes} nodes")

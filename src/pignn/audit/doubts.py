@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..noise.kinds import Ints
+from ..noise.model import RARE
+
 TRUST = 0.2  # homophily (chance 0, perfect 1) below which the graph says too little
 RELEARNT = 0.97  # share of given labels that features alone may predict before a rule is suspected
 FAR = 2.0  # times the estimated rate, and two labels in a hundred beyond: flagged labels are then far more
 BEYOND = 0.02
 VERIFIED = 0.1  # share of trusted labels from which the rate speaks of what is left
 CLEAN = 0.01  # estimated rate below which corrected labels are a possible cause
+FEW = 5  # labels of a class that are hardly a class
 
 
 def weak(adjusted: float | None) -> bool:
     """Whether neighbours say too little about a class."""
     return adjusted is not None and adjusted < TRUST
+
+
+def of_classes(counts: Ints, names: Sequence[str]) -> list[str]:
+    """Classes of a handful of labels among large ones, which are often another one misspelt."""
+    few = [str(names[c]) for c in np.flatnonzero((counts > 0) & (counts < FEW) & (counts < RARE * counts.mean()))]
+    if not few:
+        return []
+    shown = ", ".join(f"'{name[:30]}'" for name in few[:3]) + (", ..." if len(few) > 3 else "")
+    have = "1 class has" if len(few) == 1 else f"{len(few):,} classes have"
+    return [
+        f"{have} fewer than {FEW} labels ({shown}): too few to judge them by; if a name is misspelt there, correct it "
+        "first"
+    ]
 
 
 def of_graph(same: float | None, adjusted: float | None) -> list[str]:

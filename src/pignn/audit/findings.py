@@ -125,7 +125,7 @@ def audit(data: Data, method: str | Method = QUICK, *, folds: int = 5, seed: int
     inputs = Inputs.from_data(data)
     edges = evidence.labelled_edges(inputs, nodes)
     same, adjusted = evidence.homophily(edges, given, n)
-    notes = doubts.of_graph(same, adjusted)
+    notes = doubts.of_classes(np.bincount(given, minlength=n), data.class_names) + doubts.of_graph(same, adjusted)
     sample = _sample(len(given), seed)
 
     z = evidence.coordinates(inputs, nodes, evidence.RESTART, seed)

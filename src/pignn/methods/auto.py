@@ -52,6 +52,8 @@ ASKED = 2  # of these parts
 LINEAR_ONES = "without a network"
 ENOUGH = 300  # labels from which a held-out part can tell a network from the rest
 HALF = 0.5  # of the links join nodes of one class: where surely fewer do, networks are tried
+MIXED = "most links join different classes"
+UNEVEN = "without a network, fewer held-out labels are met than the largest class has"
 MOST_NODES = 50_000  # of a graph on which networks are tried: beyond, they would take too long
 
 
@@ -64,8 +66,9 @@ class Auto(Method):
     puts the rest down to noise, loses nothing against one that has learnt the noise. Candidates are linear classifiers
     of smoothed features and a mixture of prototypes; their probabilities are averaged with weights ∝ likelihood^0.3.
     Features without the graph take their place where they are better by more than a standard error. Where surely
-    fewer than half of the links join nodes of one class, and there are 300 labels or more, a GCN and an MLP are tried
-    too, on two fifths of the labels, held out one fifth at a time; what agrees with them most often is taken. With
+    fewer than half of the links join nodes of one class, or the average surely agrees with fewer held-out labels than
+    the largest class has, and there are 300 labels or more, a GCN and an MLP are tried too, on two fifths of the
+    labels, held out one fifth at a time; what agrees with them most often is taken. With
     ``labels="noisy-val"`` there are more candidates, many of which learn from random parts of the labels, so that some
     have seen fewer wrong ones; and the weights are ∝ exp(0.3·labels of validation nodes that one agrees with). No true
     label is read.
@@ -102,10 +105,14 @@ class Auto(Method):
         self.models_: dict[str, Any] = {name: fitted[name] for name in self.weights_}
         found = [homophily(inputs, given, fitted[name].transition_) for name in CAREFUL]
         self.homophily_ = min((each for each in found if each is not None), key=at_most, default=None)
-        if self._graph_in_doubt(len(given.y), inputs.num_nodes):
+        doubt = self._doubt(held_out, judges)
+        if doubt and self.networks == "auto" and len(given.y) >= ENOUGH and inputs.num_nodes <= MOST_NODES:
             self._try_networks(data, given, judges, held_out)
         self.chosen_ = max(self.weights_, key=lambda name: self.weights_[name])
-        self.why_ = self._why(float(1 - (self.transition_.diag()[given.y]).mean()))
+        if doubt == UNEVEN and self.chosen_ not in NETWORKS:
+            told = f"auto: {doubt}: rare classes are found at its cost; a network ('vanilla', 'pi-gnn') may suit better"
+            warnings.warn(told, PignnWarning, stacklevel=2)
+        self.why_ = self._why(float(1 - (self.transition_.diag()[given.y]).mean()), doubt)
         self.seconds_ = time.perf_counter() - start
         self.num_features_ = int(data.x.shape[1])
         self.class_names_ = class_names(data)
@@ -143,11 +150,11 @@ class Auto(Method):
                 again.models_[name].sharpness_ = model.sharpness_
         return again
 
-    def _why(self, rate: float) -> str:
+    def _why(self, rate: float, doubt: str) -> str:
         if self.chosen_ in NETWORKS:
             rest = _told({name: self.agreement_[name] for name in (LINEAR_ONES, *NETWORKS)}, "{:.1%}", self.chosen_)
             mine = f"'{self.chosen_}' was taken: of held-out given labels it agrees with"
-            return f"{mine} {self.agreement_[self.chosen_]:.1%} ({rest}); most links join different classes"
+            return f"{mine} {self.agreement_[self.chosen_]:.1%} ({rest}); {doubt}"
         most = dict(sorted(self.weights_.items(), key=lambda each: -each[1])[:MOST_TOLD])
         weights = " + ".join(f"{weight:.2f} '{name}'" for name, weight in most.items())
         if len(self.weights_) > len(most):
@@ -235,10 +242,13 @@ class Auto(Method):
                 made[method.restart] = embedding, embedding.fit_transform(inputs)
         return made
 
-    def _graph_in_doubt(self, labels: int, nodes: int) -> bool:
-        if self.networks == "never" or labels < ENOUGH or nodes > MOST_NODES or self.homophily_ is None:
-            return False
-        return at_most(self.homophily_) < HALF
+    def _doubt(self, held_out: Tensor, judges: GivenLabels) -> str:
+        """Why classifiers of smoothed features, whose classes are drawn towards one size, may not suit this graph."""
+        if self.homophily_ is not None and at_most(self.homophily_) < HALF:
+            return MIXED
+        largest = float(torch.bincount(judges.y, weights=judges.weight.double()).max() / judges.weight.sum())
+        error = (largest * (1 - largest) / len(judges.y)) ** 0.5
+        return UNEVEN if at_most((_agreement(held_out, judges), error)) < largest else ""
 
     def _try_networks(self, data: Data, given: GivenLabels, judges: GivenLabels, linear: Tensor) -> None:
         """A network that agrees with held-out labels more often than ``linear`` scores takes their place.

@@ -175,4 +175,7 @@ def _checked(labels: ArrayLike, pred_probs: ArrayLike) -> tuple[Ints, Floats]:
         raise DataError(f"label {given.max()} has no column among the {probability.shape[1]} of pred_probs")
     if not np.isfinite(probability).all() or (probability < 0).any():
         raise DataError("pred_probs must be finite and not negative")
+    total = probability.sum(axis=1)
+    if (off := np.flatnonzero((np.abs(total - 1) > 0.01) & (total > 0))).size:  # a row of zeros says nothing
+        raise DataError(f"pred_probs must sum to 1 in every row; row {off[0]} sums to {total[off[0]]:.3g}")
     return given, probability

@@ -10,6 +10,8 @@ T gets a weak prior that favours its diagonal: what the data leave open is put d
 
 A full T has n(n − 1) free numbers and takes up part of the classifier's own confusions. It is used where it raises the
 log-likelihood by more than it has numbers (Akaike's criterion); else all wrong labels are equally likely, one number.
+Where some class has hardly a label (it may be a misspelt one), that few labels are wrong there would speak against all
+noise: then wrong labels may also be as frequent as the given ones of their class. One without a label has none of them.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from .kinds import Floats, Ints
 
 Bools = NDArray[np.bool_]
 FLOOR = 1e-6  # least probability: a classifier that says 0 means "hardly"
+RARE = 0.1  # of the mean number of labels of a class: with one wrong label in ten, all equally likely, none has fewer
+FULL, EQUAL, BY_CLASS = "full", "equal", "by class"  # kinds of T: all numbers free; wrong labels alike; as given ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +38,7 @@ class NoiseModel:
     shift: Floats  # [classes]
     transition: Floats  # [classes, classes]
     evidence: float = 0.0  # log-likelihood less the number of free numbers in T
+    kind: str = EQUAL  # of T
 
     def truth(self, logs: Floats) -> Floats:
         """P(true = k | x), [nodes, classes], from the logarithms of class probabilities."""
@@ -68,9 +73,8 @@ def fit(
         return NoiseModel(1.0, np.zeros(n), np.eye(n))
     likelihood = _Likelihood(given, logs, trusted, before)
     if start is not None:
-        return likelihood.maximise(_is_full(start.transition), start)
-    full, uniform = likelihood.maximise(True), likelihood.maximise(False)
-    return full if full.evidence > uniform.evidence else uniform
+        return likelihood.maximise(start.kind, start)
+    return max((likelihood.maximise(kind) for kind in likelihood.kinds), key=lambda found: found.evidence)
 
 
 class _Likelihood:
@@ -89,11 +93,19 @@ class _Likelihood:
         self.hot = np.eye(self.n)[given]
         # A tenth of a label off the diagonal keeps T inside; one label and a hundredth of the class on it.
         self.pseudo = np.full((self.n, self.n), 0.1 / self.n)
-        self.pseudo += np.diag(1.0 + 0.01 * np.bincount(given, minlength=self.n))
-        self.others = (1 - np.eye(self.n)) / (self.n - 1)
+        labels = np.bincount(given, minlength=self.n)
+        self.pseudo += np.diag(1.0 + 0.01 * labels)
+        present = int((labels > 0).sum())
+        self.others = {
+            EQUAL: _off_diagonal(np.where(labels > 0, 1.0, FLOOR)),
+            BY_CLASS: _off_diagonal(np.maximum(labels / len(given), FLOOR)),
+        }
+        self.kinds = {EQUAL: 1, FULL: present * (present - 1)}  # and how many free numbers each has
+        if labels[labels > 0].min() < RARE * len(given) / present:
+            self.kinds[BY_CLASS] = 1
 
-    def maximise(self, full: bool, start: NoiseModel | None = None) -> NoiseModel:
-        n = self.n
+    def maximise(self, kind: str, start: NoiseModel | None = None) -> NoiseModel:
+        n, full = self.n, kind == FULL
         matrix = np.full((n, n), 0.1 / (n - 1)) if start is None else start.transition.copy()
         if start is None:
             np.fill_diagonal(matrix, 0.9)
@@ -102,25 +114,24 @@ class _Likelihood:
         found = minimize(
             self.loss,
             np.concatenate([[a], b, numbers]),
-            args=(full,),
+            args=(kind,),
             jac=True,
             method="L-BFGS-B",
             bounds=[(0.05, 20.0), *[(-20.0, 20.0)] * n, *[(None, None)] * len(numbers)],
             options={"maxiter": 100 if start is None else 30},
         ).x
-        a, b, matrix = self.parts(found, full)
+        a, b, matrix = self.parts(found, kind)
         matrix = normalised(matrix)
         total = np.maximum((softmax(a * self.logs + b) * self.likely(matrix)).sum(axis=1), 1e-300)
-        free = n * (n - 1) if full else 1
-        return NoiseModel(float(a), b, matrix, float(np.log(total).sum()) - free)
+        return NoiseModel(float(a), b, matrix, float(np.log(total).sum()) - self.kinds.get(kind, 0), kind)
 
-    def parts(self, numbers: Floats, full: bool) -> tuple[float, Floats, Floats]:
+    def parts(self, numbers: Floats, kind: str) -> tuple[float, Floats, Floats]:
         a, b, rest = numbers[0], numbers[1 : 1 + self.n], numbers[1 + self.n :]
-        if full:
+        if kind == FULL:
             # A step of the search may go far; T stays above what a logarithm can bear.
             return a, b, softmax(np.clip(rest, -500, 500).reshape(self.n, self.n)) + 1e-12
         rate = 1 / (1 + np.exp(-np.clip(rest[0], -30, 30)))
-        return a, b, (1 - rate) * np.eye(self.n) + rate * self.others
+        return a, b, (1 - rate) * np.eye(self.n) + rate * self.others[kind]
 
     def likely(self, matrix: Floats) -> Floats:
         """P(given label of a node | true = k), [nodes, classes]."""
@@ -129,8 +140,8 @@ class _Likelihood:
             return likely
         return np.where(self.untold, 1.0, likely) * self.truth
 
-    def loss(self, numbers: Floats, full: bool) -> tuple[float, Floats]:
-        a, b, matrix = self.parts(numbers, full)
+    def loss(self, numbers: Floats, kind: str) -> tuple[float, Floats]:
+        a, b, matrix = self.parts(numbers, kind)
         p = softmax(a * self.logs + b)
         joint = p * self.likely(matrix)
         total = np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
@@ -138,7 +149,7 @@ class _Likelihood:
         noisy = posterior if self.untold is None else posterior * ~self.untold
         counts = noisy.T @ self.hot + self.pseudo
         value = -np.log(total).sum() - (self.pseudo * np.log(matrix)).sum() + 0.5 * (b**2).sum() + (a - 1) ** 2
-        if full:
+        if kind == FULL:
             slope = -(counts - matrix * counts.sum(axis=1, keepdims=True)).ravel()
         else:
             kept = np.trace(counts)
@@ -148,9 +159,9 @@ class _Likelihood:
         return float(value), np.concatenate(gradient)
 
 
-def _is_full(matrix: Floats) -> bool:
-    off = matrix[~np.eye(len(matrix), dtype=bool)]
-    return bool(np.ptp(off) > 1e-9)
+def _off_diagonal(weights: Floats) -> Floats:
+    """How wrong labels are spread over the other classes: rows sum to 1, the diagonal is 0."""
+    return normalised(weights * (1 - np.eye(len(weights))))
 
 
 def logarithms(probability: Floats) -> Floats:

@@ -13,7 +13,7 @@ import torch
 from pignn.errors import DataError, ModelFileError, PignnWarning
 from pignn.graphs import from_pandas, load_encoder
 from pignn.graphs.own import structure
-from pignn.graphs.own.columns import guess
+from pignn.graphs.own.columns import days, guess
 
 RNG = np.random.default_rng(0)
 WORDS = [" ".join(RNG.choice(["red", "green", "blue", "fast", "slow", "café"], 6)) for _ in range(40)]
@@ -62,6 +62,19 @@ def test_kinds_are_guessed():
 )
 def test_kinds_of_small_columns(values, kind):
     assert guess(pd.Series(values)).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["2024-01-01 12:00:00", "2024-01-02", " 2024-01-03 ", "n/a", None], [0.5, 1, 2, np.nan, np.nan]),
+        ([pd.Timestamp("2024-01-01"), "2024-01-02 06:00", "2024-01-03T00:00:00Z"], [0, 1.25, 2]),
+        (["31/01/2024", "01/02/2024"], [30, 31]),
+    ],
+)
+def test_dates_with_and_without_a_time(values, expected):
+    first = (pd.Timestamp("2024-01-01") - pd.Timestamp(0)).days
+    np.testing.assert_allclose(days(pd.Series(values, dtype=object), "nodes.csv", 2) - first, expected)
 
 
 def column(data, name):

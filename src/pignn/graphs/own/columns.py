@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,8 +117,16 @@ def days(column: pd.Series[Any], title: str, first: int) -> np.ndarray:
     """Dates as days since 1970, NaN where there is none."""
     empty = column.isna().to_numpy()
     if not pd.api.types.is_datetime64_any_dtype(column.dtype):
-        empty = empty | column.astype(str).str.strip().str.lower().isin(MISSING).to_numpy(bool)
-    dates = pd.to_datetime(column.where(~pd.Series(empty, index=column.index)), errors="coerce", utc=True)
+        column = column.map(lambda value: value.strip() if isinstance(value, str) else value)
+        empty = empty | column.astype(str).str.lower().isin(MISSING).to_numpy(bool)
+    known = column.where(~pd.Series(empty, index=column.index))
+    # ISO dates may have a time or none; of others all must look alike.
+    dates = pd.to_datetime(known, errors="coerce", utc=True, format="ISO8601")
+    if (dates.isna().to_numpy() & ~empty).any():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pandas says that it has to guess
+            alike = pd.to_datetime(known, errors="coerce", utc=True)
+        dates = alike if alike.notna().sum() > dates.notna().sum() else dates
     wrong = dates.isna().to_numpy() & ~empty
     if wrong.any():
         raise DataError(f"{title}, {first_of(column, wrong, first)} is not a date such as 2024-01-31")
