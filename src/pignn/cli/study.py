@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ConfigError
+from ..errors import ConfigError, DataError
 from . import options as o
 from .grouped import grouped
 from .output import say, show_json, show_table
@@ -271,8 +271,11 @@ def compare(
     from ..studies import comparison
 
     results = asked.results()
+    cells = comparison.compare(results)
+    if not cells:
+        raise DataError(f"the paper has no number for what is there of '{asked.name}': nothing to compare with")
     if json:
-        show_json([cell._asdict() | {"far": cell.far} for cell in comparison.compare(results)])
+        show_json([cell._asdict() | {"far": cell.far} for cell in cells])
     else:
         print(_joined([comparison.table(results)], form))
     return 0

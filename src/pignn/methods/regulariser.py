@@ -19,7 +19,7 @@ PAIRS_A_SECOND = 6e8  # visited with their gradient on two ordinary cores
 def choose(num_nodes: int, epochs: int) -> tuple[str, str]:
     """``exact`` or ``sampled`` by the time that all pairs would take, and why."""
     seconds = epochs * num_nodes**2 / PAIRS_A_SECOND
-    reason = f"all {num_nodes:,}² pairs would take about {_duration(seconds)} in {epochs} epochs"
+    reason = f"all {num_nodes:,}² pairs would take about {_duration(seconds)} on two cores in {epochs} epochs"
     return ("exact" if seconds <= EXACT_SECONDS else "sampled"), reason
 
 

@@ -93,7 +93,7 @@ def _said(results: Results, dataset: Dataset, most: int = 5) -> list[str]:
 
 
 def _rate(noise: Noise) -> str:
-    return "0" if noise.kind == "none" else "" if noise.rate is None else f"{noise.rate:g}"
+    return "" if noise.kind == "none" or noise.rate is None else f"{noise.rate:g}"
 
 
 def _kinds(noises: Sequence[Noise]) -> list[tuple[str, int]]:
