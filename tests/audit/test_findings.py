@@ -157,6 +157,7 @@ def test_trusted_labels_are_never_suspects() -> None:
     assert int(issues["trusted"].sum()) == int(data.trusted_mask.sum())
 
 
+@pytest.mark.filterwarnings("ignore:edges")
 def test_missed_positives_of_a_rare_class() -> None:
     """One percent positives, two in five of them missed: the class-adjusted ratio and rank put them first."""
     data = graphs.csbm(4000, 2, homophily=0.5, degree=10, signal=0.0, features=16)
@@ -313,3 +314,10 @@ def test_an_audit_in_place_of_its_table() -> None:
     data = noisy(nodes=200)
     with pytest.raises(DataError, match="issues must be the table of an audit"):
         clean(data, audit(data))  # type: ignore[arg-type]
+
+
+def test_what_was_done_to_the_edges_is_said() -> None:
+    data = noisy(nodes=200)
+    data.edge_index = data.edge_index[:, data.edge_index[0] < data.edge_index[1]]
+    with pytest.warns(PignnWarning, match="edges: made .* two-way"):
+        audit(data)

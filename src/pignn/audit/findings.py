@@ -12,10 +12,10 @@ import torch
 from torch_geometric.data import Data
 
 from .. import graphs
-from ..backbones import Inputs
 from ..errors import ConfigError, DataError, PignnWarning
 from ..graphs.checks import node_ids
 from ..methods import Method, make
+from ..methods.base import checked_inputs
 from ..noise import NoiseEstimate
 from ..noise import model as noise_model
 from ..noise.estimation import fit_mixed, summarise, unmix
@@ -122,7 +122,7 @@ def audit(data: Data, method: str | Method = QUICK, *, folds: int = 5, seed: int
     trusted = _trusted(data, nodes)
     names, source = _sources(data, nodes)
     fold = make_folds(given, folds, seed, source)
-    inputs = Inputs.from_data(data)
+    inputs = checked_inputs(data, directed=False)
     edges = evidence.labelled_edges(inputs, nodes)
     same, adjusted = evidence.homophily(edges, given, n)
     notes = doubts.of_classes(np.bincount(given, minlength=n), data.class_names) + doubts.of_graph(same, adjusted)
