@@ -27,7 +27,7 @@ def test_a_run_spares_files_that_are_of_no_run(command, files, name):
     mine = files / "out" / name
     mine.parent.mkdir(exist_ok=True)
     mine.write_text("mine")
-    command(*TRAIN, "out").fails(name, "there already; --force")
+    command(*TRAIN, "out", "--report").fails(name, "there already; --force")
     assert mine.read_text() == "mine"
     assert command(*TRAIN, "out", "--report", "--force").code == 0
     assert mine.read_text() != "mine"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..methods import Method
 
 
-RUN = ("model/model.json", "predictions.csv", "history.csv", "learning-curve.png", "report.html", "run.json")
+RUN = ("model/model.json", "predictions.csv", "history.csv", "learning-curve.png", "run.json")
 
 
 def holds_run(out: Path) -> bool:

@@ -159,7 +159,8 @@ def train(
             raise OutputError(f"{out} holds a run already; --resume continues it, --force replaces it")
     if out is not None:
         inputs = (files.nodes, files.edges, files.features, noise)
-        folder.check_free((out / name for name in folder.RUN), inputs, replace=force or folder.holds_run(out))
+        written = [out / name for name in (*folder.RUN, *(["report.html"] if report else []))]
+        folder.check_free(written, inputs, replace=force or folder.holds_run(out))
 
     keep: dict[str, Any] = {}
     if out is not None:
