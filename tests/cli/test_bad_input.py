@@ -25,6 +25,7 @@ FLAGS = [
     # names, with the nearest one
     ("unknown dataset 'croa'; did you mean 'cora'?", "--dataset", "croa"),
     ("unknown dataset ''; known: ", "--dataset", ""),
+    ("unknown method 'gcn'; a plain gcn is method 'vanilla' with backbone 'gcn'", "--method", "gcn"),
     ("unknown method 'pignn'; did you mean 'pi-gnn'?", "--method", "pignn"),
     ("unknown method 'x'; known: apl, appnp, ", "--method", "x"),
     ("unknown method ''; known: apl, appnp, ", "--method", ""),

@@ -25,7 +25,8 @@ def weak(adjusted: float | None) -> bool:
 
 def of_classes(counts: Ints, names: Sequence[str]) -> list[str]:
     """Classes of a handful of labels among large ones, which are often another one misspelt."""
-    few = [str(names[int(c)]) for c in np.flatnonzero((counts > 0) & (counts < FEW) & (counts < RARE * counts.mean()))]
+    most = min(FEW, RARE * counts[counts > 0].mean())
+    few = [str(names[int(c)]) for c in np.flatnonzero((counts > 0) & (counts < most))]
     if not few:
         return []
     shown = ", ".join(f"'{name[:30]}'" for name in few[:3]) + (", ..." if len(few) > 3 else "")

@@ -124,7 +124,7 @@ def method_class(name: str) -> type[Method]:
     info = BUILT_IN.get(name)
     if info is None:  # what is installed beside pignn takes longer to find
         known = {each.name: each for each in list_methods()}
-        if name in ("gcn", "gat", "sage"):
+        if name not in known and name in ("gcn", "gat", "sage"):
             raise ConfigError(f"unknown method '{name}'; a plain {name} is method 'vanilla' with backbone '{name}'")
         if name not in known:
             raise unknown("method", name, known)
