@@ -23,7 +23,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import subgraph
 
 import pignn
-from pignn.audit import assess, audit, crossfit, evidence, review, trust
+from pignn.auditing import assess, audit, crossfit, evidence, review, trust
 from pignn.backbones import Inputs
 
 OUT = Path(__file__).parent / "results" / "audit.csv"

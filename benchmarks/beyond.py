@@ -89,7 +89,7 @@ def one(dataset: str, noise: str, rate: float, method: str, seed: int) -> tuple[
     import torch
 
     import pignn
-    from pignn.methods.network import NetworkMethod
+    from pignn.methods.core.network import NetworkMethod
     from pignn.training.metrics import calibration_error
 
     torch.set_num_threads(1)

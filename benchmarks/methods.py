@@ -20,7 +20,7 @@ from epoch import graph
 
 import pignn
 from pignn import graphs
-from pignn.methods.network import NetworkMethod
+from pignn.methods.core.network import NetworkMethod
 from pignn.methods.registry import method_class
 
 LIMITS = {

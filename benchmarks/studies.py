@@ -29,7 +29,7 @@ EPOCHS = 100
 def cached(cells: int) -> None:
     """Plan and tabulate runs that are all in the store."""
     from pignn.studies import Dataset, Noise, Row, Study, collect, open_store, tables
-    from pignn.studies.jobs import plan
+    from pignn.studies.run_specs import plan
 
     each = max(round((cells / 10) ** (1 / 3)), 1)
     study = Study(
@@ -99,8 +99,8 @@ def overhead(runs: int) -> None:
     seconds = max(float(process.communicate()[0]) for process in bare)
 
     from pignn.studies import Dataset, Noise, Protocol, Row, Study, open_store
-    from pignn.studies.jobs import plan
     from pignn.studies.pool import LocalPool
+    from pignn.studies.run_specs import plan
     from pignn.studies.sweep import _outcomes
 
     study = Study(

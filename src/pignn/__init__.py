@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import audit, backbones, errors, graphs, methods, noise, pairs, propagation, report, studies, training
-    from .audit import find_label_issues
+    from . import auditing, backbones, graphs, methods, noise, pairs, propagation, report, studies, training
+    from .auditing import find_label_issues
+    from .core.errors import PignnError, PignnWarning
     from .graphs import list_datasets, load, read_graph
     from .methods import PIGNN, Vanilla, list_methods, load_model, make
     from .noise import corrupt
 
 # Where each public name lives. They are imported on first use, so that `pignn --help` does not wait for torch.
-_NAMES = {
+_HOMES = {
     "PIGNN": "methods",
+    "PignnError": "core.errors",
+    "PignnWarning": "core.errors",
     "Vanilla": "methods",
     "corrupt": "noise",
-    "find_label_issues": "audit",
+    "find_label_issues": "auditing",
     "list_datasets": "graphs",
     "list_methods": "methods",
     "load": "graphs",
@@ -28,9 +31,8 @@ _NAMES = {
     "read_graph": "graphs",
 }
 _MODULES = (
-    "audit",
+    "auditing",
     "backbones",
-    "errors",
     "graphs",
     "methods",
     "noise",
@@ -43,12 +45,13 @@ _MODULES = (
 
 __all__ = [
     "PIGNN",
+    "PignnError",
+    "PignnWarning",
     "Vanilla",
     "__version__",
-    "audit",
+    "auditing",
     "backbones",
     "corrupt",
-    "errors",
     "find_label_issues",
     "graphs",
     "list_datasets",
@@ -70,8 +73,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
-    if name in _NAMES:
-        value = getattr(importlib.import_module(f".{_NAMES[name]}", __name__), name)
+    if name in _HOMES:
+        value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'pignn' has no attribute '{name}'")

@@ -11,8 +11,8 @@ import pytest
 
 import pignn.cli
 from pignn.studies import Dataset, Noise, Protocol, Row, Study, collect, open_store
-from pignn.studies.jobs import plan
 from pignn.studies.page import html
+from pignn.studies.run_specs import plan
 
 from .conftest import CLASSES, flags
 from .driver import browser, flaws, left_out, missing, requests

@@ -315,7 +315,9 @@ def room():
 
 def test_a_full_disk(train, trained, tmp_path, room, monkeypatch):
     """Room for fewer and fewer of the files: each is whole or absent, and a run without all of them has no run.json."""
-    monkeypatch.setattr("pignn.methods.network.NetworkMethod.never_begins", lambda _: "")  # a note on the short run
+    monkeypatch.setattr(
+        "pignn.methods.core.network.NetworkMethod.never_begins", lambda _: ""
+    )  # a note on the short run
     sizes = sorted({path.stat().st_size for path in trained.rglob("*") if path.is_file()}, reverse=True)
     for size in sizes:
         out = tmp_path / str(size)
@@ -373,7 +375,7 @@ def test_a_full_disk_under_a_model(trained, tmp_path, room):
     before = listing(tmp_path)
     room(100)
     for place in (tmp_path / "model", tmp_path / "new"):
-        with pytest.raises(pignn.errors.OutputError):
+        with pytest.raises(pignn.core.errors.OutputError):
             model.save(place)
     room(resource.getrlimit(resource.RLIMIT_FSIZE)[1])
     assert listing(tmp_path) == before

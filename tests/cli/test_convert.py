@@ -16,7 +16,7 @@ import typer
 from pignn import graphs
 from pignn.cli.app import app
 from pignn.cli.convert import _bytes
-from pignn.errors import ConfigError
+from pignn.core.errors import ConfigError
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from safetensors.torch import load_file
 import pignn
 import pignn.cli
 from pignn import graphs
-from pignn.training import checkpoint, files
+from pignn.io import files
+from pignn.training import checkpoint
 from pignn.training.interrupt import Interrupt
 from pignn.training.progress import Progress
 

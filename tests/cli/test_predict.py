@@ -197,7 +197,7 @@ def test_every_damaged_byte_is_noticed(run):
         spoilt = bytearray(content)
         spoilt[position] ^= 4
         path.write_bytes(spoilt)
-        with pytest.raises(pignn.errors.ModelFileError):
+        with pytest.raises(pignn.core.errors.ModelFileError):
             pignn.load_model(run / "model")
 
 

@@ -49,8 +49,8 @@ class Here:
         self.waiting.append((key, job))
 
     def wait(self, seconds):
+        from pignn.studies.execute import execute
         from pignn.studies.pool import Outcome
-        from pignn.studies.work import execute
 
         key, job = self.waiting.pop(0)
         return [Outcome(key, execute(dict(job)), died=False)]

@@ -247,7 +247,7 @@ def test_a_transition_matrix(train, tmp_path):
 
 def test_warnings_of_others_are_silent_and_ours_are_notes(train, monkeypatch):
     from pignn import graphs
-    from pignn.errors import PignnWarning
+    from pignn.core.errors import PignnWarning
 
     load = graphs.load
 

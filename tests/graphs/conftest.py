@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from pignn.graphs import store
+from pignn.graphs.datasets import cache as store
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import torch
 from torch_geometric.data import Data, HeteroData
 
 import pignn
-from pignn.errors import DataError, PignnWarning
+from pignn.core.errors import DataError, PignnWarning
 from pignn.graphs import check, num_classes
 
 N = 6

@@ -3,7 +3,7 @@ import time
 import pytest
 import torch
 
-from pignn.errors import ConfigError, DataError
+from pignn.core.errors import ConfigError, DataError
 from pignn.graphs import csbm, describe, digits, load, simple_edges
 from pignn.graphs.splits import first_per_class, from_indices, per_class
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 import torch
 
-from pignn.errors import ConfigError, DataError, PignnError, PignnWarning
+from pignn.core.errors import ConfigError, DataError, PignnError, PignnWarning
 from pignn.graphs import available, list_datasets, load, where
 
 # The files of these tests are smaller than the published ones, which `load` says.
-small = pytest.mark.filterwarnings("ignore:.*the published ones:pignn.errors.PignnWarning")
+small = pytest.mark.filterwarnings("ignore:.*the published ones:pignn.core.errors.PignnWarning")
 
 
 def sizes(data):
@@ -170,7 +170,7 @@ def test_arxiv_without_features_is_refused_unless_stand_ins_are_asked_for(write,
     assert abs(cosine[:20, 40:60].mean()) < 0.1
 
 
-@pytest.mark.filterwarnings("ignore::pignn.errors.PignnWarning")
+@pytest.mark.filterwarnings("ignore::pignn.core.errors.PignnWarning")
 def test_stand_in_features_know_no_labels(write, root):
     path = write.arxiv_structure(root)
     before = load("ogbn-arxiv", root=root, features="stand-in").x
@@ -495,7 +495,7 @@ def test_other_raw_files_are_never_answered_from_the_cache(write, root, cache):
 
 @small
 def test_second_load_reads_the_processed_copy(write, root, monkeypatch):
-    from pignn.graphs import raw_pyg
+    from pignn.graphs.datasets import raw_pyg
 
     write.actor(root)
     first = load("actor", root=root, split="own")

@@ -11,9 +11,12 @@ from torch_geometric.data import Data
 
 import pignn
 from pignn import backbones, graphs
-from pignn.errors import PignnWarning
-from pignn.methods import auto, averaging, homophily
-from pignn.methods.given import GivenLabels, symmetric
+from pignn.core import errors
+from pignn.core.errors import PignnWarning
+from pignn.methods import auto
+from pignn.methods.core import ensembling as averaging
+from pignn.methods.core import homophily
+from pignn.methods.core.labels import GivenLabels, symmetric
 from pignn.training.metrics import calibration_error
 
 
@@ -156,12 +159,12 @@ def test_refit_keeps_the_choice_and_forgets_labels_that_are_gone(noisy: Data) ->
 
 
 def test_refit_wants_a_fitted_model_and_the_same_kind_of_graph(noisy: Data) -> None:
-    with pytest.raises(pignn.errors.NotFittedError, match="not fitted"):
+    with pytest.raises(errors.NotFittedError, match="not fitted"):
         pignn.make("auto").refit(noisy)
     model = pignn.make("auto").fit(noisy)
     wider = noisy.clone()
     wider.x = torch.cat([noisy.x, noisy.x], 1)
-    with pytest.raises(pignn.errors.DataError, match="64 and 3"):
+    with pytest.raises(errors.DataError, match="64 and 3"):
         model.refit(wider)
 
 
@@ -234,7 +237,7 @@ def test_the_embedding_is_saved_once_and_models_of_before_are_read(noisy: Data) 
 
 def test_without_validation_labels_none_can_choose(noisy: Data) -> None:
     noisy.y = torch.where(noisy.val_mask, -1, noisy.y)
-    with pytest.raises(pignn.errors.DataError, match="no label of a validation node to choose by; take labels='train'"):
+    with pytest.raises(errors.DataError, match="no label of a validation node to choose by; take labels='train'"):
         pignn.make("auto", labels="noisy-val").fit(noisy)
 
 

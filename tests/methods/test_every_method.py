@@ -11,8 +11,8 @@ import torch
 
 import pignn
 from pignn import graphs
-from pignn.errors import ConfigError, DataError, PignnWarning
-from pignn.methods.network import NetworkMethod
+from pignn.core.errors import ConfigError, DataError, PignnWarning
+from pignn.methods.core.network import NetworkMethod
 from pignn.methods.registry import method_class
 
 NAMES = [info.name for info in pignn.list_methods()]
@@ -127,7 +127,7 @@ def test_labels_of_one_class_and_of_one_node_each(name, noisy):
     assert np.isfinite(quick(name).fit(few).predict_proba(few)).all()
     alike = noisy.clone()
     alike.y = torch.where(noisy.train_mask & (noisy.y == 2), 1, noisy.y)  # no training node carries class 2
-    with pytest.warns(pignn.errors.PignnWarning, match="class"):
+    with pytest.warns(pignn.PignnWarning, match="class"):
         assert np.isfinite(quick(name).fit(alike).predict_proba(alike)).all()
 
 

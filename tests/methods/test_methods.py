@@ -14,7 +14,7 @@ from torch import nn
 
 import pignn
 from pignn import backbones, graphs, pairs
-from pignn.errors import ConfigError, DataError, ModelFileError, NotFittedError, PignnError, PignnWarning
+from pignn.core.errors import ConfigError, DataError, ModelFileError, NotFittedError, PignnError, PignnWarning
 
 FAST = {"epochs": 12, "warmup": 3}
 
@@ -135,7 +135,7 @@ def test_auto_takes_exact_pairs_where_they_are_cheap(noisy):
     model = pignn.PIGNN(epochs=2).fit(noisy)
     assert model.pairs_ == "exact"
     assert "240² pairs would take about" in model.pairs_why_
-    from pignn.methods.regulariser import choose
+    from pignn.methods.core.pair_regularizer import choose
 
     assert choose(100_000, 400)[0] == "sampled"
     assert "111 minutes" in choose(100_000, 400)[1]

@@ -12,10 +12,11 @@ from torch_geometric.data import Data
 
 import pignn
 from pignn import backbones, graphs
-from pignn.methods import committee, dividemix, learner, lpm, t_revision
-from pignn.methods.losses import noisy_cross_entropy
+from pignn.graphs.sparse import Pattern
+from pignn.methods import dividemix, lpm, t_revision
+from pignn.methods.core import committee, learner
+from pignn.methods.core.losses import noisy_cross_entropy
 from pignn.methods.planetoid import walk
-from pignn.sparse import Pattern
 
 H = torch.tensor([[2.0, 0.5, -1.0], [0.1, 0.2, 0.3], [-3.0, 4.0, 0.0], [1.0, 1.0, 1.0]])
 Y = torch.tensor([0, 2, 0, 1])
@@ -128,7 +129,7 @@ def test_backward_is_unbiased(noisy):
 
 
 def test_a_matrix_without_inverse_is_told(noisy):
-    with pytest.warns(pignn.errors.PignnWarning, match="rows are too alike"):
+    with pytest.warns(pignn.PignnWarning, match="rows are too alike"):
         pignn.make("backward", transition=[[1 / 3] * 3] * 3, epochs=1).fit(noisy)
 
 

@@ -12,10 +12,11 @@ import torch
 from torch_geometric.data import Data
 
 import pignn
-from pignn import errors, graphs
-from pignn.methods.calibration import sharpness
+from pignn import graphs
+from pignn.core import errors
+from pignn.methods.core.calibration import sharpness
+from pignn.methods.core.labels import GivenLabels, fitted_transition, symmetric
 from pignn.methods.denoised import EVEN, balanced, denoise, even_rate, left_out_cosines, logistic
-from pignn.methods.given import GivenLabels, fitted_transition, symmetric
 from pignn.methods.low_density import information, separate
 from pignn.methods.prototypes import class_means, fit_mixture
 

@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 import pignn
-from pignn.errors import PignnWarning
+from pignn.core.errors import PignnWarning
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pignn import pairs
-from pignn.errors import ConfigError, DataError
+from pignn.core.errors import ConfigError, DataError
 from pignn.pairs import tiles
 
 KINDS = ("structure", *(f"{target}/{source}" for target in pairs.TARGETS for source in pairs.SOURCES))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from pignn.errors import PignnWarning
+from pignn.core.errors import PignnWarning
 from pignn.graphs import available, describe, list_datasets, load
 
 pytestmark = pytest.mark.skipif(not os.environ.get("PIGNN_DATA"), reason="PIGNN_DATA is not set")

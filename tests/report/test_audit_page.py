@@ -16,8 +16,8 @@ from torch_geometric.data import Data
 
 import pignn.cli
 from pignn import graphs
-from pignn.audit import Audit, audit, review
-from pignn.audit.around import around
+from pignn.auditing import Audit, audit, review
+from pignn.auditing.neighborhoods import around
 from pignn.noise import NoiseEstimate, corrupt
 from pignn.report.audit import audit_page
 from pignn.report.audit.page import embedded

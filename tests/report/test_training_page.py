@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 import pignn
 import pignn.cli
 from pignn import graphs
-from pignn.errors import DataError, NotFittedError
+from pignn.core.errors import DataError, NotFittedError
 from pignn.report import training_page
 from pignn.report.training.numbers import DRAWN, Beside, parts, places
 from pignn.training.metrics import calibration_error
@@ -182,7 +182,7 @@ def test_mistakes_are_told_in_a_line(noisy: Data) -> None:
 
 def test_what_is_odd_about_the_graph_is_on_the_page(noisy: Data) -> None:
     noisy.test_mask = noisy.test_mask | noisy.train_mask
-    with pytest.warns(pignn.errors.PignnWarning, match="both train_mask and test_mask"):
+    with pytest.warns(pignn.PignnWarning, match="both train_mask and test_mask"):
         model = pignn.make("prototypes").fit(noisy)
     assert "in both train_mask and test_mask: test scores will be too high." in training_page(model, noisy)
 

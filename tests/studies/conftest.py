@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pignn.studies import Dataset, Noise, Protocol, Results, Row, Study, collect, open_store, run, sweep
+from pignn.studies.execute import OutOfMemory, execute
 from pignn.studies.pool import Outcome
-from pignn.studies.work import OutOfMemory, execute
 
 GRAPH = Dataset("csbm", (("nodes", 120), ("classes", 3)))
 
@@ -70,7 +70,7 @@ def numbers(tmp_path: Path) -> Callable[[Study, Callable[..., float]], Results]:
     """Results of a study with made-up numbers: a function of dataset, noise, label and seed."""
 
     def fill(study: Study, value: Callable[..., float | None]) -> Results:
-        from pignn.studies.jobs import plan
+        from pignn.studies.run_specs import plan
 
         with open_store(tmp_path / "made") as store:
             runs = plan(study, store)

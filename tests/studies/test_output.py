@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from pignn.errors import ConfigError
+from pignn.core.errors import ConfigError
 from pignn.studies import Noise, Row, collect, open_store
 from pignn.studies.export import content, frame
 from pignn.studies.figure import figure

@@ -64,7 +64,7 @@ def test_numbers_are_the_printed_ones():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_methods_and_settings_exist(name):
-    from pignn.studies.jobs import _resolved
+    from pignn.studies.run_specs import _resolved
 
     known = {info.name for info in list_methods()}
     study = paper.study(name)

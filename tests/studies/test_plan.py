@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pignn.errors import ConfigError
+from pignn.core.errors import ConfigError
 from pignn.studies import Noise, Protocol, Row, paper
 from pignn.studies.plan import parse_seeds, show_seeds, vary
 

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from pignn.errors import DataError, OutputError
+from pignn.core.errors import DataError, OutputError
 from pignn.studies.store import FORMAT, Store
 
 JOB = {"method": "vanilla", "dataset": "csbm", "noise": "none", "rate": None, "seed": 0, "settings": {"lr": 0.1}}

@@ -16,14 +16,15 @@ import pytest
 
 import pignn
 from pignn import graphs
-from pignn.errors import ConfigError, OutputError, PignnError
-from pignn.studies import Dataset, Noise, Protocol, Row, collect, open_store, run, task
-from pignn.studies.jobs import plan
+from pignn.core.errors import ConfigError, OutputError, PignnError
+from pignn.studies import Dataset, Noise, Protocol, Row, collect, open_store, run
+from pignn.studies import external as task
+from pignn.studies.execute import draws
 from pignn.studies.pool import LocalPool, Outcome
+from pignn.studies.run_specs import plan
 from pignn.studies.sweep import _alone, _outcomes, kept
 from pignn.studies.table import tables
 from pignn.studies.toml import write
-from pignn.studies.work import draws
 
 from .conftest import GRAPH, make
 
@@ -97,7 +98,7 @@ def test_mistakes_are_found_before_anything_is_computed(tmp_path, here):
 
 
 def test_tuning_tries_the_same_number_for_all_and_sees_given_labels_only(tmp_path, here, monkeypatch):
-    import pignn.methods.base as base
+    import pignn.methods.core.base as base
 
     asked = []
     original = base.Method.score

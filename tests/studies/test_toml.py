@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pignn.errors import ConfigError
+from pignn.core.errors import ConfigError
 from pignn.studies import Dataset, Noise, Protocol, Row, paper
 from pignn.studies.toml import dumps, locate, read
 

@@ -8,7 +8,7 @@ import torch
 
 import pignn
 from pignn import backbones, graphs, pairs
-from pignn.errors import ConfigError
+from pignn.core.errors import ConfigError
 from pignn.training import batches
 
 

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pignn.errors import ConfigError, DataError
+from pignn.core.errors import ConfigError, DataError
 from pignn.training.metrics import METRICS, score
 
 Y = [0, 0, 0, 1, 1, 2, -1]

@@ -10,8 +10,9 @@ import pytest
 import torch
 
 import pignn
-from pignn.errors import ModelFileError, OutputError, PignnWarning
-from pignn.training import checkpoint, files, loop
+from pignn.core.errors import ModelFileError, OutputError, PignnWarning
+from pignn.io import files
+from pignn.training import checkpoint, loop
 
 
 class Stop(Exception):

@@ -9,7 +9,7 @@ import sys
 import warnings
 from types import FrameType
 
-from ..errors import PignnError, PignnWarning
+from ..core.errors import PignnError, PignnWarning
 
 
 class Stopped(KeyboardInterrupt):

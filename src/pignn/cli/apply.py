@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ..errors import ConfigError, DataError
-from . import folder
+from ..core.errors import ConfigError, DataError
 from . import options as o
+from . import run_dir as folder
 from .output import say, show_facts, show_json
 
 
@@ -52,10 +52,10 @@ def apply(
     """
     import pandas as pd
 
-    from .. import audit as audits
-    from ..audit.corrected import PARQUET
-    from ..audit.decided import label_seen
-    from ..audit.tables import write_table
+    from .. import auditing as audits
+    from ..auditing.decisions import label_seen
+    from ..auditing.label_files import PARQUET
+    from ..auditing.tables import write_table
 
     if not 0 < level < 1:
         raise ConfigError(f"--level must be between 0 and 1, not {level}")

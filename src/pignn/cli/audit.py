@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .. import __version__
-from ..errors import ConfigError, OutputError
-from . import folder, which
+from ..core.errors import ConfigError, OutputError
+from . import graph_options as which
 from . import options as o
-from .grouped import grouped
+from . import run_dir as folder
+from .option_groups import grouped
 from .output import say, show_facts, show_json, show_table
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-    from ..audit import Audit
+    from ..auditing import Audit
 
 SHOWN = 10
 
@@ -64,10 +65,10 @@ def audit(
       pignn audit --dataset digits --noise symmetric --rate 0.2 --json
       pignn audit --dataset digits --noise symmetric --rate 0.2 --method pi-gnn --set epochs=100
     """
-    from .. import audit as audits
+    from .. import auditing as audits
     from .. import graphs
     from .. import noise as noises
-    from ..audit.findings import QUICK
+    from ..auditing.core import QUICK
     from ..methods import make
 
     settings = o.of_method(setting)
@@ -134,7 +135,7 @@ def audit(
 
 def apply_command(graph: Data, decisions: Path, out: Path) -> str:
     """The `pignn apply` for the file that was audited into `out`; empty where its labels cannot be corrected."""
-    from ..audit.corrected import JSON, PARQUET, TEXT
+    from ..auditing.label_files import JSON, PARQUET, TEXT
 
     origin = graph.get("origin")
     nodes = Path("" if origin is None else origin.nodes)
@@ -148,10 +149,10 @@ def apply_command(graph: Data, decisions: Path, out: Path) -> str:
 
 def _write(out: Path, graph: Data, found: Audit, chosen: Any, facts: dict[str, Any], seed: int) -> None:
     """audit.json comes last and says that the rest is whole."""
-    from ..audit import tables
-    from ..audit.around import around
+    from ..auditing import tables
+    from ..auditing.neighborhoods import around
+    from ..io import files
     from ..report.audit import audit_page
-    from ..training import files
 
     (out / "audit.json").unlink(missing_ok=True)
     tables.write_table(out / "suspects.csv", tables.named(found.issues, found.class_names))
@@ -170,7 +171,7 @@ def _write(out: Path, graph: Data, found: Audit, chosen: Any, facts: dict[str, A
 
 def _columns(origin: Any) -> Any:
     """What the user's file says of the nodes, for the page: node i is row i. None where it is not a table."""
-    from ..graphs.own import tables
+    from ..graphs.tables import node_tables as tables
 
     if origin is None or tables.kind_of(origin.nodes) in which.WHOLE:
         return None
@@ -181,7 +182,7 @@ def _columns(origin: Any) -> Any:
 
 def card(graph: Data, found: Audit) -> str:
     """What one should know of an audit before one believes it, in a page of Markdown."""
-    from ..methods.fingerprint import fingerprint
+    from ..methods.core.fingerprint import fingerprint
 
     origin = graph.get("origin")
     low, high = found.noise.rate_interval or (float("nan"), float("nan"))

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import ConfigError
+from ..core.errors import ConfigError
 from . import options as o
 from .output import say, show_facts, show_json
 

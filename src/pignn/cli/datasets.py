@@ -17,7 +17,7 @@ def datasets(root: o.Root = None, json: o.Json = False) -> int:
       pignn datasets
       pignn datasets --root data --json
     """
-    from ..graphs.catalogue import available, list_datasets
+    from ..graphs.datasets.catalog import available, list_datasets
 
     found = list_datasets()
     if json:

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import OutputError
-from . import Stopped, folder
+from ..core.errors import OutputError
+from . import Stopped
 from . import options as o
+from . import run_dir as folder
 from .output import say, show_json, show_table
 
 
@@ -34,8 +35,8 @@ def demo(
       pignn demo --seed 1 --out runs/another
     """
     from .. import graphs, methods, noise
+    from ..io import files
     from ..report import learning_curve, write_predictions
-    from ..training import files
 
     if folder.holds_run(out):
         raise OutputError(f"{out} holds a run of pignn train; choose another --out")

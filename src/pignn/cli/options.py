@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import ConfigError
+from ..core.errors import ConfigError
 
 Dataset = Annotated[str | None, typer.Option(help="A named dataset (`pignn datasets`), or a store (`pignn convert`).")]
 Nodes = Annotated[

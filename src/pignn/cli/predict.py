@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ModelFileError
-from . import folder, which
+from ..core.errors import ModelFileError
+from . import graph_options as which
 from . import options as o
-from .grouped import grouped
+from . import run_dir as folder
+from .option_groups import grouped
 from .output import say, show_facts, show_json
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ConfigError, DataError
+from ..core.errors import ConfigError, DataError
 from . import options as o
-from .grouped import grouped
+from .option_groups import grouped
 from .output import say, show_json, show_table
 
 if TYPE_CHECKING:
@@ -162,8 +162,9 @@ def run(
       pignn study run effectiveness --datasets pubmed --seeds 0-2 --protocol honest --set epochs=200
       pignn study run mine.toml --workers 2
     """
-    from ..studies import jobs, open_store
+    from ..studies import open_store
     from ..studies import run as sweep
+    from ..studies import run_specs as jobs
     from ..studies.sweep import check_processes, kept
     from ..studies.toml import write
 
@@ -298,7 +299,7 @@ def significance(
       pignn study test low-noise
       pignn study test low-noise --against PI-GNN --metric macro_f1
     """
-    from ..errors import unknown
+    from ..core.errors import unknown
     from ..studies import significance as tests
 
     results = asked.results(metric)
@@ -326,8 +327,8 @@ def figure(
       pignn study figure low-noise low-noise.png
       pignn study figure warmup warmup.svg --datasets cora
     """
+    from ..io import files
     from ..studies.figure import figure as draw
-    from ..training import files
 
     files.write_bytes(file, draw(asked.results(metric), file.suffix.lower().lstrip(".") or "png"))
     say(f"written to {file}")
@@ -352,9 +353,9 @@ def export(
       pignn study export low-noise low-noise.html
       pignn study export low-noise plan.toml --datasets cora
     """
+    from ..io import files
     from ..studies.export import content
     from ..studies.toml import write
-    from ..training import files
 
     if file.suffix.lower() == ".toml":
         write(asked.study(metric), file)
@@ -372,7 +373,7 @@ def _joined(found: list[Table], form: str) -> str:
         "html": lambda table: table.html(),
     }
     if form not in forms:
-        from ..errors import unknown
+        from ..core.errors import unknown
 
         raise unknown("format", form, forms)
     return "\n".join(forms[form](one) for one in found).rstrip("\n")

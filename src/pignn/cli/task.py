@@ -44,7 +44,7 @@ def export(
       pignn task export low-noise --datasets cora --seeds 0-2 --to tasks
       pignn task export mine.toml --to tasks --protocol honest
     """
-    from ..studies import task as tasks
+    from ..studies import external as tasks
 
     asked = s.Asked(name=name, out=out, datasets=datasets, noises=noises, rates=rates, seeds=seeds, protocol=protocol)
     names = tasks.export(asked.study(), out, to)
@@ -69,7 +69,7 @@ def score(
       pignn task score preds.npz --name mine
       pignn task score preds.npz --name mine --out runs/studies --json
     """
-    from ..studies import task as tasks
+    from ..studies import external as tasks
 
     rows = tasks.score(predictions, name, out)
     if json:

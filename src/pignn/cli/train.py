@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .. import __version__
-from ..errors import ConfigError, OutputError, unknown
-from . import folder, which
+from ..core.errors import ConfigError, OutputError, unknown
+from . import graph_options as which
 from . import options as o
-from .grouped import grouped
+from . import run_dir as folder
+from .option_groups import grouped
 from .output import say, show_facts, show_json
 
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ def needs_a_network(settings: dict[str, Any]) -> list[str]:
 
 def clean(graph: Data, how: str, seed: int) -> tuple[Data, dict[str, Any]]:
     """The graph to learn from, its labels cleaned by an audit of the given ones, and what was done."""
-    from .. import audit
+    from .. import auditing as audit
 
     found = audit.audit(graph, seed=seed)
     suspects = int(found.issues["suspect"].sum())
@@ -282,8 +283,9 @@ def write_run(
     out: Path, model: Method, graph: Data, learnt_from: Data, facts: dict[str, Any], *, report: bool = False
 ) -> None:
     """Everything a run leaves behind; run.json comes last and says that the rest is whole."""
+    from ..io import files
     from ..report import learning_curve, training_page, write_predictions
-    from ..training import checkpoint, files
+    from ..training import checkpoint
 
     if (out / "run.json").exists():  # the report of that run would be taken for one of this
         (out / "report.html").unlink(missing_ok=True)

@@ -4,48 +4,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._lazy import on_first_use
+from ..core.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from .bundled import digits
-    from .catalogue import DatasetInfo, available, list_datasets, where
     from .checks import check, is_csr, num_classes
     from .datasets import load
-    from .disk import Conversion, convert, load_store, open_store
+    from .datasets.catalog import DatasetInfo, available, list_datasets, where
+    from .datasets.digits import digits
     from .edges import SimpleEdges, simple_edges
-    from .own import Encoder, Origin, from_networkx, from_pandas, from_scipy, load_encoder, read_graph, understood
+    from .importers import Encoder, Origin, from_networkx, from_pandas, from_scipy, load_encoder, read_graph, understood
     from .splits import trust
+    from .store import Conversion, convert, load_store, open_store
     from .summary import describe
     from .synthetic import csbm
 
 # Imported on first use: listing the datasets must not wait for torch.
 _HOMES = {
-    "Conversion": "disk",
-    "DatasetInfo": "catalogue",
-    "Encoder": "own",
-    "Origin": "own",
+    "Conversion": "store",
+    "DatasetInfo": "datasets.catalog",
+    "Encoder": "importers",
+    "Origin": "importers",
     "SimpleEdges": "edges",
-    "available": "catalogue",
+    "available": "datasets.catalog",
     "check": "checks",
-    "convert": "disk",
+    "convert": "store",
     "csbm": "synthetic",
     "describe": "summary",
-    "digits": "bundled",
-    "from_networkx": "own",
-    "from_pandas": "own",
-    "from_scipy": "own",
+    "digits": "datasets.digits",
+    "from_networkx": "importers",
+    "from_pandas": "importers",
+    "from_scipy": "importers",
     "is_csr": "checks",
-    "list_datasets": "catalogue",
-    "load": "datasets",
-    "load_encoder": "own",
-    "load_store": "disk",
+    "list_datasets": "datasets.catalog",
+    "load": "datasets.loading",
+    "load_encoder": "importers",
+    "load_store": "store",
     "num_classes": "checks",
-    "open_store": "disk",
-    "read_graph": "own",
+    "open_store": "store",
+    "read_graph": "importers",
     "simple_edges": "edges",
     "trust": "splits",
-    "understood": "own",
-    "where": "catalogue",
+    "understood": "importers",
+    "where": "datasets.catalog",
 }
 
 __all__ = [

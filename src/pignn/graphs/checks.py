@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
-from ..errors import DataError, PignnWarning
-from .wording import counted
+from ..core.errors import DataError, PignnWarning
+from ..core.text import counted
 
 MASKS = ("train_mask", "val_mask", "test_mask")
 LARGEST = 1e18  # of a feature or weight: squares and sums of larger ones are infinite in float32

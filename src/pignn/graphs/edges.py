@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .wording import counted
+from ..core.text import counted
 
 
 class SimpleEdges(NamedTuple):

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ..errors import DataError
-from .wording import counted
+from ..core.errors import DataError
+from ..core.text import counted
 
 TRAIN, VAL = 20, 30
 

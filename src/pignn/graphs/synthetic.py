@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from .. import settings
-from ..errors import ConfigError
+from ..core import validation as settings
+from ..core.errors import ConfigError
 from .edges import simple_edges
 from .splits import per_class
 

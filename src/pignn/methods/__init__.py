@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._lazy import on_first_use
+from ..core.lazy import on_first_use
 from .registry import MethodInfo, list_methods, make
 
 if TYPE_CHECKING:
-    from .base import Method, load_model
-    from .network import NetworkMethod
+    from .core.base import Method, load_model
+    from .core.network import NetworkMethod
     from .pi_gnn import PIGNN
     from .vanilla import Vanilla
 
 # Imported on first use: listing the methods must not wait for torch.
 _HOMES = {
-    "Method": "base",
-    "NetworkMethod": "network",
+    "Method": "core.base",
+    "NetworkMethod": "core.network",
     "PIGNN": "pi_gnn",
     "Vanilla": "vanilla",
-    "load_model": "base",
+    "load_model": "core.base",
 }
 
 __all__ = ["PIGNN", "Method", "MethodInfo", "NetworkMethod", "Vanilla", "list_methods", "load_model", "make"]

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from .. import settings
-from .losses import normalised_cross_entropy, reverse_cross_entropy
-from .network import NetworkMethod
+from ..core import validation as settings
+from .core.losses import normalised_cross_entropy, reverse_cross_entropy
+from .core.network import NetworkMethod
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -13,15 +13,16 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from .. import backbones, graphs, settings
-from ..errors import DataError, ModelFileError, NotFittedError, PignnWarning, unknown
+from .. import backbones, graphs
+from ..core import validation as settings
+from ..core.errors import DataError, ModelFileError, NotFittedError, PignnWarning, unknown
 from ..propagation import Embedding
-from .averaging import average, likely, not_surer, surely_better
-from .base import Method, checked_inputs, class_names
-from .calibration import folds, found_transition, sharpness, under_own_noise
-from .embedded import Embedded
-from .given import GivenLabels, evidence
-from .homophily import homophily
+from .core.base import Method, checked_inputs, class_names
+from .core.calibration import folds, found_transition, sharpness, under_own_noise
+from .core.embedding_classifier import Embedded
+from .core.ensembling import average, likely, not_surer, surely_better
+from .core.homophily import homophily
+from .core.labels import GivenLabels, evidence
 from .registry import make, method_class
 
 SMOOTHED: dict[str, tuple[str, dict[str, Any]]] = {

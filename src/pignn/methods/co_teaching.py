@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from .. import settings
+from ..core import validation as settings
 from ..training import Phase
-from .committee import TwoNetworks, forgotten, small_losses
-from .first_look import estimate_noise
-from .learner import Step, Task
+from .core.committee import TwoNetworks, forgotten, small_losses
+from .core.learner import Step, Task
+from .core.noise_estimation import estimate_noise
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -12,13 +12,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..errors import ConfigError, PignnWarning
+from ..core.errors import ConfigError, PignnWarning
 from ..noise.kinds import checked_matrix
 from ..training import Phase
-from .first_look import estimate_noise
-from .learner import Step, Task
-from .losses import noisy_cross_entropy
-from .network import NetworkMethod
+from .core.learner import Step, Task
+from .core.losses import noisy_cross_entropy
+from .core.network import NetworkMethod
+from .core.noise_estimation import estimate_noise
 
 SINGULAR = 1e3  # a matrix of a larger condition number is not inverted
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from .committee import TwoNetworks
-from .learner import Step
+from .core.committee import TwoNetworks
+from .core.learner import Step
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .. import noise, settings
-from .calibration import MOST, sharpness
-from .embedded import Embedded
-from .given import NEVER, GivenLabels, evidence, symmetric
+from .. import noise
+from ..core import validation as settings
+from .core.calibration import MOST, sharpness
+from .core.embedding_classifier import Embedded
+from .core.labels import NEVER, GivenLabels, evidence, symmetric
 
 BELIEF = 50.0  # labels that symmetric noise counts as, beside those at hand, when the transition matrix is estimated
 EVEN = 100.0  # labels a class, beside those at hand, by which all classes are held to be equally frequent

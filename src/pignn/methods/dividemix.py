@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .. import settings
-from .committee import TwoNetworks
-from .learner import Step
-from .losses import soft_cross_entropy
+from ..core import validation as settings
+from .core.committee import TwoNetworks
+from .core.learner import Step
+from .core.losses import soft_cross_entropy
 
 
 def clean_probability(losses: Tensor, iterations: int = 10, least_variance: float = 5e-4) -> Tensor:

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .. import settings
-from ..errors import ConfigError
-from .learner import Step
-from .network import NetworkMethod
+from ..core import validation as settings
+from ..core.errors import ConfigError
+from .core.learner import Step
+from .core.network import NetworkMethod
 
 
 class Kept(nn.Module):

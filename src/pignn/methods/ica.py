@@ -13,9 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
-from .. import backbones, settings
-from ..sparse import SparseFeatures
-from .direct import DirectMethod
+from .. import backbones
+from ..core import validation as settings
+from ..graphs.sparse import SparseFeatures
+from .core.non_iterative import DirectMethod
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -8,10 +8,10 @@ from typing import ClassVar
 from torch import Tensor
 from torch.nn import functional as F
 
-from .. import settings
+from ..core import validation as settings
 from .co_teaching import SmallLosses
-from .committee import small_losses
-from .learner import Step
+from .core.committee import small_losses
+from .core.learner import Step
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

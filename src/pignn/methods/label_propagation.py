@@ -8,9 +8,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from .. import backbones, settings
-from ..errors import DataError
-from .direct import DirectMethod
+from .. import backbones
+from ..core import validation as settings
+from ..core.errors import DataError
+from .core.non_iterative import DirectMethod
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -9,10 +9,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from .. import settings
+from ..core import validation as settings
+from .core.embedding_classifier import Embedded
+from .core.labels import NEVER, GivenLabels, evidence, fitted_transition, symmetric
 from .denoised import balanced, denoise, logistic
-from .embedded import Embedded
-from .given import NEVER, GivenLabels, evidence, fitted_transition, symmetric
 
 START = 0.3  # the rate of noise to begin with
 ROUNDS = 4  # of learning W and T in turn

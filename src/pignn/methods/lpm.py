@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .. import settings
 from ..backbones import Inputs
-from ..errors import DataError
-from ..sparse import SparseFeatures
+from ..core import validation as settings
+from ..core.errors import DataError
+from ..graphs.sparse import SparseFeatures
 from ..training import Phase
-from .learner import Step, Task
-from .network import NetworkMethod
+from .core.learner import Step, Task
+from .core.network import NetworkMethod
 
 FAR = 1e-2  # half the distance over which a derivative is taken
 

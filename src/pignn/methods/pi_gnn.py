@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .network import NetworkMethod
+from .core.network import NetworkMethod
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

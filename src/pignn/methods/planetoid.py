@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .. import settings
 from ..backbones import Inputs, initialise
-from ..errors import ConfigError, DataError
-from ..sparse import Pattern
+from ..core import validation as settings
+from ..core.errors import ConfigError, DataError
+from ..graphs.sparse import Pattern
 from ..training import Phase
-from .learner import Step, Task
-from .network import NetworkMethod
+from .core.learner import Step, Task
+from .core.network import NetworkMethod
 
 
 class Embedded(nn.Module):

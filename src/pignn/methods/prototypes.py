@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .. import settings
-from ..errors import unknown
+from ..core import validation as settings
+from ..core.errors import unknown
 from ..propagation import unit_rows
-from .calibration import found_transition
-from .embedded import Embedded
-from .given import NEVER, GivenLabels, evidence, fitted_transition, symmetric
+from .core.calibration import found_transition
+from .core.embedding_classifier import Embedded
+from .core.labels import NEVER, GivenLabels, evidence, fitted_transition, symmetric
 
 NOISE_MODELS = ("none", "symmetric", "full")
 START = 0.3  # the rate of noise that the mixture begins with

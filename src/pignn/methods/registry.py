@@ -6,10 +6,10 @@ import importlib
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import ConfigError, unknown
+from ..core.errors import ConfigError, unknown
 
 if TYPE_CHECKING:
-    from .base import Method
+    from .core.base import Method
 
 GROUP = "pignn.methods"
 

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from ..training import Phase
+from .core.learner import Step, Task
+from .core.losses import noisy_cross_entropy
 from .correction import Corrected
-from .learner import Step, Task
-from .losses import noisy_cross_entropy
 
 
 class NoiseLayer(nn.Module):

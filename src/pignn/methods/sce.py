@@ -8,9 +8,9 @@ from typing import ClassVar
 from torch import Tensor
 from torch.nn import functional as F
 
-from .. import settings
-from .losses import reverse_cross_entropy
-from .network import NetworkMethod
+from ..core import validation as settings
+from .core.losses import reverse_cross_entropy
+from .core.network import NetworkMethod
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

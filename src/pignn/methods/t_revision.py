@@ -8,10 +8,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from .. import settings
+from ..core import validation as settings
 from ..training import Phase
-from .learner import Step, Task
-from .network import NetworkMethod
+from .core.learner import Step, Task
+from .core.network import NetworkMethod
 
 
 class Revision(nn.Module):

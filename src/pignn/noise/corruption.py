@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
-from .. import graphs, settings
-from ..errors import ConfigError, DataError, unknown
+from .. import graphs
+from ..core import validation as settings
+from ..core.errors import ConfigError, DataError, unknown
 from ..graphs.checks import expect_graph
 from .dependent import DEPENDENT
 from .kinds import Floats, Ints, checked_matrix, checked_rate, kind_name, stream, transition_matrix

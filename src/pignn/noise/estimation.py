@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import ConfigError, DataError
+from ..core.errors import ConfigError, DataError
 from . import model
 from .kinds import Floats, Ints
 from .recorded import integers

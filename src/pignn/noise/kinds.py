@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import ConfigError, DataError, unknown
+from ..core.errors import ConfigError, DataError, unknown
 
 MATRIX_KINDS = ("symmetric", "pair", "flip", "one-sided")
 KINDS = (*MATRIX_KINDS, "instance", "rule", "cluster", "none")

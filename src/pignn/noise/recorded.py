@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from ..errors import ConfigError, DataError
+from ..core.errors import ConfigError, DataError
 from .kinds import Floats, Ints, checked_matrix, kind_name
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from .. import graphs
-from ..errors import DataError
+from ..core.errors import DataError
 from .corruption import node_mask
 from .recorded import integers
 

@@ -7,9 +7,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from ..errors import DataError
+from ..core.errors import DataError
 from ..graphs import simple_edges
-from ..sparse import Pattern
+from ..graphs.sparse import Pattern
 
 
 class PairGraph:

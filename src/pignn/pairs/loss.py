@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ..errors import ConfigError, DataError, unknown
+from ..core.errors import ConfigError, DataError, unknown
 from .graph import PairGraph, check_embeddings, pair_graph
 from .labels import Estimated, PairLabels
 from .sample import PairSample

@@ -8,7 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from ..errors import ConfigError
+from ..core.errors import ConfigError
 
 CHUNK = 2**18  # pairs that are held at once: they stay in the caches
 KEPT = 2**21  # pairs whose labels may be held for a whole step: they should stay in the caches

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..errors import unknown
+from ..core.errors import unknown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from torch_geometric.data import Data
 
-from ..methods.base import Method
-from ..training import files
+from ..io import files
+from ..methods.core.base import Method
 from .spreadsheet import neutral
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._lazy import on_first_use
+from ..core.lazy import on_first_use
 
 if TYPE_CHECKING:
     from .comparison import compare

@@ -13,11 +13,11 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from .. import graphs, noise
-from ..errors import ConfigError
-from ..graphs import catalogue
+from ..core.errors import ConfigError
+from ..graphs.datasets import catalog as catalogue
 from ..graphs.splits import Masks, per_class
 from ..noise.dependent import DEPENDENT
-from .identity import canonical, digest, package_version
+from .code_hash import canonical, digest, package_version
 from .plan import is_named
 
 KEPT = 4  # graphs that a process holds on to

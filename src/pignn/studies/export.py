@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..errors import ConfigError
+from ..core.errors import ConfigError
 from .results import Results
 from .store import NUMBERS
 

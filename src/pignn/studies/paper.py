@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-from ..errors import unknown
+from ..core.errors import unknown
 from .plan import Dataset, Noise, Row, Study, vary
 from .protocol import PRESETS
 

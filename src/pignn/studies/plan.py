@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .. import settings as checks
-from ..errors import ConfigError, unknown
+from ..core import validation as checks
+from ..core.errors import ConfigError, unknown
 from .protocol import PRESETS, Protocol
 
 METRICS = (
@@ -54,7 +54,7 @@ class Noise(NamedTuple):
 
 def is_named(dataset: str) -> bool:
     """A named dataset, and not the folder of a store; a name wins."""
-    from ..graphs.catalogue import list_datasets
+    from ..graphs.datasets.catalog import list_datasets
 
     return dataset.lower() in {info.name for info in list_datasets()} or not Path(dataset).is_dir()
 

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
-from ..errors import PignnError
+from ..core.errors import PignnError
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 

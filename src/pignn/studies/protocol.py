@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from .. import settings
-from ..errors import ConfigError, unknown
+from ..core import validation as settings
+from ..core.errors import ConfigError, unknown
 
 SPLIT_RULES = ("default", "own", "random", "noisygl")
 SELECTIONS = ("noisy-val", "clean-val", "last")

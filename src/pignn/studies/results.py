@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .jobs import Planned, plan
 from .plan import Dataset, Noise, Row, Study
+from .run_specs import Planned, plan
 from .store import Store
 
 EXTERNAL = "external"  # the "method" of predictions that were made elsewhere

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from ..errors import DataError, OutputError
+from ..core.errors import DataError, OutputError
 
 FORMAT = 1
 APPLICATION = 0x50494E4E  # "PINN", in the header of the file
@@ -164,7 +164,7 @@ def _make(path: Path) -> None:
     import os
     import secrets
 
-    from ..training import files
+    from ..io import files
 
     files.writable_folder(path.parent)
     name = str(path.with_name(f".{path.name}.{secrets.token_hex(8)}"))

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, OutputError
-from .jobs import Planned, plan
+from ..core.errors import ConfigError, OutputError
 from .plan import Study
 from .pool import LocalPool, Outcome, Pool
+from .run_specs import Planned, plan
 from .store import Store
 
 STORE = "runs.sqlite"
@@ -132,7 +132,7 @@ def _outcomes(pool: Pool, missing: dict[str, Planned]) -> Iterator[tuple[str, di
 def _pool(size: int, code: dict[str, str], threads: int, ray: str | None) -> Pool:
     if ray is None:
         return LocalPool(size, code, threads)
-    from .cluster import RayPool
+    from .ray_pool import RayPool
 
     return RayPool(size, code, threads, ray)
 

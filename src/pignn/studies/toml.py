@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, PignnError, unknown
+from ..core.errors import ConfigError, PignnError, unknown
 from .plan import METRICS, Dataset, Noise, Row, Study, parse_seeds, show_seeds, vary
 from .protocol import PRESETS, Protocol
 
@@ -110,7 +110,7 @@ class _Reader:
         return [Row(label, method, settings, search, entry.get("x"))]
 
     def _dataset(self, entry: Any, i: int) -> Dataset:
-        from ..graphs.catalogue import info
+        from ..graphs.datasets.catalog import info
         from .plan import is_named
 
         at = ("datasets", i)
@@ -260,7 +260,7 @@ def _indexed(names: tuple[str, ...], counts: dict[tuple[Any, ...], int]) -> tupl
 
 
 def write(study: Study, path: str | Path) -> None:
-    from ..training.files import write_bytes
+    from ..io.files import write_bytes
 
     write_bytes(Path(path), dumps(study).encode())
 

@@ -24,7 +24,7 @@ def main() -> None:
         return
     _say(answers, {"code": prepare(hello["methods"], hello["threads"])})
 
-    from .work import OutOfMemory, execute
+    from .execute import OutOfMemory, execute
 
     for line in sys.stdin:
         try:
@@ -39,10 +39,10 @@ def prepare(methods: list[str], threads: int) -> dict[str, str]:
     import torch
 
     from .. import methods as package  # noqa: F401
-    from ..errors import PignnError
+    from ..core.errors import PignnError
     from ..methods.registry import method_class
-    from . import data, work  # noqa: F401
-    from .identity import method_code
+    from . import data  # noqa: F401
+    from .code_hash import method_code
 
     torch.set_num_threads(threads)
     found = {}

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..backbones import Inputs
-from ..sparse import Pattern
+from ..graphs.sparse import Pattern
 from . import distributed
 
 COPIED = 2**25  # edges that PyG's sampler is given; it holds a copy of them

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from ..errors import ModelFileError, PignnWarning
+from ..core.errors import ModelFileError, PignnWarning
+from ..io.files import read_tensors, write_tensors
 from . import distributed
-from .files import read_tensors, write_tensors
 
 FORMAT = 1
 NAME = "checkpoint.safetensors"

@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from ..errors import PignnError
+from ..core.errors import PignnError
 
 TIMEOUT_SECONDS = 120.0
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from ..errors import ModelFileError, PignnError
+from ..core.errors import ModelFileError, PignnError
 from . import checkpoint, distributed
 from .interrupt import Interrupt
 from .progress import Progress

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..errors import DataError, unknown
+from ..core.errors import DataError, unknown
 
 METRICS = ("accuracy", "balanced_accuracy", "macro_f1", "average_precision")
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..errors import unknown
+from ..core.errors import unknown
 
 RULES = ("noisy-val", "clean-val", "last")
 

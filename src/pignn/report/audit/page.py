@@ -22,7 +22,7 @@ from ...graphs.checks import node_ids
 from ..page import document
 
 if TYPE_CHECKING:
-    from ...audit import Audit
+    from ...auditing import Audit
 
 SCRIPTS = ("found.js", "decisions.js", "suspect.js", "list.js")  # one script, in this order
 MOST = 10_000  # suspects on a page
@@ -63,8 +63,8 @@ def audit_page(
 
     Args:
         graph: the graph that was audited.
-        found: the result of `pignn.audit.audit`.
-        chosen: the labels to review, by `pignn.audit.review`; they come with their part and inclusion probability.
+        found: the result of `pignn.auditing.audit`.
+        chosen: the labels to review, by `pignn.auditing.review`; they come with their part and inclusion probability.
         columns: a row a node, what to show of it; without it the largest features are shown.
         title: what the page is called.
         around: tells what stands around each of these nodes; without it the page does not tell.

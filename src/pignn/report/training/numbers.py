@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from ...methods.base import Method
+from ...methods.core.base import Method
 from ...training.metrics import calibration_error
 
 BINS = 10

@@ -13,8 +13,8 @@ import numpy as np
 from torch_geometric.data import Data
 
 from ... import graphs
-from ...errors import DataError, NotFittedError, PignnWarning
-from ...methods.base import Method
+from ...core.errors import DataError, NotFittedError, PignnWarning
+from ...methods.core.base import Method
 from .. import svg
 from ..page import (
     Block,

@@ -1,0 +1,102 @@
+"""Named parts, our own and those of installed packages: listed without importing them, loaded on first use."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar
+
+from .errors import ConfigError, unknown
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One named part: ``target`` is where it lives, as ``"package.module:attribute"``."""
+
+    name: str
+    target: str
+    summary: str = ""
+
+
+class Registry(Generic[T]):
+    """Parts of one kind by name.
+
+    Args:
+        kind: what one part is called in messages, such as ``"method"``.
+        group: the entry-point group through which other packages add parts, such as ``"pignn.methods"``.
+        entries: the built-in parts. They win over entry points of the same name.
+        aliases: other spellings of built-in names.
+    """
+
+    def __init__(
+        self, kind: str, group: str, entries: Iterable[Entry] = (), aliases: dict[str, str] | None = None
+    ) -> None:
+        self.kind = kind
+        self.group = group
+        self.aliases = aliases or {}
+        self._entries = {entry.name: entry for entry in entries}
+        self._objects: dict[str, T] = {}
+
+    def register(self, name: str, part: T, summary: str = "") -> T:
+        """Add a part for the running program; a package adds it for good by an entry point."""
+        if name in self._entries:
+            raise ConfigError(f"there is a {self.kind} '{name}' already; choose another name")
+        target = f"{getattr(part, '__module__', '')}:{getattr(part, '__qualname__', name)}"
+        self._entries[name] = Entry(name, target, summary)
+        self._objects[name] = part
+        return part
+
+    def get(self, name: str) -> T:
+        """The part called ``name``, imported on first use."""
+        name = self.resolve(name)
+        if name not in self._objects:
+            self._objects[name] = self._load(self._find(name))
+        return self._objects[name]
+
+    def resolve(self, name: str) -> str:
+        """The canonical name, or an error that names the nearest one."""
+        name = self.aliases.get(name, name)
+        if name not in self._entries and name not in self._installed():
+            raise unknown(self.kind, name, self.names())
+        return name
+
+    def entries(self) -> list[Entry]:
+        """Every part that :meth:`get` knows, by name, without importing any."""
+        installed = {
+            name: Entry(name, point.value, f"from {point.module}") for name, point in self._installed().items()
+        }
+        return [entry for _, entry in sorted((installed | self._entries).items())]
+
+    def names(self) -> list[str]:
+        return [entry.name for entry in self.entries()]
+
+    def __contains__(self, name: object) -> bool:
+        return self.aliases.get(str(name), name) in self._entries or name in self._installed()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def _find(self, name: str) -> Entry:
+        if name in self._entries:
+            return self._entries[name]
+        return Entry(name, self._installed()[name].value)
+
+    def _installed(self) -> dict[str, EntryPoint]:
+        return {point.name: point for point in entry_points(group=self.group)}
+
+    def _load(self, entry: Entry) -> Any:
+        module, _, attribute = entry.target.partition(":")
+        if entry.target.startswith("pignn."):  # a failure here is a bug of ours: show its traceback
+            return getattr(importlib.import_module(module), attribute)
+        try:
+            return getattr(importlib.import_module(module), attribute)
+        except Exception as error:
+            reason = " ".join(str(error).split())[:150]
+            raise ConfigError(
+                f"{self.kind} '{entry.name}' cannot be loaded from {entry.target} ({reason}); "
+                "update or remove the package that provides it"
+            ) from error

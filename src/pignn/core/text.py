@@ -1,0 +1,18 @@
+"""Small help for messages of one line."""
+
+from __future__ import annotations
+
+from .errors import PignnError
+
+
+def counted(number: int, noun: str) -> str:
+    """ "1 edge", "2,000 edges"."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def one_line(error: BaseException, most: int = 160) -> str:
+    """An exception in one line of bounded length."""
+    text = " ".join(str(error).split())
+    if not isinstance(error, PignnError):
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,1 @@
+"""Tables: CSV, TSV, JSON lines and Parquet."""

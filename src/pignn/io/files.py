@@ -1,0 +1,164 @@
+"""Files that are either whole or absent, and tensors with a header that says what they are. Nothing is pickled."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import errno
+import hashlib
+import io
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from ..core.errors import ModelFileError, OutputError
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Turn what the system says about a path into our one line."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        hint = "make room and try again" if full else "choose another place"
+        raise OutputError(f"cannot write {path}: {error.strerror or error}; {hint}") from None
+
+
+def writable_folder(path: Path) -> Path:
+    """Make a folder and prove that it can be written, before hours are spent on what goes into it."""
+    with _told(path):
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise OutputError(f"cannot write into {path}: it is a file, not a folder; choose another") from None
+        with tempfile.TemporaryFile(dir=path):
+            return path
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file so that a reader sees the old one or the new one, never a part."""
+    with _told(path):
+        if path.exists() and not path.is_file():
+            what = "a folder" if path.is_dir() else "not a file but a device or pipe"
+            raise OutputError(f"cannot write {path}: it is {what}; choose another name")
+        path = _behind(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(name, 0o666 & ~_umask())
+            os.replace(name, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            raise
+
+
+def _behind(path: Path) -> Path:
+    """What a link names: that is replaced, and the link stays."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@contextlib.contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Fill a folder beside ``path`` and put it in the place of ``path`` when it is whole.
+
+    A folder with files that the new one lacks is somebody's own and is not replaced.
+    """
+    path = _behind(path)
+    with _told(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    old = made.with_name(made.name + ".old")
+    try:
+        yield made
+        with _told(path):
+            os.chmod(made, 0o777 & ~_umask())
+            if path.exists():
+                _check_replaceable(path, made)
+                os.replace(path, old)
+            try:
+                os.replace(made, path)
+            except BaseException:
+                if old.exists():
+                    os.replace(old, path)
+                raise
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _check_replaceable(path: Path, made: Path) -> None:
+    if not path.is_dir():
+        raise OutputError(f"cannot write {path}: a file of that name is there; choose another folder")
+    others = sorted({entry.name for entry in path.iterdir()} - {entry.name for entry in made.iterdir()})
+    if others:
+        raise OutputError(f"cannot replace {path}: it holds other files ({others[0]}); choose another folder")
+
+
+def write_json(path: Path, content: Any) -> None:
+    write_bytes(path, (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    write_bytes(path, text.getvalue().encode())
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """A CSV of mappings; the columns are all keys, in order of appearance."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    write_csv(path, columns, ([row.get(key) for key in columns] for row in rows))
+
+
+def _digest(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> str:
+    total = hashlib.sha256(json.dumps(about).encode())
+    for name in sorted(tensors):
+        total.update(f"{name}{tensors[name].dtype}{tuple(tensors[name].shape)}".encode())
+        total.update(tensors[name].numpy().tobytes())
+    return total.hexdigest()
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
+    """A safetensors file; ``about`` goes into its header as JSON, with a checksum of it and the tensors."""
+    ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    # One entry: safetensors writes several in no particular order, and equal content should be equal bytes.
+    header = json.dumps({"about": about, "sha256": _digest(ready, about)})
+    write_bytes(path, save(ready, metadata={"pignn": header}))
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """What :func:`write_tensors` wrote, or one line that says why not."""
+    if not path.is_file():
+        raise ModelFileError(f"{path} is not there")
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = json.loads((file.metadata() or {})["pignn"])
+            about, digest = header["about"], header["sha256"]
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError):
+        raise ModelFileError(f"{path} is damaged or not a pignn file; write it again") from None
+    if digest != _digest(tensors, about):
+        raise ModelFileError(f"{path} is damaged (its checksum differs); write it again")
+    return tensors, about

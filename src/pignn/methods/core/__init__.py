@@ -1,0 +1,1 @@
+"""What methods are made of: bases, the learner, labels, and small helpers."""

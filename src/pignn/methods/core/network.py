@@ -1,0 +1,398 @@
+"""Methods that train networks: a pointwise objective, optionally the pair regulariser, one common loop."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch_geometric.data import Data
+
+from ... import backbones, graphs, pairs
+from ...core import validation as settings
+from ...core.errors import ConfigError, DataError, ModelFileError, PignnWarning, unknown
+from ...training import RULES, Phase, Run, Selection, distributed
+from ...training.loop import seeded
+from .base import Method, checked_inputs, class_names, plain
+from .fingerprint import fingerprint
+from .labels import counting
+from .learner import NetworkLearner, Step, Task
+from .pair_regularizer import PairRegulariser, choose, fixed_labels
+
+SCHEDULES = ("joint", "pretrain")
+PAIRS = ("auto", "exact", "sampled")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NetworkMethod(Method):
+    """Settings that all methods with networks share.
+
+    Args:
+        backbone: ``"gcn"``, ``"gat"``, ``"sage"``, or a callable ``(inputs, outputs)`` that builds a module which is
+            called as PyG's are, ``module(x, edge_index)``.
+        hidden: width of the hidden layers; ``None`` is the backbone's own.
+        layers: of the backbone.
+        dropout: of the backbone; ``None`` is the backbone's own.
+        init: ``"glorot"``, ``"uniform"``, ``"normal"``, ``"constant"`` or ``"kaiming"``.
+        epochs: of the training.
+        lr: learning rate of Adam; ``None`` is 0.01 (GAT 0.005).
+        weight_decay: of Adam, on all parameters.
+        selection: which epoch is kept: ``"noisy-val"`` (best on the given validation labels; the last one where
+            there are none), ``"clean-val"`` (best on the true ones: an oracle) or ``"last"``.
+        class_weight: ``None``, ``"balanced"``, or one number a class.
+        directed: propagate along the edges' direction only (pairs are undirected always).
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ...
+        seed: of the weights, dropout and random pair labels.
+        pairs: ``None`` for no pair regulariser; ``"exact"`` over all pairs; ``"sampled"`` over all connected pairs and
+            random ones, an unbiased estimate whose cost grows with nodes + edges; ``"auto"`` takes ``"exact"`` if that
+            takes about a minute at most (``pairs_`` and ``pairs_why_`` say which it was, and why).
+        partners: random partners of each node in a step, where pairs are sampled.
+        connected_share: of the connected pairs, drawn anew in each step; 1 for all of them.
+        batch_size: ``None`` for the whole graph in one step; else nodes a step. Pairs are then those among the nodes
+            of a batch, weighed so that the expected loss is the whole one.
+        neighbours: how many neighbours are sampled in each hop around the nodes of a batch.
+        pair_labels: where they come from: ``"estimated"``, ``"connectivity"`` ("w/o pc"), ``"random"``,
+            ``"given"`` or ``"true"`` (comparison of labels; the latter an oracle), ``"self"`` (the classifier's own)
+            or ``"low-rank"``.
+        target: ``"masked"`` or ``"soft"``, see :func:`pignn.pairs.regularizer`.
+        beta: weight of the pair loss; ``"auto"`` is c = N²/(2(N² − Q)).
+        warmup: the last epoch before pair labels are used.
+        estimator: the estimator's backbone; ``None`` for the classifier's.
+        schedule: ``"joint"``, or ``"pretrain"``: the estimator first, for as many epochs, then frozen.
+        rank: of the ``"low-rank"`` pair labels.
+    """
+
+    backbone: str | Callable[[int, int], nn.Module] = "gcn"
+    hidden: int | None = None
+    layers: int = 2
+    dropout: float | None = None
+    init: str = "glorot"
+    epochs: int = 400
+    lr: float | None = None
+    weight_decay: float = 5e-4
+    selection: str = "noisy-val"
+    class_weight: str | Sequence[float] | None = None
+    directed: bool = False
+    device: str = "cpu"
+    pairs: str | None = None
+    partners: int = 63
+    connected_share: float = 1.0
+    batch_size: int | None = None
+    neighbours: Sequence[int] = (15, 10)
+    pair_labels: str = "estimated"
+    target: str = "masked"
+    beta: float | str = "auto"
+    warmup: int = 50
+    estimator: str | Callable[[int, int], nn.Module] | None = None
+    schedule: str = "joint"
+    rank: int = 400
+
+    # What else a method learns, as JSON can hold it: kept in the model's folder.
+    learned: ClassVar[tuple[str, ...]] = ()
+
+    # ---- what a method may change ----
+
+    def pointwise(self, h: Tensor, y: Tensor) -> Tensor:
+        """The loss of each labelled node, from its logits and its given label: here −log softmax(h)_y."""
+        return F.cross_entropy(h, y, reduction="none")
+
+    def objective(self, step: Step) -> Tensor:
+        """The class loss of one step: here the weighted mean of :meth:`pointwise`."""
+        return step.mean(self.pointwise(step.h, step.y))
+
+    def phases(self) -> list[Phase]:
+        """What is trained, in order; the last one selects. A phase named ``estimator`` leaves the classifier alone."""
+        return [Phase("estimator", self.epochs, selects=False)] * self._pretrains() + [Phase("training", self.epochs)]
+
+    def make_networks(self, width: int, classes: int, nodes: int) -> dict[str, nn.Module]:
+        """``classifier``, which predicts, and whatever else is trained, for a graph of so many features and nodes."""
+        networks = {"classifier": self.build(self.backbone, width, classes)}
+        if self.pairs is not None and self.pair_labels == "estimated":
+            networks["estimator"] = self.build(self.estimator or self.backbone, width, classes)
+        return networks
+
+    def optimizer(self, name: str, network: nn.Module) -> torch.optim.Optimizer:
+        """Adam with the common settings."""
+        kind = (self.estimator or self.backbone) if name == "estimator" else self.backbone
+        lr = backbones.default_lr(kind) if self.lr is None else float(self.lr)
+        return torch.optim.Adam(network.parameters(), lr=lr, weight_decay=float(self.weight_decay))
+
+    def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
+        """Called before a phase, and again when a run is resumed inside it: what is found here must be the same."""
+
+    def check_settings(self) -> None:
+        """Refuse what cannot be meant, in one line; a method with settings of its own adds to it."""
+        for value, name, known in (
+            (self.init, "initialisation", backbones.INITIALISATIONS),
+            (self.selection, "selection", RULES),
+            (self.pair_labels, "pair_labels", pairs.SOURCES),
+            (self.target, "target", pairs.TARGETS),
+            (self.schedule, "schedule", SCHEDULES),
+            (self.pairs, "pairs", (None, *PAIRS)),
+        ):
+            if value not in known:
+                raise unknown(name, value, [text for text in known if text])
+        backbones.check_kind(self.backbone)
+        if self.estimator is not None:
+            backbones.check_kind(self.estimator)
+        settings.seed("seed", self.seed)
+        settings.whole("epochs", self.epochs, 1)
+        settings.whole("layers", self.layers, 1)
+        settings.whole("rank", self.rank, 1)
+        settings.whole("partners", self.partners, 1)
+        if not isinstance(self.connected_share, Real) or not 0 < self.connected_share <= 1:
+            raise ConfigError(f"connected_share must be above 0 and at most 1, not {self.connected_share!r}")
+        settings.whole("warmup", self.warmup, -1)
+        settings.number("weight_decay", self.weight_decay)
+        settings.flag("directed", self.directed)
+        if self.batch_size is not None:
+            settings.whole("batch_size", self.batch_size, 2)
+            if not hasattr(self.neighbours, "__len__") or isinstance(self.neighbours, str):
+                raise ConfigError(f"neighbours must be a list of numbers, one for each layer, not {self.neighbours!r}")
+            if len(self.neighbours) < self.layers:
+                raise ConfigError(f"neighbours must be at least {self.layers} numbers, one for each layer: [15, 10]")
+            for most in self.neighbours:
+                settings.whole("each of neighbours", most, 1)
+        if self.hidden is not None:
+            settings.whole("hidden", self.hidden, 1, bits=31)
+        if self.lr is not None:
+            settings.number("lr", self.lr)
+        if self.dropout is not None:
+            settings.number("dropout", self.dropout, below=1)
+        if self.beta != "auto":
+            if isinstance(self.beta, str):
+                raise ConfigError(f"beta must be 'auto' or a number, not {self.beta!r}")
+            settings.number("beta", self.beta)
+
+    # ---- fitting ----
+
+    def fit(
+        self,
+        data: Data,
+        *,
+        split_index: int | None = None,
+        checkpoint: str | Path | None = None,
+        checkpoint_every: int = 50,
+        checkpoint_minutes: float = 5.0,
+        resume: bool = False,
+        progress: bool | None = None,
+    ) -> Self:
+        """Learn from the given labels of the training nodes.
+
+        Args:
+            data: a PyG graph; ``y`` holds given labels, −1 where there is none.
+            split_index: which column, where the masks have several.
+            checkpoint: a folder in which the state of the training is kept, every ``checkpoint_every`` epochs or
+                ``checkpoint_minutes``, whichever comes first.
+            resume: continue from that state if there is one; the result is the same as without the interruption.
+            progress: a bar with the time left; ``None`` shows it on a terminal only.
+
+        Ctrl-C ends the training after the epoch under way with the best classifier so far in place, and is raised
+        again as ``KeyboardInterrupt``.
+        """
+        self.check_settings()
+        if self.batch_size is None and distributed.place()[1] > 1:
+            raise ConfigError("several processes share the batches: set batch_size (1024, say)")
+        data = graphs.check(data, split_index=split_index)
+        self.pairs_, self.pairs_why_ = self.pairs, ""
+        if self.batch_size is not None and self.pairs is not None:
+            self.pairs_ = "batch"
+        elif self.pairs == "auto":
+            self.pairs_, reason = choose(data.num_nodes, self.epochs)
+            self.pairs_why_ = f"{self.pairs_}: {reason}"
+        settings.whole("checkpoint_every", checkpoint_every, 1)
+        settings.number("checkpoint_minutes", checkpoint_minutes)
+        if self.connected_share < 1 and self.pairs_ != "sampled":
+            raise ConfigError("connected_share goes with pairs='sampled'")
+        device = _device(str(self.device))
+        with seeded(int(self.seed), device):
+            learner = self._learner(data, device)
+            if distributed.place()[1] > 1:  # the same networks everywhere, but not the same dropout
+                torch.manual_seed(self.seed + 1_000_003 * (1 + distributed.place()[0]))
+            selection, scored = self._selection(data, device)
+            run = Run(
+                phases=self.phases(),
+                selection=selection,
+                scored=scored,
+                identity=self._identity(data) if checkpoint else {},
+                folder=Path(checkpoint) if checkpoint else None,
+                every=checkpoint_every,
+                minutes=checkpoint_minutes,
+                resume=resume,
+                progress=progress,
+                title=self.name,
+            )
+            history = run(learner)
+        if run.stopped_by and selection.epoch < 0:  # the classifier has learnt nothing yet: there is no best so far
+            raise KeyboardInterrupt
+        self.history_ = history
+        self.settings_ = self._plain_settings()
+        self.networks_ = nn.ModuleDict(learner.networks).eval()
+        self.num_nodes_ = int(data.num_nodes)
+        self.num_features_ = int(data.x.shape[1])
+        self.class_names_ = class_names(data)
+        self.best_epoch_ = selection.epoch
+        self.selection_ = selection.rule
+        self.stopped_by_ = run.stopped_by
+        if run.stopped_by:
+            raise KeyboardInterrupt
+        if note := self.never_begins():  # at the end: a run that fails has one line to say, and this one was short
+            warnings.warn(f"the warm-up is as long as the training ({self.epochs} epochs): {note}", PignnWarning, 2)
+        return self
+
+    def last_of_warmup(self) -> int:
+        """The last epoch before pair labels are used; −1 where they never are, or need not be waited for."""
+        if self.pairs is None or self.pair_labels == "connectivity":
+            return -1
+        # A frozen estimator has learnt already: there is nothing to warm up.
+        return -1 if self._pretrains() else self.warmup
+
+    def _pretrains(self) -> bool:
+        return self.pairs is not None and self.pair_labels == "estimated" and self.schedule == "pretrain"
+
+    def never_begins(self) -> str:
+        """What a warm-up that fills the whole training leaves out, and what to do; empty where nothing is."""
+        return "pair labels are never used; lower warmup" if self.epochs <= self.last_of_warmup() + 1 else ""
+
+    def _learner(self, data: Data, device: torch.device) -> NetworkLearner:
+        inputs = checked_inputs(data, self.directed, device, stacklevel=4)
+        task = Task.of(data, inputs, self.class_weight)
+        regulariser = None if self.pairs is None else self._regulariser(data, task)
+        made = self.make_networks(inputs.x.shape[1], task.num_classes, inputs.num_nodes)
+        networks = {name: network.to(device) for name, network in made.items()}
+        for name, network in networks.items():
+            if inputs.edge_weight is not None and not getattr(network, "uses_weights", True):
+                warnings.warn(f"the {name} makes no use of edge_weight", PignnWarning, stacklevel=4)
+        learning = {name: network for name, network in networks.items() if any(True for _ in network.parameters())}
+        optimizers = {name: self.optimizer(name, network) for name, network in learning.items()}
+        return NetworkLearner(self, task, networks, optimizers, regulariser)
+
+    def build(self, kind: str | Callable[[int, int], nn.Module], inputs: int, outputs: int) -> nn.Module:
+        """A network of a kind, with the common settings."""
+        return backbones.build(
+            kind,
+            inputs,
+            outputs,
+            init=self.init,
+            hidden=self.hidden,
+            layers=self.layers,
+            dropout=self.dropout,
+        )
+
+    def _regulariser(self, data: Data, task: Task) -> PairRegulariser:
+        inputs = task.inputs
+        if inputs.directed:
+            graph = pairs.PairGraph(inputs.edge_index, inputs.num_nodes)
+        else:
+            graph = pairs.PairGraph.from_pattern(inputs.incoming)
+        y_true = data.get("y_true") if self.pair_labels == "true" else None
+        if self.pair_labels == "true" and y_true is None:
+            raise DataError("pair_labels='true' needs data.y_true, and the graph has none")
+        if self.pair_labels == "self" and self.target == "soft":
+            warnings.warn(
+                "pair_labels='self' with target='soft' has no gradient: the pair loss does nothing after the warm-up",
+                PignnWarning,
+                stacklevel=5,
+            )
+        device = task.y.device
+        fixed = fixed_labels(
+            self.pair_labels,
+            graph,
+            seed=self.seed,
+            rank=self.rank,
+            y=task.y,
+            y_true=None if y_true is None else y_true.reshape(-1).to(device),
+        )
+        return PairRegulariser(
+            graph,
+            source=self.pair_labels,
+            target=self.target,
+            beta=self.beta,
+            warmup=self.last_of_warmup(),
+            fixed=fixed,
+            partners=self.partners if self.pairs_ == "sampled" else None,
+            connected_share=self.connected_share,
+        )
+
+    def _selection(self, data: Data, device: torch.device) -> tuple[Selection, dict[str, tuple[Tensor, Tensor]]]:
+        """Who decides which epoch is kept, and what else the history shows. The only reader of true labels here."""
+        y_true = data.get("y_true")
+        if self.selection == "clean-val" and y_true is None:
+            raise DataError("selection='clean-val' needs data.y_true, and the graph has none")
+        if self.selection == "clean-val":
+            labels = y_true.reshape(-1)
+            nodes = (data.val_mask & (labels >= 0)).nonzero().view(-1)
+        else:
+            labels, nodes = data.y, counting(data, data.val_mask).nonzero().view(-1)
+        rule = self.selection
+        if rule != "last" and not nodes.numel():
+            warnings.warn(f"no validation label: the last epoch is kept, not '{rule}'", PignnWarning, stacklevel=4)
+            rule = "last"
+        train = data.train_mask.nonzero().view(-1)
+        scored = {"train_agreement": (train.to(device), data.y[train].to(device))}
+        if y_true is not None:
+            test = (data.test_mask & (y_true.reshape(-1) >= 0)).nonzero().view(-1)
+            scored["test_accuracy"] = (test.to(device), y_true.reshape(-1)[test].to(device))
+        return Selection(rule, nodes.to(device), labels[nodes].to(device)), scored
+
+    def _identity(self, data: Data) -> dict[str, Any]:
+        # More epochs may be asked for, unless their number says where a second phase begins.
+        free = ("device",) if len(self.phases()) > 1 else ("epochs", "device")
+        kept = {k: v for k, v in self._plain_settings().items() if k not in free}
+        oracle = self.selection == "clean-val" or self.pair_labels == "true"
+        return {
+            "method": self.name,
+            **kept,
+            "processes": distributed.place()[1],
+            "data": fingerprint(data, truth=oracle),
+        }
+
+    # ---- answers ----
+
+    def _outputs(self, data: Data) -> Tensor:
+        device = _device(str(self.device))
+        inputs = backbones.Inputs.from_data(data, directed=self.directed, device=device)
+        self.networks_.to(device)
+        return self.networks_["classifier"](inputs.in_parts())
+
+    def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        about = {
+            "best_epoch": self.best_epoch_,
+            "selection": self.selection_,
+            "num_nodes": self.num_nodes_,
+            "history": self.history_,
+            "learned": {name: plain(getattr(self, name)) for name in self.learned},
+        }
+        return dict(self.networks_.state_dict()), about
+
+    def _set_state(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
+        self.num_nodes_ = about["num_nodes"]
+        self.networks_ = nn.ModuleDict(self.make_networks(self.num_features_, self.num_classes_, self.num_nodes_))
+        missing = set(self.networks_.state_dict()) ^ set(tensors)
+        if missing:
+            raise ModelFileError(f"the weights are not those of this method ({sorted(missing)[0]} differs)")
+        self.networks_.load_state_dict(tensors)
+        self.networks_.eval()
+        self.best_epoch_ = about["best_epoch"]
+        self.selection_ = about["selection"]
+        self.history_ = about["history"]
+        for name in self.learned:
+            setattr(self, name, about["learned"][name])
+
+
+def _device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+    except (RuntimeError, TypeError):
+        device = torch.device("meta")
+    if device.type not in ("cpu", "cuda") or (device.type == "cpu" and device.index):
+        raise ConfigError(f"unknown device '{name}'; use 'cpu', 'cuda' or 'cuda:0'")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ConfigError(f"device '{name}' is not there: torch sees {torch.cuda.device_count()} GPUs; use 'cpu'")
+    return device

@@ -1,0 +1,159 @@
+"""Which labels count as wrong where nobody looks, the second opinion on how many, and what is said when in doubt."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from pignn import graphs
+from pignn.auditing import audit, clean, crossfit, evidence
+from pignn.auditing import diagnostics as doubts
+from pignn.auditing.dawid_skene import outvoted
+from pignn.auditing.suspects import contradicted, suspects
+from pignn.backbones import Inputs
+from pignn.core.errors import PignnWarning
+from pignn.noise import corrupt
+
+
+def test_a_label_is_contradicted_by_a_class_that_leads_clearly() -> None:
+    given = np.array([0, 0, 1, 1])  # equally frequent: only the lead counts
+    p = np.array([[0.2, 0.8], [0.3, 0.7], [0.2, 0.8], [0.8, 0.2]])
+    assert contradicted(given, p).tolist() == [True, False, False, True]
+
+
+def test_a_rare_class_is_neither_outvoted_nor_found_everywhere() -> None:
+    given = np.array([1] * 2 + [0] * 98)
+    p = np.tile([0.95, 0.05], (100, 1))  # 0.05 is more than its frequency, and no more than a hint
+    assert not contradicted(given, p).any()
+    p[50] = [0.3, 0.7]
+    p[0] = [0.999, 0.001]
+    assert np.flatnonzero(contradicted(given, p)).tolist() == [0, 50]
+
+
+def test_a_class_without_a_label_contradicts_nobody() -> None:
+    p = np.array([[0.1, 0.0, 0.9], [0.5, 0.5, 0.0]])
+    assert not contradicted(np.array([0, 1]), p).any()
+
+
+def test_trusted_labels_are_no_suspects() -> None:
+    against = np.array([True, True, False, False])
+    found = suspects(np.array([0.0, 0.0, 0.6, 0.4]), against, np.array([False, True, False, False]))
+    assert found.tolist() == [True, False, True, False]
+
+
+def votes(rates: tuple[float, float, float], nodes: int = 4000, classes: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    """Three views that err independently of one another."""
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, classes, nodes)
+    wrong = [(true + rng.integers(1, classes, nodes)) % classes for _ in rates]
+    views = [np.where(rng.random(nodes) < rate, other, true) for rate, other in zip(rates, wrong, strict=True)]
+    return np.stack(views), true
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.4])
+def test_independent_views_tell_the_rate(rate: float) -> None:
+    given, true = votes((rate, 0.25, 0.35))
+    wrong = outvoted(given, 4, np.zeros(4000, dtype=bool))
+    assert abs(wrong.mean() - rate) < 0.02
+    if rate:
+        assert wrong[given[0] != true].mean() > 2 * wrong[given[0] == true].mean()
+
+
+def test_no_vote_is_no_evidence_and_trusted_labels_are_right() -> None:
+    given, true = votes((0.2, 0.25, 0.3))
+    given[2, ::3] = -1
+    nobody = np.zeros(4000, dtype=bool)
+    assert abs(outvoted(given, 4, nobody).mean() - 0.2) < 0.03
+    trusted = given[0] == true
+    trusted[::2] = False
+    wrong = outvoted(given, 4, trusted)
+    assert (wrong[trusted] == 0).all()
+    # That correct labels were verified does not make the others look cleaner than they are.
+    assert abs(wrong[~trusted].mean() - (given[0] != true)[~trusted].mean()) < 0.06
+
+
+def test_what_is_around_a_node_is_not_the_node() -> None:
+    data = graphs.csbm(60, 3, degree=4, features=5)
+    inputs = Inputs.from_data(graphs.check(data))
+    some = np.arange(0, 60, 7)
+    _, before = evidence.own_and_around(inputs, np.arange(60), some, 0)
+    x = data.x / data.x.norm(dim=1, keepdim=True)
+    for row, node in zip(before, some.tolist(), strict=True):
+        near = inputs.edge_index[0][inputs.edge_index[1] == node]
+        mean = x[near].sum(dim=0) if len(near) else torch.zeros(5)
+        np.testing.assert_allclose(row, mean / mean.norm().clamp(min=1e-12), atol=1e-5)
+    data.x[some[1]] += 10
+    own, after = evidence.own_and_around(Inputs.from_data(graphs.check(data)), np.arange(60), some, 0)
+    np.testing.assert_allclose(after[1], before[1])
+    assert own.shape == (60, 5)
+
+
+def test_models_of_a_sample_judge_all_out_of_sample() -> None:
+    rng = np.random.default_rng(0)
+    z, given = rng.standard_normal((100, 4)).astype(np.float32), rng.integers(0, 3, 100)
+    fold, at = np.arange(100) % 5, np.arange(60)
+    model = crossfit.Logistic(z[at], given[at], fold[at], 3, np.zeros(60, dtype=bool))
+    seen = model()
+    everybody = model.judge(z, fold)
+    np.testing.assert_array_equal(everybody[at], seen)
+    np.testing.assert_allclose(everybody.sum(axis=1), 1, atol=1e-5)
+
+
+def wrong_by_region() -> Data:
+    return corrupt(graphs.csbm(1500, 4, homophily=0.85, degree=8, signal=1.0), "cluster", 0.2, splits=("all",))
+
+
+@pytest.mark.filterwarnings("ignore::pignn.core.errors.PignnWarning")
+def test_errors_that_follow_a_region_are_counted_by_the_second_opinion() -> None:
+    data = corrupt(graphs.csbm(1500, 4, homophily=0.85, degree=8, signal=1.5), "symmetric", 0.2, splits=("all",))
+    found = audit(data)
+    assert found.rate_by_views is not None
+    assert abs(found.rate_by_views - 0.2) < 0.06
+    data = wrong_by_region()
+    found = audit(data)
+    assert found.rate_by_views is not None
+    assert found.noise.rate < found.rate_by_views < 0.4
+    assert found.to_dict()["rate_by_views"] == found.rate_by_views
+
+
+@pytest.mark.filterwarnings("ignore::pignn.core.errors.PignnWarning")
+def test_suspects_are_what_is_cleaned() -> None:
+    data = wrong_by_region()
+    found = audit(data)
+    issues = found.issues
+    assert set(issues["node"][issues["p_wrong"] > 0.5]) <= set(issues["node"][issues["suspect"]])
+    assert found.to_dict()["suspects"] == issues["suspect"].sum() == sum(row["suspects"] for row in found.classes)
+    better = clean(data, issues)
+    changed = (better.y != data.y).nonzero().flatten().tolist()
+    assert sorted(changed) == sorted(issues["node"][issues["suspect"]])
+    few = clean(data, issues, above=0.9)
+    changed = (few.y != data.y).nonzero().flatten().tolist()
+    assert sorted(changed) == sorted(issues["node"][issues["p_wrong"] > 0.9])
+
+
+@pytest.mark.filterwarnings("ignore::pignn.core.errors.PignnWarning")
+def test_without_edges_there_is_no_second_opinion() -> None:
+    data = corrupt(graphs.csbm(300, 3, signal=3.0), "symmetric", 0.1, splits=("all",))
+    data.edge_index = data.edge_index[:, :0]
+    assert audit(data).rate_by_views is None
+
+
+def test_doubts() -> None:
+    assert doubts.of_rate(0.1, 0.2, 0.15) == []
+    (note,) = doubts.of_rate(0.001, 0.115, 0.118)
+    assert "11.5%" in note
+    assert "0.1%" in note
+    assert "three views of each node say 11.8%" in note
+    assert "three views" not in doubts.of_rate(0.001, 0.115, None)[0]
+    assert doubts.of_history(0.1, 0.0) == []
+    assert "corrected before" in doubts.of_history(0.001, 0.01)[0]
+    assert "as they are now" in doubts.of_history(0.001, 0.3)[0]
+
+
+def test_far_more_flagged_than_estimated_is_said() -> None:
+    """Classes that overlap: the model contradicts many labels, of which none is wrong."""
+    with pytest.warns(PignnWarning, match="are flagged, but only"):
+        found = audit(graphs.csbm(1000, 4, homophily=0.6, degree=3, signal=1.0, features=8))
+    assert any("flagged" in note for note in found.notes)

@@ -1,0 +1,133 @@
+"""Whatever is in a file, only errors that say what to do come out."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pignn.core.errors import PignnError
+from pignn.graphs import read_graph, understood
+
+CELLS = ["a", "b", "c", "", "1", "2", "-1", "0.5", "1e999", "nan", "NA", "é", '"', '"a,b"', "'", "2024-01-01", "true"]
+ODD_CELLS = ["9" * 30, "=1+1", "[1,2]", "{}", "\t", "\ufeff", "x y z w v", "\u202e", "\r", "#", "%"]
+CELL = st.sampled_from([*CELLS, *ODD_CELLS])
+OBJECTS = [b'{"id": 1, "label": "a"}', b'{"id": 2, "x": [1, 2], "label": "b"}', b'{"source": 1, "target": 2}']
+ODD_OBJECTS = [
+    b'{"id": {}, "label": null}',
+    b"[]",
+    b"{",
+    b"",
+    b'{"id": NaN, "label": true}',
+    b'{"": ""}',
+    b'{"id":1e400}',
+]
+LINE = st.lists(CELL, min_size=0, max_size=5)
+MARK = st.sampled_from([",", ";", "\t", " ", "|"])
+
+
+def tables() -> st.SearchStrategy[bytes]:
+    text = st.builds(
+        lambda header, lines, mark: "\n".join(mark.join(line) for line in [header, *lines]).encode(),
+        st.sampled_from([["id", "x", "label"], ["source", "target"], ["a", "b", "c"], []]),
+        st.lists(LINE, max_size=8),
+        MARK,
+    )
+    json = st.lists(st.sampled_from([*OBJECTS, *ODD_OBJECTS]), max_size=6).map(b"\n".join)
+    return st.one_of(text, json, st.binary(max_size=60))
+
+
+def reads(folder: Path, *arguments: object, **options: object) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            data = read_graph(*arguments, **options)  # type: ignore[arg-type]
+        except PignnError as error:
+            assert "\n" not in str(error)  # noqa: PT017
+            return
+    assert torch.isfinite(data.x).all() or "(given)" in data.encoder.columns
+    assert data.x.shape[0] == len(data.node_id) == len(data.y)
+    assert str(understood(data))
+
+
+@settings(max_examples=250)
+@given(
+    nodes=tables(),
+    edges=tables(),
+    suffixes=st.tuples(*[st.sampled_from(["csv", "tsv", "txt", "jsonl", "csv.gz"])] * 2),
+    label=st.sampled_from(["label", "x", None]),
+    features=st.sampled_from([None, "x", "structure", "x:text", "x:category", "x:vector", "x:date", "*"]),
+)
+def test_tables(nodes, edges, suffixes, label, features):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        paths = [folder / f"{part}.{suffix}" for part, suffix in zip("ne", suffixes, strict=True)]
+        for path, content in zip(paths, (nodes, edges), strict=True):
+            path.write_bytes(content)
+        reads(folder, *paths, label=label, features=features, drop_unknown=True)
+
+
+@settings(max_examples=150)
+@given(lines=st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=8), mark=st.sampled_from([",", "\t"]))
+def test_tables_that_are_nearly_right(lines, mark):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rows = [mark.join([f"n{i}", *line]) for i, line in enumerate(lines)]
+        (folder / "n.csv").write_text("\n".join([mark.join(["id", "x", "y", "label"]), *rows]), encoding="utf-8")
+        (folder / "e.csv").write_text("source,target\nn0,n1\nn1,n0\n")
+        reads(folder, folder / "n.csv", folder / "e.csv", label="label", drop_unknown=True)
+
+
+def wholes() -> dict[str, bytes]:
+    ends, x, y = np.array([[0, 1, 2], [1, 2, 3]]), np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])
+    npz, pt = io.BytesIO(), io.BytesIO()
+    np.savez(npz, x=x, y=y, edge_index=ends, class_names=np.array(["u", "v"]))
+    torch.save({"x": torch.from_numpy(x), "y": torch.from_numpy(y), "edge_index": torch.from_numpy(ends)}, pt)
+    graphml = b"""<?xml version="1.0" encoding="utf-8"?><graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="d0" for="node" attr.name="y" attr.type="string"/><graph edgedefault="undirected">
+<node id="a"><data key="d0">u</data></node><node id="b"><data key="d0">v</data></node>
+<edge source="a" target="b"/></graph></graphml>"""
+    gml = b'graph [ node [ id 0 label "a" y "u" ] node [ id 1 label "b" y "v" ] edge [ source 0 target 1 weight 1.5 ] ]'
+    return {"npz": npz.getvalue(), "pt": pt.getvalue(), "graphml": graphml, "gml": gml}
+
+
+WHOLES = wholes()
+
+
+@pytest.mark.parametrize("kind", WHOLES)
+def test_whole_files_as_they_are(tmp_path, kind):
+    (tmp_path / f"g.{kind}").write_bytes(WHOLES[kind])
+    data = read_graph(tmp_path / f"g.{kind}", label="y")
+    assert len(data.class_names) == 2
+
+
+@pytest.mark.parametrize("kind", WHOLES)
+@settings(max_examples=120)
+@given(data=st.data())
+def test_whole_files_spoilt(kind, data):
+    """Bytes changed, cut out and put in at random."""
+    content = bytearray(WHOLES[kind])
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, max(len(content) - 1, 0)))
+        with contextlib.suppress(IndexError):
+            match data.draw(st.sampled_from(["change", "cut", "put", "end"])):
+                case "change":
+                    content[at] = data.draw(st.integers(0, 255))
+                case "cut":
+                    del content[at : at + data.draw(st.integers(1, 20))]
+                case "put":
+                    content[at:at] = data.draw(st.binary(max_size=8))
+                case _:
+                    del content[at:]
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / f"g.{kind}"
+        path.write_bytes(bytes(content))
+        reads(Path(name), path)

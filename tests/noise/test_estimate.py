@@ -1,0 +1,163 @@
+"""noise.estimate against labels whose noise is known, and input that says little."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import check_grad
+
+from pignn.core.errors import ConfigError, DataError
+from pignn.noise import estimate, model, transition_matrix
+from pignn.noise.estimation import unmix
+
+Floats = NDArray[np.float64]
+
+
+def sample(matrix: Floats, nodes: int = 4000, sharp: float = 3.0, seed: int = 0) -> tuple[NDArray[np.int64], Floats]:
+    """Given labels by T, and P(true | x) of a classifier that is right about itself."""
+    rng = np.random.default_rng(seed)
+    p = model.softmax(sharp * rng.standard_normal((nodes, len(matrix))))
+    true = (p.cumsum(axis=1) < rng.random((nodes, 1))).sum(axis=1)
+    given = (matrix[true].cumsum(axis=1) < rng.random((nodes, 1))).sum(axis=1)
+    return np.minimum(given, len(matrix) - 1), p
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "pair"])
+@pytest.mark.parametrize("rate", [0.1, 0.3])
+def test_the_rate_and_the_matrix_are_found(kind: str, rate: float) -> None:
+    matrix = transition_matrix(kind, rate, 4)
+    given, p = sample(matrix)
+    found = estimate(given, p)
+    assert abs(found.rate - rate) < 0.03
+    np.testing.assert_allclose(found.transition, matrix, atol=0.07)
+
+
+def test_errors_of_the_classifier_are_not_called_noise() -> None:
+    given, p = sample(np.eye(4), sharp=1.5)
+    assert (p.argmax(axis=1) != given).mean() > 0.25
+    assert estimate(given, p).rate < 0.03
+
+
+def test_a_matrix_is_full_only_where_labels_ask_for_it() -> None:
+    off = ~np.eye(4, dtype=bool)
+    for kind, spread in (("symmetric", False), ("pair", True)):
+        given, p = sample(transition_matrix(kind, 0.2, 4))
+        assert bool(np.ptp(estimate(given, p).transition[off]) > 0.05) is spread
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "pair"])
+def test_classes_without_a_label_change_nothing(kind: str) -> None:
+    given, p = sample(transition_matrix(kind, 0.2, 3), nodes=1500)
+    wide = np.pad(p, ((0, 0), (0, 7)))
+    found, padded = estimate(given, p), estimate(given, wide)
+    assert abs(found.rate - 0.2) < 0.03
+    assert abs(found.rate - padded.rate) < 0.01
+    np.testing.assert_allclose(padded.transition[:3, :3], found.transition, atol=0.02)
+
+
+def test_a_few_misspelt_labels_do_not_hide_the_noise() -> None:
+    given, p = sample(transition_matrix("symmetric", 0.2, 4), nodes=600)
+    some = np.random.default_rng(1).permutation(600)[:15]
+    given[some] = 4 + np.arange(15) % 5
+    # A classifier learns that these classes are rare.
+    rare = np.full((600, 5), 0.004)
+    found = estimate(given, np.hstack([p * (1 - rare.sum(axis=1, keepdims=True)), rare]))
+    assert 0.15 < found.rate < 0.26
+
+
+def test_intervals_hold_the_estimate_and_widen_with_the_level() -> None:
+    given, p = sample(transition_matrix("symmetric", 0.2, 3), nodes=800)
+    narrow, wide = (estimate(given, p, intervals=True, level=level) for level in (0.5, 0.99))
+    assert narrow.rate_interval is not None
+    assert wide.rate_interval is not None
+    assert wide.rate_interval[0] < narrow.rate_interval[0] <= narrow.rate_interval[1] < wide.rate_interval[1]
+    assert wide.rate_interval[0] < 0.2 < wide.rate_interval[1]
+    assert set(narrow.to_dict()) == {"rate", "transition", "prior", "rate_interval", "transition_interval"}
+
+
+@pytest.mark.parametrize("kind", [model.FULL, model.EQUAL, model.BY_CLASS])
+@pytest.mark.parametrize("some_trusted", [True, False])
+@pytest.mark.parametrize("told", [True, False])
+def test_the_gradient_is_that_of_the_loss(kind: str, some_trusted: bool, told: bool) -> None:
+    given, p = sample(transition_matrix("pair", 0.2, 3), nodes=40)
+    trusted = np.arange(40) < 10 if some_trusted else None
+    before = np.where(np.arange(40) < 5, (given + 1) % 3, -1) if told else None
+    likelihood = model._Likelihood(given, model.logarithms(p), trusted, before)
+    at = np.random.default_rng(0).normal(size=1 + 3 + (9 if kind == model.FULL else 1))
+    at[0] = 1.3
+    error = check_grad(lambda x: likelihood.loss(x, kind)[0], lambda x: likelihood.loss(x, kind)[1], at)
+    assert error < 1e-3
+
+
+def test_reviewed_suspects_do_not_hide_the_noise() -> None:
+    """Half of the wrong labels are found and mended; with what they were before, T is still found."""
+    matrix = transition_matrix("pair", 0.3, 3)
+    rng = np.random.default_rng(3)
+    p = model.softmax(4 * rng.standard_normal((3000, 3)))
+    true = (p.cumsum(axis=1) < rng.random((3000, 1))).sum(axis=1).clip(max=2)
+    given = (matrix[true].cumsum(axis=1) < rng.random((3000, 1))).sum(axis=1).clip(max=2)
+    trusted = p[np.arange(3000), given] < 0.1
+    assert (given != true)[trusted].mean() > 0.8
+    mended, before = np.where(trusted, true, given), np.where(trusted, given, -1)
+    np.testing.assert_allclose(model.fit(mended, np.log(p), trusted, before).transition, matrix, atol=0.06)
+    assert model.fit(mended, np.log(p), trusted).transition[0, 1] < 0.2
+
+
+def test_unmixing_undoes_mixing() -> None:
+    matrix = transition_matrix("pair", 0.3, 4)
+    _, p = sample(matrix, nodes=50)
+    np.testing.assert_allclose(unmix(p @ matrix, matrix, steps=5000), p, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("labels", "probabilities"),
+    [
+        ([0, 0, 0], [[1.0, 0.0]] * 3),  # one class, of two
+        ([0] * 5, [[1.0]] * 5),  # of one
+        ([-1, -1], [[0.5, 0.5]] * 2),  # no label
+        ([0, 1, 0, 1, 2], np.eye(3)[[0, 1, 0, 1, 1]]),  # zeros and ones
+        ([], np.zeros((0, 3))),
+        ([0, 1], np.zeros((2, 2))),  # nothing said
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_input_that_says_little_gives_numbers(labels: list[int], probabilities: Floats) -> None:
+    found = estimate(labels, probabilities, intervals=True)
+    assert 0 <= found.rate <= 1
+    np.testing.assert_allclose(found.transition.sum(axis=1), 1)
+    assert np.isfinite(found.posterior).all()
+    assert np.isfinite(found.prior).all()
+
+
+def test_unlabelled_nodes_have_no_part_in_it() -> None:
+    given, p = sample(transition_matrix("symmetric", 0.2, 3), nodes=600)
+    more = estimate(np.concatenate([given, [-1] * 50]), np.concatenate([p, p[:50]]))
+    assert abs(more.rate - estimate(given, p).rate) < 1e-9
+    assert len(more.posterior) == 650
+
+
+@pytest.mark.parametrize(
+    ("labels", "probabilities"),
+    [
+        ([0, 2], [[0.5, 0.5]] * 2),
+        ([0], [0.5]),
+        ([0.5], [[1.0]]),
+        ([0], [[np.nan, 1]]),
+        ([0], [[-1, 1]]),
+        ([0], [[1, 1]]),
+    ],
+)
+def test_what_cannot_be_used_is_said(labels: list[float], probabilities: list[list[float]]) -> None:
+    with pytest.raises(DataError):
+        estimate(labels, probabilities)
+
+
+def test_level() -> None:
+    with pytest.raises(ConfigError, match="level"):
+        estimate([0, 1], [[1, 0], [0, 1]], intervals=True, level=95)
+
+
+def test_labels_that_are_texts() -> None:
+    with pytest.raises(DataError, match="labels must be whole numbers"):
+        estimate(np.array(["a", "b"]), np.full((2, 2), 0.5))

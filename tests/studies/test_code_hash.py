@@ -1,0 +1,167 @@
+"""The same run has the same key; anything that could change a number gives another one."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pignn.studies import Dataset, Noise, Protocol, Row, open_store
+from pignn.studies import code_hash as identity
+from pignn.studies.run_specs import plan
+
+from .conftest import make
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package of somebody's method; call it with the texts of its modules for the version of ``own.method``."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def version(**modules: str) -> str:
+        for name, text in {"__init__": "", **modules}.items():
+            (folder / f"{name}.py").write_text(text)
+        importlib.invalidate_caches()
+        for cached in (identity.code_version, identity._source, identity._path, identity._is_module):
+            cached.cache_clear()
+        return identity.code_version("own.method")
+
+    yield version
+    for name in [name for name in sys.modules if name.split(".")[0] == "own"]:
+        del sys.modules[name]
+    for cached in (identity.code_version, identity._source, identity._path, identity._is_module):
+        cached.cache_clear()
+
+
+def test_words_about_the_code_do_not_count_but_the_code_does(package):
+    first = package(
+        method='"""Doc."""\nfrom .part import f\n\ndef g():\n    return f()\n', part="def f():\n    return 1\n"
+    )
+    other = '"""Another."""\nfrom .part import f\n# why\ndef g():\n    """What."""\n    return  f()\n'
+    assert package(method=other, part="def f():  # one\n    return 1\n") == first
+    assert package(method=other, part="def f():\n    return 2\n") != first
+    assert package(method=other.replace("f()", "f() + 1"), part="def f():\n    return 1\n") != first
+
+
+def test_what_is_not_imported_does_not_count(package):
+    text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .far import x\nvalue = 1\n"
+    first = package(method=text, far="x = 1\n", beside="y = 1\n")
+    assert package(method=text, far="x = 2\n", beside="y = 2\n") == first
+
+
+def test_the_loop_counts_and_the_progress_bar_does_not():
+    modules = _closure("pignn.methods.pi_gnn")
+    assert {
+        "pignn.training.loop",
+        "pignn.pairs.loss",
+        "pignn.backbones.networks",
+        "pignn.methods.core.network",
+    } <= modules
+    assert not modules & {"pignn.training.progress", "pignn.methods.registry", "pignn.cli", "pignn.core.errors"}
+
+
+def _closure(module: str) -> set[str]:
+    found: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            imports = identity._source(name)[1]
+            waiting += [other for other in imports if other.startswith("pignn") and not identity._beside(other)]
+    return found
+
+
+def keys(study, folder) -> list[str]:
+    with open_store(folder) as store:
+        return [run.key for run in plan(study, store)]
+
+
+def test_keys_are_steady_and_different(tmp_path):
+    study = make()
+    first = keys(study, tmp_path / "a")
+    assert len(set(first)) == len(study)
+    assert keys(study, tmp_path / "a") == first  # from remembered fingerprints
+    assert keys(study, tmp_path / "b") == first  # computed again
+
+
+def test_a_default_that_is_spelt_out_is_the_same_run(tmp_path):
+    row = make(rows=(Row("PI-GNN", "pi-gnn"),))
+    spelt = make(rows=(Row("other name", "pi-gnn", {"warmup": 50, "target": "masked"}),))
+    assert keys(row, tmp_path) == keys(spelt, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"rows": (Row("PI-GNN", "pi-gnn", {"warmup": 2}),)},
+        {"settings": {"epochs": 4}},
+        {"protocol": Protocol.named("honest")},
+        {"protocol": Protocol.named("paper", noisy=["train"])},
+        {"protocol": Protocol.named("paper", split="random", resplit=True)},
+        {"protocol": Protocol.named("paper", trials=2)},
+        {"datasets": (Dataset("csbm", (("nodes", 121),)),)},
+        {"noises": (Noise("pair", 0.2),)},
+        {"seeds": (2,)},
+    ],
+)
+def test_what_could_change_a_number_changes_the_key(tmp_path, changes):
+    base = make(rows=(Row("PI-GNN", "pi-gnn"),), noises=(Noise("symmetric", 0.2),), seeds=(1,))
+    assert keys(base, tmp_path) != keys(replace(base, **changes), tmp_path)
+
+
+def test_names_and_metrics_are_not_part_of_a_run(tmp_path):
+    base = make()
+    other = replace(base, name="other", title="t", metric="macro_f1", note="n")
+    assert keys(base, tmp_path) == keys(other, tmp_path)
+
+
+def test_changed_recorded_labels_are_another_run(tmp_path):
+    import numpy as np
+
+    path = tmp_path / "labels.npz"
+    study = make(noises=(Noise(str(path)),))
+    np.savez(path, labels=np.zeros(120, dtype=int))
+    first = keys(study, tmp_path)
+    np.savez(path, labels=np.ones(120, dtype=int))
+    assert keys(study, tmp_path) != first
+
+
+def test_fingerprints_without_features_are_those_with_them():
+    from pignn.studies import data
+
+    job = {"dataset": "csbm", "options": {"nodes": 120}, "split": "default", "split_seed": 0, "seed": 3}
+    job |= {"noise": "flip", "rate": 0.4, "noisy": ["train", "val"], "trusted": 0}
+    assert data.labels_fingerprint(job) == data.noisy(job)[1]
+    job |= {"trusted": 2}
+    assert data.labels_fingerprint(job) == data.noisy(job)[1]
+    job |= {"noise": "instance"}
+    assert data.labels_fingerprint(job) == data.noisy(job)[1]
+
+
+def test_noisygl_splits():
+    import torch
+
+    from pignn import graphs
+    from pignn.studies.data import noisygl_masks
+
+    y = graphs.load("digits").y
+    assert noisygl_masks("cora", y, 0) is None
+    train, val, test = noisygl_masks("photo", y, 0)
+    assert (train.sum(), val.sum(), test.sum()) == (200, 500, 1000)
+    assert not (train & val).any()
+    assert not (test & (train | val)).any()
+    assert not torch.equal(train, noisygl_masks("photo", y, 1).train_mask)
+    train, val, test = noisygl_masks("dblp", y, 0)
+    assert (train.sum(), val.sum()) == (17, 269)
+    assert int(train.sum() + val.sum() + test.sum()) == len(y)
+
+
+def test_published_numbers_ship_with_the_package():
+    folder = Path(identity.__file__).parent / "published"
+    assert {path.name for path in folder.iterdir()} == {"accuracy.csv", "other.csv"}

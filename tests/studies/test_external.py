@@ -1,0 +1,112 @@
+"""Tasks go out without the truth; predictions come back, are checked, and become a row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pignn.core.errors import DataError
+from pignn.studies import collect, data, open_store, significance
+from pignn.studies import external as task
+
+from .conftest import GRAPH
+
+
+@pytest.fixture
+def exported(tiny, swept, tmp_path):
+    names = task.export(tiny, swept, tmp_path / "tasks")
+    return {name: dict(np.load(tmp_path / "tasks" / f"{name}.npz")) for name in names}
+
+
+def test_a_task_has_what_a_method_may_see_and_no_more(tiny, exported):
+    assert len(exported) == 4  # 2 noises × 2 seeds; methods do not matter
+    for name, arrays in exported.items():
+        assert set(arrays) == {
+            *("x", "edge_index", "y", "train_mask", "val_mask", "test_mask", "class_names", "task"),
+        }
+        assert str(arrays["task"]) == name
+        given = arrays["y"] >= 0
+        assert (given == (arrays["train_mask"] | arrays["val_mask"])).all()
+        assert (arrays["y"][arrays["test_mask"]] == -1).all()
+
+
+def truth(name: str, folder) -> np.ndarray:
+    job = task._tasks(folder)[name]
+    return data.noisy(job)[0].y_true.numpy()
+
+
+def test_predictions_become_a_row_of_table_and_tests(tiny, swept, exported, tmp_path):
+    right = {name: truth(name, swept) for name in exported}
+    np.savez(tmp_path / "preds.npz", **right)
+    scored = task.score(tmp_path / "preds.npz", "mine", swept)
+    assert [row["accuracy"] for row in scored] == [1.0] * 4
+    with open_store(swept) as store:
+        results = collect(tiny, store)
+    assert results.labels == ["GCN", "PI-GNN", "mine"]
+    assert results.cell(GRAPH, tiny.noises[1], "mine") == {0: 1.0, 1: 1.0}
+    assert {test.row for test in significance.against_all(results)} == {"GCN", "mine"}
+
+    proba = {name: np.eye(3)[labels[::-1]] * 0.5 + 1 / 6 for name, labels in right.items()}
+    np.savez(tmp_path / "preds.npz", **proba)  # again, worse: the old row is replaced
+    scored = task.score(tmp_path / "preds.npz", "mine", swept)
+    assert all(row["accuracy"] < 1 and "average_precision" in row for row in scored)
+    with open_store(swept) as store:
+        assert len(store) == len(tiny) + 4
+
+
+def test_a_name_that_a_row_has_is_another_row(tiny, swept, exported, tmp_path):
+    with open_store(swept) as store:
+        before = collect(tiny, store)
+    np.savez(tmp_path / "preds.npz", **{name: truth(name, swept) for name in exported})
+    task.score(tmp_path / "preds.npz", "GCN", swept)
+    with open_store(swept) as store:
+        after = collect(tiny, store)
+    assert after.labels == ["GCN", "PI-GNN", "GCN (scored)"]
+    for noise in tiny.noises:
+        assert after.cell(GRAPH, noise, "GCN") == before.cell(GRAPH, noise, "GCN")
+        assert after.cell(GRAPH, noise, "GCN (scored)") == {0: 1.0, 1: 1.0}
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda n: np.zeros(119, dtype=int), r"needs whole numbers \[120\]"),
+        (lambda n: np.full(120, 3), "classes must be 0 to 2"),
+        (lambda n: np.full(120, -1), "classes must be 0 to 2"),
+        (lambda n: np.full((120, 3), np.nan), "finite"),
+        (lambda n: np.zeros((120, 2)), r"needs whole numbers"),
+        (lambda n: np.zeros(120), "needs whole numbers"),
+        (lambda n: np.array(["a"] * 120), "needs whole numbers"),
+        (lambda n: np.array([None] * 120, dtype=object), "pickled"),
+    ],
+)
+def test_predictions_that_cannot_be_scored(swept, exported, tmp_path, make, words):
+    np.savez(tmp_path / "preds.npz", **{next(iter(exported)): make(3)})
+    with pytest.raises(DataError, match=words) as caught:
+        task.score(tmp_path / "preds.npz", "mine", swept)
+    assert "\n" not in str(caught.value)
+
+
+def test_other_mistakes(swept, exported, tmp_path):
+    with pytest.raises(DataError, match="no such file"):
+        task.score(tmp_path / "absent.npz", "mine", swept)
+    (tmp_path / "text.npz").write_text("hello")
+    with pytest.raises(DataError):
+        task.score(tmp_path / "text.npz", "mine", swept)
+    np.savez(tmp_path / "preds.npz", unknown=np.zeros(120, dtype=int))
+    with pytest.raises(DataError, match="no task 'unknown' was exported"):
+        task.score(tmp_path / "preds.npz", "mine", swept)
+    with pytest.raises(DataError, match="the name of a method"):
+        task.score(tmp_path / "preds.npz", "a\nb", swept)
+    (swept / "tasks.json").write_text("{")
+    with pytest.raises(DataError, match="export the tasks again"):
+        task.score(tmp_path / "preds.npz", "mine", swept)
+
+
+def test_the_checksum_tells_other_labels(tiny, swept, exported, tmp_path, monkeypatch):
+    name = next(iter(exported))
+    np.savez(tmp_path / "preds.npz", **{name: truth(name, swept)})
+    original = data._digest
+    monkeypatch.setattr(data, "_digest", lambda graph, keys: original(graph, keys) + "x")
+    with pytest.raises(DataError, match="are not those it was made of"):
+        task.score(tmp_path / "preds.npz", "mine", swept)

@@ -1,0 +1,75 @@
+"""Studies on a Ray cluster of several nodes, all on this machine; skipped where Ray is not installed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from pignn.core.errors import ConfigError
+from pignn.studies import collect, open_store, run
+
+from .conftest import GRAPH, make
+
+try:
+    import ray
+    from ray.cluster_utils import Cluster
+except ImportError:
+    ray = None
+
+needs_ray = pytest.mark.skipif(ray is None, reason="Ray is not installed")
+
+
+def test_without_ray_it_is_one_line(tmp_path, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ConfigError, match=r"pip install 'pignn\[ray\]'"):
+        run(make(), tmp_path, workers=1, ray="auto")
+
+
+@needs_ray
+def test_a_lost_node_loses_no_run(tmp_path):
+    """Two nodes; one is killed while runs are on it. All planned rows come, none twice, with the usual numbers."""
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    try:
+        doomed = cluster.add_node(num_cpus=1)
+        cluster.wait_for_nodes()
+        study = make(settings={"epochs": 100}, seeds=tuple(range(8)))
+        killer = threading.Thread(target=_kill_when_busy, args=(tmp_path / "out", cluster, doomed))
+        killer.start()
+        summary = run(study, tmp_path / "out", workers=0, ray=cluster.address)
+        killer.join()
+        assert len(cluster.list_all_nodes()) == 1
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+    assert (summary.computed, summary.failed) == (len(study), 0)
+    with open_store(tmp_path / "out") as store:
+        assert len(store) == len(study)
+        there = collect(study, store)
+    assert there.done == len(study)
+
+    import pignn
+    from pignn import graphs
+
+    noisy = pignn.corrupt(graphs.load("csbm", **dict(GRAPH.options)), "flip", 0.4, seed=1)
+    model = pignn.make("vanilla", epochs=100, hidden=4, selection="clean-val", seed=1).fit(noisy)
+    assert there.cell(GRAPH, study.noises[1], "GCN")[1] == pytest.approx(model.score(noisy), abs=1e-6)
+
+
+def _kill_when_busy(folder: Path, cluster, node) -> None:
+    from pignn.core.errors import PignnError
+
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        try:
+            with open_store(folder, create=False) as store:
+                if len(store) >= 4:
+                    break
+        except PignnError:
+            pass
+        time.sleep(0.05)
+    cluster.remove_node(node, allow_graceful=False)
