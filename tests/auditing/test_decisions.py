@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pignn.auditing import assess, read_decisions, review, tables
-from pignn.auditing import label_files as corrected
+from pignn.auditing import assess, corrected, read_decisions, review, tables
 from pignn.core.errors import DataError
 
 

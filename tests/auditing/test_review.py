@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from torch_geometric.data import Data
 
-from pignn.auditing import assess, read_decisions, review, tables, trust
-from pignn.auditing import label_files as corrected
+from pignn.auditing import assess, corrected, read_decisions, review, tables, trust
 from pignn.auditing.review import binomial_interval
 from pignn.core.errors import ConfigError, DataError, OutputError
 

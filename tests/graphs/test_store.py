@@ -510,7 +510,7 @@ def test_a_file_that_is_damaged(store, file):
 
 
 def test_large_files_are_compared_on_demand(store, monkeypatch):
-    monkeypatch.setattr(pignn.graphs.disk.store, "SMALL", 100)
+    monkeypatch.setattr("pignn.graphs.store.store.SMALL", 100)
     content = bytearray((store / "crow.i64").read_bytes())
     content[8] ^= 1
     (store / "crow.i64").write_bytes(content)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from pignn import graphs, propagation
+from pignn import graphs
 from pignn.core import errors
 from pignn.propagation import Embedding, smooth
 
@@ -30,14 +30,14 @@ def graph() -> Data:
 
 
 def test_smoothing_is_the_dense_product(graph: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(propagation, "COLUMNS", 7)  # several blocks of columns
+    monkeypatch.setattr("pignn.propagation.smoothing.COLUMNS", 7)  # several blocks of columns
     torch.testing.assert_close(smooth(graph, restart=0.2, steps=6), dense(graph, 0.2, 6) @ graph.x)
     torch.testing.assert_close(smooth(graph, graph.x[:, 0]), dense(graph, 0.1, 20) @ graph.x[:, 0])
     assert torch.equal(smooth(graph, restart=1), graph.x)
 
 
 def test_the_embedding_is_the_svd_of_the_smoothed_features(graph: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(propagation, "CHUNK", 400)  # ten rows at a time
+    monkeypatch.setattr("pignn.propagation.smoothing.CHUNK", 400)  # ten rows at a time
     full = dense(graph, 0.1, 20) @ (graph.x / graph.x.abs().sum(1, keepdim=True))
     _, values, v = torch.linalg.svd(full, full_matrices=False)
     found = Embedding(5, scale=False).fit_transform(graph)
