@@ -46,7 +46,7 @@ def dense_structure(h: Tensor, edges: pairs.PairGraph, **unused: object) -> Tens
     return edges.c * F.binary_cross_entropy_with_logits(h @ h.t(), adjacency(edges), pos_weight=weight)
 
 
-def dense_regularizer(h: Tensor, labels: pairs.Estimated, edges: pairs.PairGraph, **unused: object) -> Tensor:
+def dense_regularizer(h: Tensor, labels: pairs.EstimatedPairLabels, edges: pairs.PairGraph, **unused: object) -> Tensor:
     a = adjacency(edges)
     p = torch.sigmoid(labels.h @ labels.h.t())
     weight = torch.tensor(edges.w)
@@ -55,7 +55,7 @@ def dense_regularizer(h: Tensor, labels: pairs.Estimated, edges: pairs.PairGraph
 
 
 def dense_both(h_e: Tensor, h: Tensor, edges: pairs.PairGraph, **unused: object) -> tuple[Tensor, Tensor]:
-    return dense_structure(h_e, edges), dense_regularizer(h, pairs.Estimated(h_e), edges)
+    return dense_structure(h_e, edges), dense_regularizer(h, pairs.EstimatedPairLabels(h_e), edges)
 
 
 @contextmanager

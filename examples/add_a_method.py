@@ -18,11 +18,11 @@ class Bootstrapped(NetworkMethod):
     own: float = 0.4  # the share, reached after half of the epochs
 
     def objective(self, step):
-        logs = step.h.log_softmax(-1)
+        logs = step.logits.log_softmax(-1)
         share = self.own * min(1.0, 2 * step.epoch / self.epochs)
         given = torch.nn.functional.one_hot(step.y, logs.shape[-1])
         target = (1 - share) * given + share * logs.detach().exp()
-        return step.mean(-(target * logs).sum(-1))
+        return step.weighted_mean(-(target * logs).sum(-1))
 
 
 noisy = pignn.corrupt(pignn.load("digits"), "symmetric", 0.6, seed=0)

@@ -18,12 +18,12 @@ import pignn.cli
 from pignn import graphs
 from pignn.io import files
 from pignn.training import checkpoint
-from pignn.training.interrupt import Interrupt
+from pignn.training.interrupt import DeferredInterrupt
 from pignn.training.progress import Progress
 
 TINY = ("train", "--dataset", "csbm", "--data", "nodes=120", "--noise", "symmetric", "--rate", "0.4")
 WEIGHTS = "model/model.safetensors"
-WRITTEN = {"model", "predictions.csv", "history.csv", "learning-curve.png", "run.json", checkpoint.NAME}
+WRITTEN = {"model", "predictions.csv", "history.csv", "learning-curve.png", "run.json", checkpoint.CHECKPOINT_FILE}
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +79,7 @@ def same_run(a, b):
 def test_a_signal_saves_the_best_so_far(start, command, tmp_path, number, code):
     out = tmp_path / "run"
     process = start("-m", "pignn", *TINY, "--epochs", "100000", "--checkpoint-every", "10", "--out", out, "--json")
-    wait_for(out / checkpoint.NAME, process)
+    wait_for(out / checkpoint.CHECKPOINT_FILE, process)
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == code
@@ -100,12 +100,12 @@ def test_a_signal_saves_the_best_so_far(start, command, tmp_path, number, code):
 def test_after_kill_9_resume_gives_the_same_bits(start, command, tmp_path):
     out, arguments = tmp_path / "run", (*TINY, "--epochs", "1200", "--checkpoint-every", "20", "--warmup", "30")
     process = start("-m", "pignn", *arguments, "--out", out)
-    wait_for(out / checkpoint.NAME, process)
+    wait_for(out / checkpoint.CHECKPOINT_FILE, process)
     process.kill()
     process.communicate()
     assert process.returncode == -signal.SIGKILL
     assert not (out / "run.json").exists()
-    begun = len(checkpoint.read(out / checkpoint.NAME)[1]["history"])
+    begun = len(checkpoint.read_checkpoint(out / checkpoint.CHECKPOINT_FILE)[1]["history"])
     assert 20 <= begun < 1200
     command("predict", out, "--dataset", "csbm", "--out", tmp_path / "a.csv").fails(str(out))
     command(*arguments, "--out", out).fails("--resume")
@@ -264,7 +264,7 @@ def flip_header(content):
 
 @pytest.mark.parametrize("spoil", [cut, flip, flip_header, lambda content: b"", lambda content: b"hello"])
 def test_a_damaged_checkpoint(command, trained, tmp_path, spoil):
-    path = shutil.copytree(trained, tmp_path / "run") / checkpoint.NAME
+    path = shutil.copytree(trained, tmp_path / "run") / checkpoint.CHECKPOINT_FILE
     path.write_bytes(spoil(path.read_bytes()))
     before = path.read_bytes()
     command(*TINY, "--epochs", "30", "--out", tmp_path / "run", "--resume").fails(str(path), "damaged")
@@ -273,7 +273,7 @@ def test_a_damaged_checkpoint(command, trained, tmp_path, spoil):
 
 def test_a_model_in_the_place_of_a_checkpoint(command, trained, tmp_path):
     run = shutil.copytree(trained, tmp_path / "run")
-    shutil.copy(run / WEIGHTS, run / checkpoint.NAME)
+    shutil.copy(run / WEIGHTS, run / checkpoint.CHECKPOINT_FILE)
     command(*TINY, "--epochs", "30", "--out", run, "--resume").fails("not a checkpoint")
 
 
@@ -284,7 +284,7 @@ def test_a_checkpoint_of_another_format(command, trained, tmp_path, monkeypatch)
 
 
 def test_a_checkpoint_has_all_of_the_state(trained):
-    names = set(load_file(trained / checkpoint.NAME))
+    names = set(load_file(trained / checkpoint.CHECKPOINT_FILE))
     for part in ("network.classifier.", "network.estimator.", "optimizer.classifier.", "optimizer.estimator.", "best."):
         assert any(name.startswith(part) for name in names), part
     assert "random.cpu.0" in names
@@ -318,7 +318,7 @@ def test_demo_is_interrupted(command, tmp_path, signal_after, number, code):
 
 
 def test_the_second_signal_acts_as_usual():
-    with Interrupt() as interrupt:
+    with DeferredInterrupt() as interrupt:
         signal.raise_signal(signal.SIGINT)
         assert interrupt.signal == signal.SIGINT
         with pytest.raises(KeyboardInterrupt):
@@ -327,7 +327,7 @@ def test_the_second_signal_acts_as_usual():
 
 def test_a_job_that_ignores_ctrl_c_goes_on_ignoring_it():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with Interrupt() as interrupt:
+    with DeferredInterrupt() as interrupt:
         signal.raise_signal(signal.SIGINT)
         assert interrupt.signal is None
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN

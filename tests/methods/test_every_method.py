@@ -83,7 +83,7 @@ def test_resumed_runs_end_alike(name, settings, noisy, tmp_path, monkeypatch):
     whole = quick(name, **settings).fit(noisy)
     from pignn.training import loop
 
-    write, count = loop.Run._save, []
+    write, count = loop.TrainingLoop._save, []
 
     def dies(self, learner):
         write(self, learner)
@@ -92,7 +92,7 @@ def test_resumed_runs_end_alike(name, settings, noisy, tmp_path, monkeypatch):
             raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop.Run, "_save", dies)
+        patch.setattr(loop.TrainingLoop, "_save", dies)
         with pytest.raises(MemoryError):
             quick(name, **settings).fit(noisy, checkpoint=tmp_path, checkpoint_every=3)
     resumed = quick(name, **settings).fit(noisy, checkpoint=tmp_path, resume=True)

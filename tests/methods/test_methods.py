@@ -44,8 +44,8 @@ def test_scikit_learn_contract(name, noisy):
     assert model.embed(noisy).shape == (240, 3)
 
 
-@pytest.mark.parametrize("target", pairs.TARGETS)
-@pytest.mark.parametrize("source", pairs.SOURCES)
+@pytest.mark.parametrize("target", pairs.PAIR_TARGETS)
+@pytest.mark.parametrize("source", pairs.PAIR_LABEL_SOURCES)
 def test_every_target_with_every_source_of_pair_labels(noisy, target, source):
     model = pignn.PIGNN(pair_labels=source, target=target, rank=20, **FAST)
     if (target, source) == ("soft", "self"):
@@ -181,7 +181,7 @@ def test_the_same_numbers_and_predictions_in_another_process(noisy, tmp_path):
 
 
 @pytest.mark.parametrize("selection", ["noisy-val", "last"])
-@pytest.mark.parametrize("source", [s for s in pairs.SOURCES if s != "true"])
+@pytest.mark.parametrize("source", [s for s in pairs.PAIR_LABEL_SOURCES if s != "true"])
 def test_no_true_label_reaches_training_or_selection(noisy, selection, source):
     assert (noisy.y[noisy.test_mask] == -1).all()
     scrambled = noisy.clone()

@@ -40,9 +40,9 @@ def step(h=H, y=Y, *, epoch=0, phase="training", trusted=None, weight=None, netw
         y=y,
         weight=torch.full((n,), 1 / n) if weight is None else weight,
         trusted=torch.zeros(n, dtype=torch.bool) if trusted is None else trusted,
-        h=h,
+        logits=h,
         networks=networks or {},
-        evaluate=evaluate or (lambda: h.detach()),
+        eval_logits=evaluate or (lambda: h.detach()),
     )
 
 
@@ -207,9 +207,9 @@ def test_a_mean_over_the_chosen_keeps_the_weights():
     weight = torch.tensor([0.1, 0.2, 0.3, 0.4])
     some = step(weight=weight)
     each, chosen = torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([True, False, True, False])
-    assert some.mean(each).item() == pytest.approx(3.0)
-    assert some.mean(each, chosen).item() == pytest.approx((0.1 + 0.9) / 0.4)
-    assert some.mean(each, torch.zeros(4, dtype=torch.bool)).item() == 0
+    assert some.weighted_mean(each).item() == pytest.approx(3.0)
+    assert some.weighted_mean(each, chosen).item() == pytest.approx((0.1 + 0.9) / 0.4)
+    assert some.weighted_mean(each, torch.zeros(4, dtype=torch.bool)).item() == 0
 
 
 # ---- DivideMix ----

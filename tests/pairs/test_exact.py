@@ -13,7 +13,7 @@ from pignn import pairs
 from pignn.core.errors import ConfigError, DataError
 from pignn.pairs import tiles
 
-KINDS = ("structure", *(f"{target}/{source}" for target in pairs.TARGETS for source in pairs.SOURCES))
+KINDS = ("structure", *(f"{target}/{source}" for target in pairs.PAIR_TARGETS for source in pairs.PAIR_LABEL_SOURCES))
 
 
 def graph_of(kind: str, n: int, seed: int) -> torch.Tensor:
@@ -55,23 +55,23 @@ def dense_labels(source, h, h_e, y, edge_index, graph, dtype):
     a[edge_index[0], edge_index[1]] = True
     a = a | a.t() | torch.eye(n, dtype=torch.bool)
     if source == "estimated":
-        return pairs.Estimated(h_e), torch.sigmoid(h_e @ h_e.t())
+        return pairs.EstimatedPairLabels(h_e), torch.sigmoid(h_e @ h_e.t())
     if source == "self":
-        return pairs.Estimated(h), torch.sigmoid(h.detach() @ h.detach().t())
+        return pairs.EstimatedPairLabels(h), torch.sigmoid(h.detach() @ h.detach().t())
     if source == "connectivity":
         return None, None
     if source == "random":
-        labels = pairs.Random(n, seed=3, dtype=dtype)
-        return labels, labels.block(whole, whole, complement=False)
+        labels = pairs.RandomPairLabels(n, seed=3, dtype=dtype)
+        return labels, labels.compute_block(whole, whole, complement=False)
     if source in ("given", "true"):
         y = y if source == "given" else y.clamp(min=0)
         missing = (y[:, None] < 0) | (y[None, :] < 0)
-        return pairs.Compared(y, dtype=dtype), torch.where(missing, a, y[:, None] == y[None, :]).to(dtype)
+        return pairs.AgreementPairLabels(y, dtype=dtype), torch.where(missing, a, y[:, None] == y[None, :]).to(dtype)
     adjacency = (a & ~torch.eye(n, dtype=torch.bool)).double()
     values, vectors = torch.linalg.eigh(adjacency)
     keep = torch.argsort(values.abs(), descending=True)[:n]
     full = (vectors[:, keep] * values[keep]) @ vectors[:, keep].t()
-    return pairs.LowRank(graph, rank=n, dtype=dtype), full.clamp(0, 1).to(dtype)
+    return pairs.LowRankPairLabels(graph, rank=n, dtype=dtype), full.clamp(0, 1).to(dtype)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -129,7 +129,7 @@ def test_loss_and_gradient_equal_the_dense_reference(kind, n, d, edges, seed, sc
 
 @pytest.mark.parametrize("alike", [False, True])
 @pytest.mark.parametrize("size", [0.01, 0.5, 3.0, 4.0, 12.0])
-@pytest.mark.parametrize("kind", ["structure", *pairs.TARGETS])
+@pytest.mark.parametrize("kind", ["structure", *pairs.PAIR_TARGETS])
 def test_value_where_all_terms_are_tiny_and_where_exponentials_overflow(kind, size, alike):
     """Two cliques that point opposite ways, z = ±size² and next to nothing left to lose; or the same way, all wrong."""
     n = 60
@@ -156,7 +156,7 @@ def test_value_where_all_terms_are_tiny_and_where_exponentials_overflow(kind, si
 
 @pytest.mark.parametrize("z_e", [0.0, 0.5, 5.0])
 @pytest.mark.parametrize("z", [0.0, 0.1, 1.7, 10.0, 30.0, 50.0])
-@pytest.mark.parametrize("target", pairs.TARGETS)
+@pytest.mark.parametrize("target", pairs.PAIR_TARGETS)
 def test_value_where_all_nodes_are_alike(target, z, z_e):
     """A sum of one number over and over is where rounding adds up."""
     n = 1300
@@ -200,7 +200,9 @@ def test_arrays_are_no_tensors():
 
 
 @pytest.mark.parametrize(
-    "labels", [torch.zeros(4, 2), pairs.Random(9, 0), pairs.Compared(torch.zeros(2, dtype=torch.int64))], ids=type
+    "labels",
+    [torch.zeros(4, 2), pairs.RandomPairLabels(9, 0), pairs.AgreementPairLabels(torch.zeros(2, dtype=torch.int64))],
+    ids=type,
 )
 def test_pair_labels_of_other_nodes(labels):
     with pytest.raises(DataError, match=r"3 embeddings, and pair labels of [249] nodes"):
@@ -216,14 +218,14 @@ def test_beta_of_a_numpy_grid(beta):
 @pytest.mark.parametrize("seed", [np.int32(1), np.int64(2**40 + 1)])
 def test_random_pair_labels_of_a_numpy_seed(seed):
     i, j = torch.arange(9), torch.arange(9).flip(0)
-    assert torch.equal(pairs.Random(9, seed).at(i, j), pairs.Random(9, int(seed)).at(i, j))
+    assert torch.equal(pairs.RandomPairLabels(9, seed).lookup(i, j), pairs.RandomPairLabels(9, int(seed)).lookup(i, j))
 
 
 def test_gradient_without_the_value():
     h = torch.randn(50, 4, requires_grad=True)
     edges = graph_of("random", 50, 0)
     with_value = torch.autograd.grad(pairs.structure_loss(h, edges), h)[0]
-    loss = pairs.structure_loss(h, edges, value=False)
+    loss = pairs.structure_loss(h, edges, compute_value=False)
     assert torch.isnan(loss)
     torch.testing.assert_close(torch.autograd.grad(3 * loss, h)[0], 3 * with_value)
 
@@ -244,9 +246,9 @@ def test_structure_loss_is_half_of_the_two_means():
 def test_soft_connectivity_is_the_structure_loss():
     """With p = 1 on connected pairs and 0 elsewhere the three losses are one; all labels missing gives just that p."""
     h, edges = torch.randn(30, 4), graph_of("random", 30, 2)
-    nothing = pairs.Compared(torch.full((30,), -1))
+    nothing = pairs.AgreementPairLabels(torch.full((30,), -1))
     plain = pairs.structure_loss(h, edges)
-    for target in pairs.TARGETS:
+    for target in pairs.PAIR_TARGETS:
         torch.testing.assert_close(pairs.regularizer(h, nothing, edges, target=target), plain)
 
 
@@ -258,27 +260,27 @@ def test_estimator_embeddings_may_be_given_as_a_tensor_and_get_no_gradient():
     assert h_e.grad is None
 
 
-@pytest.mark.parametrize("target", pairs.TARGETS)
+@pytest.mark.parametrize("target", pairs.PAIR_TARGETS)
 def test_labels_may_be_less_exact_than_embeddings(target):
     h, h_e = torch.randn(30, 3, dtype=torch.float64), torch.randn(30, 4)
     edges = graph_of("random", 30, 0)
     exact = pairs.regularizer(h, h_e.double(), edges, target=target)
     torch.testing.assert_close(
-        pairs.regularizer(h, pairs.Estimated(h_e), edges, target=target), exact, rtol=1e-6, atol=0
+        pairs.regularizer(h, pairs.EstimatedPairLabels(h_e), edges, target=target), exact, rtol=1e-6, atol=0
     )
 
 
 def test_random_labels_are_symmetric_uniform_and_depend_on_the_seed():
-    labels, whole = pairs.Random(400, seed=1), slice(0, 400)
-    p = labels.block(whole, whole, complement=False)
+    labels, whole = pairs.RandomPairLabels(400, seed=1), slice(0, 400)
+    p = labels.compute_block(whole, whole, complement=False)
     assert torch.equal(p, p.t())
-    assert torch.equal(p[:128, 256:], labels.block(slice(0, 128), slice(256, 400), complement=False))
+    assert torch.equal(p[:128, 256:], labels.compute_block(slice(0, 128), slice(256, 400), complement=False))
     assert 0 <= p.min() < 0.01
     assert 0.99 < p.max() < 1
     assert abs(p.mean() - 0.5) < 0.01
     assert abs(p.var() - 1 / 12) < 0.005
     assert abs(np.corrcoef(p[0].numpy(), p[1].numpy())[0, 1]) < 0.2
-    assert not torch.equal(p, pairs.Random(400, seed=2).block(whole, whole, complement=False))
+    assert not torch.equal(p, pairs.RandomPairLabels(400, seed=2).compute_block(whole, whole, complement=False))
 
 
 def test_low_rank_by_lanczos_equals_the_full_decomposition():
@@ -288,9 +290,9 @@ def test_low_rank_by_lanczos_equals_the_full_decomposition():
     adjacency.fill_diagonal_(0)
     u, s, v = torch.linalg.svd(adjacency)
     expected = ((u[:, :5] * s[:5]) @ v[:5]).clamp(0, 1)
-    labels = pairs.LowRank(graph, rank=5, dtype=torch.float64)
-    torch.testing.assert_close(labels.block(slice(0, 40), slice(0, 40), complement=False), expected)
-    torch.testing.assert_close(labels.connected(graph), expected[graph.row, graph.col])
+    labels = pairs.LowRankPairLabels(graph, rank=5, dtype=torch.float64)
+    torch.testing.assert_close(labels.compute_block(slice(0, 40), slice(0, 40), complement=False), expected)
+    torch.testing.assert_close(labels.lookup_connected(graph), expected[graph.row, graph.col])
 
 
 def test_wrong_settings_are_one_line():
@@ -332,8 +334,8 @@ def test_embeddings_and_samples_must_fit_the_graph():
     with pytest.raises(DataError, match="the sample is of 9 nodes"):
         pairs.structure_loss(torch.randn(12, 2), graph, sample=pairs.PairSample(9, 2))
     with pytest.raises(ConfigError, match="goes with sample"):
-        pairs.structure_loss(torch.randn(12, 2), graph.thinned(0.5))
-    with pytest.raises(ConfigError, match="at least one partner"):
+        pairs.structure_loss(torch.randn(12, 2), graph.sample_edges(0.5))
+    with pytest.raises(ConfigError, match="num_negatives must be at least 1"):
         pairs.PairSample(9, 0)
 
 
@@ -353,10 +355,12 @@ def test_both_losses_in_one_pass_have_the_gradients_of_each(target, n, widths, e
     before, tiles.TILE_CPU = tiles.TILE_CPU, 4
     try:
         found = []
-        for value, together in ((True, False), (True, True), (False, True)):
+        for compute_value, together in ((True, False), (True, True), (False, True)):
             mine = h_e.clone().requires_grad_(), h.clone().requires_grad_()
             if together:
-                losses = pairs.structure_and_regularizer(*mine, graph, target=target, beta=beta, value=value)
+                losses = pairs.structure_and_regularizer(
+                    *mine, graph, target=target, beta=beta, compute_value=compute_value
+                )
             else:
                 losses = (
                     pairs.structure_loss(mine[0], graph),
@@ -394,16 +398,18 @@ def test_both_losses_where_all_pair_labels_are_sure(norm, turned):
 
 
 def test_low_rank_labels_of_a_graph_without_edges():
-    labels = pairs.LowRank(pairs.PairGraph(torch.empty(2, 0, dtype=torch.int64), 50), 5)
-    assert not labels.block(slice(0, 50), slice(0, 50), complement=False).any()
+    labels = pairs.LowRankPairLabels(pairs.PairGraph(torch.empty(2, 0, dtype=torch.int64), 50), 5)
+    assert not labels.compute_block(slice(0, 50), slice(0, 50), complement=False).any()
 
 
 def test_both_losses_refuse_what_each_refuses():
     edge_index = torch.tensor([[0], [1]])
     with pytest.raises(ConfigError, match="target"):
-        pairs.structure_and_regularizer(torch.ones(3, 2), torch.ones(3, 2), edge_index, target="hard", value=False)
+        pairs.structure_and_regularizer(
+            torch.ones(3, 2), torch.ones(3, 2), edge_index, target="hard", compute_value=False
+        )
     with pytest.raises(DataError, match="3 nodes and the embeddings 4 rows"):
-        pairs.structure_and_regularizer(torch.ones(4, 2), torch.ones(3, 2), edge_index, value=False)
+        pairs.structure_and_regularizer(torch.ones(4, 2), torch.ones(3, 2), edge_index, compute_value=False)
     with pytest.raises(DataError, match="one kind of numbers"):
         pairs.structure_and_regularizer(torch.ones(3, 2), torch.ones(3, 2).double(), edge_index)
 

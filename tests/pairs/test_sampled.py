@@ -18,7 +18,7 @@ def edges():
 def weights(sample):
     """What each ordered pair counts in a sample; 0 if it is not in it."""
     found = torch.zeros(sample.num_nodes, sample.num_nodes)
-    for groups in sample.groups():
+    for groups in sample.iter_groups():
         found[groups[:, :, None], groups[:, None, :]] = sample.weight
     return found.fill_diagonal_(0)
 
@@ -42,7 +42,7 @@ def test_every_node_has_its_partners():
 
 
 @pytest.mark.parametrize("source", ["structure", "estimated", "random", "given", "low-rank"])
-@pytest.mark.parametrize("target", pairs.TARGETS)
+@pytest.mark.parametrize("target", pairs.PAIR_TARGETS)
 @pytest.mark.parametrize("share", [1.0, 0.5])
 def test_loss_and_gradient_are_unbiased(edges, target, source, share):
     torch.manual_seed(1)
@@ -50,14 +50,14 @@ def test_loss_and_gradient_are_unbiased(edges, target, source, share):
     graph = pairs.PairGraph(edges, N)
     labels = {
         "structure": None,
-        "estimated": pairs.Estimated(torch.randn(N, 3, dtype=torch.float64)),
-        "random": pairs.Random(N, 0, dtype=torch.float64),
-        "given": pairs.Compared(torch.randint(-1, 3, (N,)), dtype=torch.float64),
-        "low-rank": pairs.LowRank(graph, 4, dtype=torch.float64),
+        "estimated": pairs.EstimatedPairLabels(torch.randn(N, 3, dtype=torch.float64)),
+        "random": pairs.RandomPairLabels(N, 0, dtype=torch.float64),
+        "given": pairs.AgreementPairLabels(torch.randint(-1, 3, (N,)), dtype=torch.float64),
+        "low-rank": pairs.LowRankPairLabels(graph, 4, dtype=torch.float64),
     }[source]
 
     def loss(sample=None):
-        part = graph if sample is None or share == 1 else graph.thinned(share)
+        part = graph if sample is None or share == 1 else graph.sample_edges(share)
         if labels is None:
             return pairs.structure_loss(h, part, sample=sample)
         return pairs.regularizer(h, labels, part, target=target, sample=sample)
@@ -89,14 +89,16 @@ def test_what_the_structure_loss_leaves_is_what_the_labels_are(monkeypatch, edge
         return value, torch.autograd.grad(value, h)[0]
 
     expected = loss(h_estimator)
-    estimates = pairs.Estimated(h_estimator)
+    estimates = pairs.EstimatedPairLabels(h_estimator)
     pairs.structure_loss(h_estimator, graph, sample=sample, estimates=estimates)
     if drawn:  # of other groups, and of other graphs, it knows nothing
         other = pairs.PairSample(N, 4)
         torch.testing.assert_close(loss(estimates, other), loss(h_estimator, other))
     part = pairs.PairGraph(edges[:, :9], N)
-    torch.testing.assert_close(estimates.connected(part), pairs.Estimated(h_estimator).connected(part))
-    monkeypatch.setattr(pairs.PairGraph, "products", products := counting(pairs.PairGraph.products))
+    torch.testing.assert_close(
+        estimates.lookup_connected(part), pairs.EstimatedPairLabels(h_estimator).lookup_connected(part)
+    )
+    monkeypatch.setattr(pairs.PairGraph, "dot_products", products := counting(pairs.PairGraph.dot_products))
     torch.testing.assert_close(loss(estimates), expected)
     assert products.calls == 1  # those of h
 

@@ -24,13 +24,13 @@ def test_entries_are_different_of_their_row_and_uniform(inputs):
     degree = int(pattern.counts[row])
     hits = torch.zeros(degree)
     for _ in range(3000):
-        entries, counts = batches.sample_entries(pattern, torch.tensor([row]), 4)
+        entries, counts = batches.sample_row_entries(pattern, torch.tensor([row]), 4)
         assert counts.tolist() == [4]
         assert entries.unique().numel() == 4
         hits[entries - int(pattern.crow[row])] += 1
     expected = 3000 * 4 / degree
     assert (hits - expected).abs().max() < 5 * expected**0.5
-    entries, counts = batches.sample_entries(pattern, torch.arange(240), 10_000)
+    entries, counts = batches.sample_row_entries(pattern, torch.arange(240), 10_000)
     assert torch.equal(entries, torch.arange(pattern.size))
     assert torch.equal(counts, pattern.counts)
 
@@ -43,7 +43,7 @@ def test_with_all_neighbours_a_batch_sees_what_the_graph_shows(noisy, backbone, 
     inputs = backbones.Inputs.from_data(graphs.check(noisy))
     network = backbones.build(backbone, 32, 3).eval()
     seeds = torch.tensor([5, 200, 17, 0])
-    batch = batches.NeighbourSampler(inputs, (1000, 1000))(seeds)
+    batch = batches.NeighborSampler(inputs, (1000, 1000))(seeds)
     torch.testing.assert_close(network(batch.inputs)[:4], network(inputs)[seeds], rtol=1e-4, atol=1e-5)
 
 
@@ -91,10 +91,10 @@ def test_pygs_sampler_gives_the_same_batches(noisy, with_pyg_lib, backbone):
     inputs = backbones.Inputs.from_data(graphs.check(noisy))
     network = backbones.build(backbone, 32, 3).eval()
     seeds = torch.tensor([5, 200, 17, 0])
-    sampler = batches.sampler(inputs, (1000, 1000))
-    assert isinstance(sampler, batches.PygSampler)
+    sampler = batches.make_neighbor_sampler(inputs, (1000, 1000))
+    assert isinstance(sampler, batches.PyGNeighborSampler)
     torch.testing.assert_close(network(sampler(seeds).inputs)[:4], network(inputs)[seeds], rtol=1e-4, atol=1e-5)
-    few = batches.sampler(inputs, (2, 1))(seeds).inputs
+    few = batches.make_neighbor_sampler(inputs, (2, 1))(seeds).inputs
     assert few.incoming.counts[:4].tolist() == inputs.incoming.counts[seeds].clamp(max=2).tolist()
     assert int(few.incoming.counts[4:].max()) <= 1
 
@@ -106,12 +106,12 @@ def test_a_method_learns_with_pygs_sampler(noisy, with_pyg_lib):
 
 def test_without_pyg_lib_nothing_else_is_needed(inputs, monkeypatch):
     monkeypatch.setattr("torch_geometric.typing.WITH_PYG_LIB", False)
-    assert isinstance(batches.sampler(inputs, (3,)), batches.NeighbourSampler)
+    assert isinstance(batches.make_neighbor_sampler(inputs, (3,)), batches.NeighborSampler)
 
 
 def test_a_sampled_layer_is_unbiased(inputs):
     torch.manual_seed(0)
-    sampler, seeds = batches.NeighbourSampler(inputs, (3,)), torch.arange(60)
+    sampler, seeds = batches.NeighborSampler(inputs, (3,)), torch.arange(60)
     for name in ("gcn", "mean"):
         exact = (getattr(inputs, name) @ inputs.x)[seeds]
         draws = []
@@ -125,18 +125,18 @@ def test_a_sampled_layer_is_unbiased(inputs):
 
 def test_shares_cover_everything_once(monkeypatch):
     pool = torch.arange(100, 203)
-    seen = torch.cat(list(batches.shares(pool, 10, seed=0)))
+    seen = torch.cat(list(batches.iter_seed_batches(pool, 10, seed=0)))
     assert torch.equal(seen.sort().values, pool)
-    assert not torch.equal(seen, torch.cat(list(batches.shares(pool, 10, seed=1))))
+    assert not torch.equal(seen, torch.cat(list(batches.iter_seed_batches(pool, 10, seed=1))))
     parts = []
     for rank in range(3):
         monkeypatch.setattr(batches.distributed, "place", lambda rank=rank: (rank, 3))
-        parts.append(list(batches.shares(pool, 10, seed=0)))
+        parts.append(list(batches.iter_seed_batches(pool, 10, seed=0)))
     assert len({len(part) for part in parts}) == 1, "all processes take as many steps"
     assert torch.equal(torch.cat([torch.cat(part) for part in parts]).sort().values, pool)
 
 
-@pytest.mark.parametrize("target", ["structure", *pairs.TARGETS])
+@pytest.mark.parametrize("target", ["structure", *pairs.PAIR_TARGETS])
 def test_pairs_among_random_nodes_have_the_whole_loss_as_their_mean(target):
     torch.manual_seed(0)
     n, b = 12, 5
@@ -144,7 +144,7 @@ def test_pairs_among_random_nodes_have_the_whole_loss_as_their_mean(target):
     graph = pairs.PairGraph(torch.randint(0, n, (2, 18)), n)
 
     def loss(nodes):
-        part = graph if nodes is None else graph.among(nodes)
+        part = graph if nodes is None else graph.subgraph(nodes)
         mine, other = (h, h_e) if nodes is None else (h[nodes], h_e[nodes])
         if target == "structure":
             return pairs.structure_loss(mine, part)
@@ -160,13 +160,13 @@ def test_fixed_labels_of_a_part_are_those_of_the_whole(source):
     n = 20
     graph = pairs.PairGraph(torch.randint(0, n, (2, 40)), n)
     labels = {
-        "given": pairs.Compared(torch.randint(-1, 3, (n,))),
-        "random": pairs.Random(n, 0),
-        "low-rank": pairs.LowRank(graph, 5),
+        "given": pairs.AgreementPairLabels(torch.randint(-1, 3, (n,))),
+        "random": pairs.RandomPairLabels(n, 0),
+        "low-rank": pairs.LowRankPairLabels(graph, 5),
     }[source]
     nodes, whole = torch.tensor([3, 19, 7, 11]), slice(0, n)
-    part = labels.subset(nodes).block(slice(0, 4), slice(0, 4), complement=False)
-    torch.testing.assert_close(part, labels.block(whole, whole, complement=False)[nodes][:, nodes])
+    part = labels.subset(nodes).compute_block(slice(0, 4), slice(0, 4), complement=False)
+    torch.testing.assert_close(part, labels.compute_block(whole, whole, complement=False)[nodes][:, nodes])
 
 
 @pytest.mark.parametrize("backbone", ["gcn", "sage", "gat"])

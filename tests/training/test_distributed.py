@@ -43,25 +43,26 @@ import sys, torch
 import pignn
 from pignn import graphs
 from pignn.training import distributed, loop
-from pignn.training.loop import Phase, Run
+from pignn.training.loop import Phase, TrainingLoop
 
 def gradients(learner, batches):
     for network in learner.networks.values():
         network.train()
         network.zero_grad()
-    sum(sum(learner.losses(Phase("training", 5), 4, b, value=True).values()) for b in batches).backward()
+    phase = Phase("training", 5)
+    sum(sum(learner.compute_losses(phase, 4, b, compute_value=True).values()) for b in batches).backward()
     return torch.cat([p.grad.view(-1) for n in learner.networks.values() for p in n.parameters()])
 
 data = graphs.check(pignn.corrupt(graphs.csbm(nodes=200, seed=0), "symmetric", 0.2))
 method = pignn.PIGNN(batch_size=40, neighbours=(100, 100), dropout=0.0, warmup=2)
 method.pairs_ = "batch"
-with distributed.joined():
-    rank, size = distributed.place()
+with distributed.open_process_group():
+    rank, size = distributed.get_rank_and_world_size()
     torch.manual_seed(0)
     learner = method._learner(data, torch.device("cpu"))
     phase = Phase("training", 5)
     if size == 2:
-        batch = next(learner.batches(phase, 0))
+        batch = next(learner.iter_batches(phase, 0))
         gradients(learner, [batch])
         distributed.average_gradients(learner.networks.values())
         flat = torch.cat([p.grad.view(-1) for n in learner.networks.values() for p in n.parameters()])
@@ -69,8 +70,8 @@ with distributed.joined():
     else:
         whole = []
         for rank in range(2):
-            distributed.place = lambda rank=rank: (rank, 2)
-            whole.append(next(learner.batches(phase, 0)))
+            distributed.get_rank_and_world_size = lambda rank=rank: (rank, 2)
+            whole.append(next(learner.iter_batches(phase, 0)))
         torch.save(gradients(learner, whole) / 2, f"{sys.argv[1]}/one.pt")
 """
 
@@ -124,11 +125,11 @@ def test_without_a_restart_a_dead_process_takes_the_others_along(tmp_path):
     script.write_text(
         "import os\n"
         "from pignn.training import loop\n"
-        "real = loop.Run._step\n"
+        "real = loop.TrainingLoop._step\n"
         "def step(self, *a):\n"
         "    if os.environ['RANK'] == '1' and len(self.history) == 3: os._exit(9)\n"
         "    return real(self, *a)\n"
-        "loop.Run._step = step\n"
+        "loop.TrainingLoop._step = step\n"
         "from pignn.cli import main\n"
         f"main({TRAIN[2:]!r} + ['--epochs', '1000'])\n"
     )

@@ -21,15 +21,15 @@ class Stop(Exception):
 
 def stop_after(monkeypatch, epochs):
     """Let the loop die as if the process had been killed in the middle of a later epoch."""
-    real = loop.Run._epoch
+    real = loop.TrainingLoop._epoch
 
     def epoch(self, *arguments):
         if len(self.history) == epochs:
             raise Stop
         return real(self, *arguments)
 
-    monkeypatch.setattr(loop.Run, "_epoch", epoch)
-    return lambda: monkeypatch.setattr(loop.Run, "_epoch", real)
+    monkeypatch.setattr(loop.TrainingLoop, "_epoch", epoch)
+    return lambda: monkeypatch.setattr(loop.TrainingLoop, "_epoch", real)
 
 
 @pytest.mark.parametrize("died_after", [7, 13, 25])
@@ -88,15 +88,15 @@ def test_resume_without_a_checkpoint_starts_anew(noisy, tmp_path):
 
 def test_damaged_checkpoints_are_refused(noisy, tmp_path):
     pignn.PIGNN(epochs=2).fit(noisy, checkpoint=tmp_path)
-    path = tmp_path / checkpoint.NAME
+    path = tmp_path / checkpoint.CHECKPOINT_FILE
     content = bytearray(path.read_bytes())
     path.write_bytes(content[:-100])
     with pytest.raises(ModelFileError, match="damaged"):
-        checkpoint.read(path)
+        checkpoint.read_checkpoint(path)
     content[-10] ^= 1
     path.write_bytes(content)
     with pytest.raises(ModelFileError, match="checksum"):
-        checkpoint.read(path)
+        checkpoint.read_checkpoint(path)
 
 
 @pytest.fixture
@@ -109,14 +109,14 @@ def ctrl_c():
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_keeps_the_best_so_far_and_is_raised_again(noisy, tmp_path, monkeypatch):
-    real = loop.Run._epoch
+    real = loop.TrainingLoop._epoch
 
     def epoch(self, *arguments):
         if len(self.history) == 4:
             os.kill(os.getpid(), signal.SIGINT)
         return real(self, *arguments)
 
-    monkeypatch.setattr(loop.Run, "_epoch", epoch)
+    monkeypatch.setattr(loop.TrainingLoop, "_epoch", epoch)
     before = signal.getsignal(signal.SIGINT)
     model = pignn.PIGNN(epochs=50)
     with pytest.raises(KeyboardInterrupt):
@@ -133,18 +133,18 @@ def test_ctrl_c_keeps_the_best_so_far_and_is_raised_again(noisy, tmp_path, monke
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_before_the_classifier_has_begun_leaves_no_model(noisy, tmp_path, monkeypatch):
-    real = loop.Run._epoch
+    real = loop.TrainingLoop._epoch
 
     def epoch(self, *arguments):
         os.kill(os.getpid(), signal.SIGINT)
         return real(self, *arguments)
 
-    monkeypatch.setattr(loop.Run, "_epoch", epoch)
+    monkeypatch.setattr(loop.TrainingLoop, "_epoch", epoch)
     model = pignn.PIGNN(epochs=5, schedule="pretrain")
     with pytest.raises(KeyboardInterrupt):
         model.fit(noisy, checkpoint=tmp_path)
     assert not hasattr(model, "history_")
-    assert checkpoint.exists(tmp_path)
+    assert checkpoint.has_checkpoint(tmp_path)
 
 
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(noisy, tmp_path, monkeypatch):
@@ -153,7 +153,7 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(noisy, tmp_path, monke
     with pytest.raises(Stop):
         pignn.PIGNN(epochs=12).fit(noisy, checkpoint=tmp_path, checkpoint_every=3)
     undo()
-    newest = tmp_path / checkpoint.NAME
+    newest = tmp_path / checkpoint.CHECKPOINT_FILE
     newest.write_bytes(newest.read_bytes()[:-50])
     with pytest.warns(PignnWarning, match="going on from the one before"):
         resumed = pignn.PIGNN(epochs=12).fit(noisy, checkpoint=tmp_path, resume=True)

@@ -23,7 +23,7 @@ RUN = ("model/model.json", "predictions.csv", "history.csv", "learning-curve.png
 def holds_run(out: Path) -> bool:
     from ..training import checkpoint
 
-    return (out / "run.json").exists() or checkpoint.exists(out)
+    return (out / "run.json").exists() or checkpoint.has_checkpoint(out)
 
 
 def check_free(paths: Iterable[Path], inputs: Iterable[Path | str | None], *, replace: bool) -> None:
@@ -65,7 +65,7 @@ def resumable(out: Path | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        if out is not None and checkpoint.exists(out):
+        if out is not None and checkpoint.has_checkpoint(out):
             interrupt.add_note(f"a checkpoint is in {out}, go on with --resume")
         raise
 

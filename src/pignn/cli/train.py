@@ -99,7 +99,7 @@ def train(
     from .. import graphs, methods
     from .. import noise as noises
     from ..training import checkpoint, distributed
-    from ..training.interrupt import Interrupt
+    from ..training.interrupt import DeferredInterrupt
 
     given = {
         "backbone": backbone,
@@ -121,7 +121,7 @@ def train(
     if method is None and settings.get("device") == "cpu":
         del settings["device"]  # where everything is computed anyway
     reasons = [] if method is not None else needs_a_network(settings)
-    if method is None and resume and out is not None and checkpoint.exists(out):
+    if method is None and resume and out is not None and checkpoint.has_checkpoint(out):
         reasons.append("--resume")
     if method is None:
         method = "pi-gnn" if reasons else "auto"
@@ -169,11 +169,11 @@ def train(
         # torchrun starts all processes again after one has died: they go on where they were.
         keep["resume"] = resume or restarted
     stopped = None
-    late = Interrupt()
-    with folder.made(out), folder.resumable(None if force else out), distributed.joined(device or "cpu"):
+    late = DeferredInterrupt()
+    with folder.made(out), folder.resumable(None if force else out), distributed.open_process_group(device or "cpu"):
         graph = which.load_graph(files.dataset, named.root, of_graph) if own is None else which.read_graph(**of_graph)
         about = None if own is None else graphs.understood(graph)
-        if about is not None and not json and distributed.is_first():
+        if about is not None and not json and distributed.is_main_process():
             print(f"{about}\n", flush=True)
         if own is None or kind != "none":  # of one's own graph nobody knows the true labels
             graph = spoil(graph)
@@ -185,7 +185,7 @@ def train(
             stopped = getattr(model, "stopped_by_", None)
             if stopped is None:
                 raise
-        if not distributed.is_first():
+        if not distributed.is_main_process():
             return 0 if stopped is None else 128 + stopped
         with late:  # what was learnt is written whole, unless somebody insists
             facts = summary(model, graph, time.perf_counter() - start) | cleaned
@@ -298,7 +298,7 @@ def write_run(
         picture = learning_curve({model.name: history}, {model.name: getattr(model, "best_epoch_", None)})
         files.write_bytes(out / "learning-curve.png", picture)
     else:  # those of a run that this one replaces
-        for name in ("history.csv", "learning-curve.png", checkpoint.NAME, checkpoint.BEFORE):
+        for name in ("history.csv", "learning-curve.png", checkpoint.CHECKPOINT_FILE, checkpoint.PREVIOUS_FILE):
             (out / name).unlink(missing_ok=True)
     if report:
         files.write_bytes(out / "report.html", training_page(model, learnt_from, facts=facts).encode())

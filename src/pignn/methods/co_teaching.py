@@ -58,4 +58,4 @@ class CoTeaching(SmallLosses):
         first, second = self.both(step)
         share = self.share(step.epoch)
         for_second, for_first = (small_losses(loss, share, step.trusted) for loss in (first, second))
-        return step.mean(first, for_first) + step.mean(second, for_second)
+        return step.weighted_mean(first, for_first) + step.weighted_mean(second, for_second)

@@ -57,7 +57,7 @@ class Forward(Corrected):
     name: ClassVar[str] = "forward"
 
     def objective(self, step: Step) -> Tensor:
-        return step.mean(noisy_cross_entropy(step.h, step.y, self._matrix, step.trusted))
+        return step.weighted_mean(noisy_cross_entropy(step.logits, step.y, self._matrix, step.trusted))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -82,6 +82,6 @@ class Backward(Corrected):
         self._inverse = torch.as_tensor(inverse, dtype=torch.float32, device=task.y.device)
 
     def objective(self, step: Step) -> Tensor:
-        losses = -F.log_softmax(step.h, dim=-1)
+        losses = -F.log_softmax(step.logits, dim=-1)
         corrected = (self._inverse[step.y] * losses).sum(-1)
-        return step.mean(corrected.where(~step.trusted, losses.gather(1, step.y[:, None]).view(-1)))
+        return step.weighted_mean(corrected.where(~step.trusted, losses.gather(1, step.y[:, None]).view(-1)))

@@ -22,7 +22,7 @@ class Decoupling(TwoNetworks):
     name: ClassVar[str] = "decoupling"
 
     def objective(self, step: Step) -> Tensor:
-        said = step.h.argmax(-1)
+        said = step.logits.argmax(-1)
         differ = (said[0] != said[1]) | step.trusted
         first, second = self.both(step)
-        return step.mean(first, differ) + step.mean(second, differ)
+        return step.weighted_mean(first, differ) + step.weighted_mean(second, differ)

@@ -79,17 +79,17 @@ class DivideMix(TwoNetworks):
         if step.epoch < self.warm_epochs or not step.y.numel():
             return self._warm(step)
         with torch.no_grad():
-            h = step.evaluate()
+            h = step.eval_logits()
             p = h.softmax(-1)
             losses = torch.stack([self.pointwise(member, step.y) for member in h])
             clean = torch.where(step.trusted, 1.0, clean_probability(losses))
             given = F.one_hot(step.y, p.shape[-1]).to(p)
         growth = min(1.0, (step.epoch - self.warm_epochs) / self.ramp) if self.ramp else 1.0
-        terms = [self._member(step, step.h[k], p[k], p.mean(0), given, clean[1 - k], growth) for k in (0, 1)]
+        terms = [self._member(step, step.logits[k], p[k], p.mean(0), given, clean[1 - k], growth) for k in (0, 1)]
         return terms[0] + terms[1]
 
     def _warm(self, step: Step) -> Tensor:
-        share = step.weight / torch.bincount(step.y, minlength=step.h.shape[-1])[step.y]
+        share = step.weight / torch.bincount(step.y, minlength=step.logits.shape[-1])[step.y]
         return (share * self.both(step)).sum() * (step.weight.sum() / share.sum().clamp(min=1e-12))
 
     def _member(
@@ -107,8 +107,8 @@ class DivideMix(TwoNetworks):
         mean_p = (step.weight[:, None] * p).sum(0) / step.weight.sum().clamp(min=1e-12)
         uniform = -mean_p.clamp(min=1e-12).log().mean() - math.log(p.shape[-1])
         return (
-            step.mean(soft_cross_entropy(h_mixed, target), labelled)
-            + self.unlabelled * growth * step.mean((p - target).square().mean(-1), ~labelled)
+            step.weighted_mean(soft_cross_entropy(h_mixed, target), labelled)
+            + self.unlabelled * growth * step.weighted_mean((p - target).square().mean(-1), ~labelled)
             + uniform * step.weight.sum()
         )
 

@@ -61,13 +61,13 @@ class GCE(NetworkMethod):
         kept = store.kept
         if step.epoch >= self.start and (step.epoch - self.start) % self.refresh == 0:
             with torch.no_grad():
-                own = step.evaluate().softmax(-1).gather(1, step.y[:, None]).view(-1)
+                own = step.eval_logits().softmax(-1).gather(1, step.y[:, None]).view(-1)
             kept[step.nodes] = (own > self.k) | step.trusted
         chosen = kept[step.nodes]
         if not bool(chosen.any()):  # nothing would be learnt, now and ever after
             chosen = torch.ones_like(chosen)
         left_out = (1 - self.k**self.q) / self.q
-        return step.mean(torch.where(chosen, self.pointwise(step.h, step.y), left_out))
+        return step.weighted_mean(torch.where(chosen, self.pointwise(step.logits, step.y), left_out))
 
     def make_networks(self, width: int, classes: int, nodes: int) -> dict[str, nn.Module]:
         networks = super().make_networks(width, classes, nodes)

@@ -30,10 +30,10 @@ class JoCoR(SmallLosses):
     agreement: float = 0.9
 
     def objective(self, step: Step) -> Tensor:
-        logs = F.log_softmax(step.h, dim=-1)
+        logs = F.log_softmax(step.logits, dim=-1)
         divergence = ((logs[0].exp() - logs[1].exp()) * (logs[0] - logs[1])).sum(-1)
         joint = (1 - self.agreement) * self.both(step).sum(0) + self.agreement * divergence
-        return step.mean(joint, small_losses(joint, self.share(step.epoch), step.trusted))
+        return step.weighted_mean(joint, small_losses(joint, self.share(step.epoch), step.trusted))
 
     def check_settings(self) -> None:
         super().check_settings()

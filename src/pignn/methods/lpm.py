@@ -104,9 +104,9 @@ class LPM(NetworkMethod):
     def objective(self, step: Step) -> Tensor:
         other = self._propagated[step.nodes]
         mixed = other != step.y
-        ours, theirs = self.pointwise(step.h, other), self.pointwise(step.h, step.y)
+        ours, theirs = self.pointwise(step.logits, other), self.pointwise(step.logits, step.y)
         share = step.networks["mixer"](torch.stack([ours, theirs], dim=1).detach())
-        loss = step.mean(torch.lerp(theirs, ours, share.detach() * mixed))
+        loss = step.weighted_mean(torch.lerp(theirs, ours, share.detach() * mixed))
         if not bool(step.trusted.any()) or not bool(mixed.any()):
             return loss
         slope = self.meta_gradient(step, other, (share * mixed).detach())
@@ -121,15 +121,17 @@ class LPM(NetworkMethod):
             ours, theirs = self.pointwise(h, other), self.pointwise(h, step.y)
             return ours - theirs, theirs
 
-        difference, theirs = differences(step.evaluate())
-        ahead = moved(here, _gradient(step.mean(theirs + share * difference), here), -self.step_size)
-        after = self.pointwise(step.evaluate(ahead)[step.trusted], step.y[step.trusted]).mean()
+        difference, theirs = differences(step.eval_logits())
+        ahead = moved(here, _gradient(step.weighted_mean(theirs + share * difference), here), -self.step_size)
+        after = self.pointwise(step.eval_logits(ahead)[step.trusted], step.y[step.trusted]).mean()
         direction = _gradient(after, ahead)
         length = sum(float(d.square().sum()) for d in direction) ** 0.5
         if length == 0:
             return torch.zeros_like(difference)
         with torch.no_grad():
-            up, down = (differences(step.evaluate(moved(here, direction, sign * FAR / length)))[0] for sign in (1, -1))
+            up, down = (
+                differences(step.eval_logits(moved(here, direction, sign * FAR / length)))[0] for sign in (1, -1)
+            )
         return -step.weight * (up - down) / (2 * FAR)
 
     def check_settings(self) -> None:

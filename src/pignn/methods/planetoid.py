@@ -131,7 +131,7 @@ class Planetoid(NetworkMethod):
         n = len(step.y)
         one, other = torch.randint(n, (2, self.label_contexts), device=step.y.device)
         by_label = step.y.argsort(stable=True)
-        counts = torch.bincount(step.y, minlength=step.h.shape[-1])
+        counts = torch.bincount(step.y, minlength=step.logits.shape[-1])
         first = counts.cumsum(0) - counts
         same = by_label[first[step.y[one]] + (torch.rand(len(one), device=one.device) * counts[step.y[one]]).long()]
         differs = step.y[one] != step.y[other]

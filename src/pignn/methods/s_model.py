@@ -57,4 +57,4 @@ class SModel(Corrected):
             layer.ready.fill_(True)
 
     def objective(self, step: Step) -> Tensor:
-        return step.mean(noisy_cross_entropy(step.h, step.y, step.networks["noise"](), step.trusted))
+        return step.weighted_mean(noisy_cross_entropy(step.logits, step.y, step.networks["noise"](), step.trusted))

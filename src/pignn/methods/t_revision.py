@@ -84,13 +84,13 @@ class TRevision(NetworkMethod):
         revision.ready.fill_(True)
 
     def objective(self, step: Step) -> Tensor:
-        loss = self.pointwise(step.h, step.y)
+        loss = self.pointwise(step.logits, step.y)
         if step.phase == "posterior":
-            return step.mean(loss)
-        p = step.h.detach().softmax(-1)
+            return step.weighted_mean(loss)
+        p = step.logits.detach().softmax(-1)
         given = (p * step.networks["revision"]().t()[step.y]).sum(-1)
         weight = p.gather(1, step.y[:, None]).view(-1) / given.clamp(min=1e-6)
-        return step.mean(loss * weight.where(~step.trusted, 1.0))
+        return step.weighted_mean(loss * weight.where(~step.trusted, 1.0))
 
     def check_settings(self) -> None:
         super().check_settings()

@@ -1,20 +1,27 @@
 """Pair labels and pair losses. Usable alone, in anybody's training loop."""
 
 from .graph import PairGraph
-from .labels import SOURCES, Compared, Estimated, LowRank, PairLabels, Random
-from .loss import TARGETS, all_pairs_softplus, regularizer, structure_and_regularizer, structure_loss
+from .labels import (
+    PAIR_LABEL_SOURCES,
+    AgreementPairLabels,
+    EstimatedPairLabels,
+    LowRankPairLabels,
+    PairLabels,
+    RandomPairLabels,
+)
+from .loss import PAIR_TARGETS, all_pairs_softplus, regularizer, structure_and_regularizer, structure_loss
 from .sample import PairSample
 
 __all__ = [
-    "SOURCES",
-    "TARGETS",
-    "Compared",
-    "Estimated",
-    "LowRank",
+    "PAIR_LABEL_SOURCES",
+    "PAIR_TARGETS",
+    "AgreementPairLabels",
+    "EstimatedPairLabels",
+    "LowRankPairLabels",
     "PairGraph",
     "PairLabels",
     "PairSample",
-    "Random",
+    "RandomPairLabels",
     "all_pairs_softplus",
     "regularizer",
     "structure_and_regularizer",

@@ -25,26 +25,26 @@ class PairGraph:
     def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
         _check_edges(edge_index, num_nodes)
         row, col = simple_edges(edge_index, num_nodes).edge_index
-        self._set(Pattern.from_sorted(row, col, (num_nodes, num_nodes)))
+        self._initialize(Pattern.from_sorted(row, col, (num_nodes, num_nodes)))
 
     @classmethod
     def from_pattern(cls, edges: Pattern) -> PairGraph:
         """From the pattern of a simple undirected graph, which is not looked at again."""
         graph = cls.__new__(cls)
-        graph._set(edges)
+        graph._initialize(edges)
         return graph
 
-    def _set(self, edges: Pattern) -> None:
+    def _initialize(self, edges: Pattern) -> None:
         self.edges = edges
         self.num_nodes, self.num_edges = edges.shape[0], edges.size
         self.total = float(self.num_nodes) ** 2  # what sums over pairs are divided by
         self.w = self.total / self.num_edges - 1 if self.num_edges else 0.0
-        self.loop_w = self.w
-        self.share = 1.0  # of the edges that are here
+        self.self_pair_w = self.w
+        self.edge_fraction = 1.0  # of the edges that are here
         self.c = self.total / (2 * (self.total - self.num_edges)) if self.num_edges else 0.5
         self._tiles: dict[int, dict[tuple[int, int], Tensor]] = {}
 
-    def among(self, nodes: Tensor) -> PairGraph:
+    def subgraph(self, nodes: Tensor) -> PairGraph:
         """The pairs among some nodes, drawn at random, weighed so that the expected loss is that of the whole graph.
 
         Of b nodes, an ordered pair of distinct ones stands for N(N − 1)/(b(b − 1)) pairs, a self-pair for N/b.
@@ -61,22 +61,22 @@ class PairGraph:
         graph = PairGraph.from_pattern(Pattern.from_sorted(row[inside], col[inside], (b, b)))
         each = n * (n - 1) / (b * (b - 1)) if b > 1 else float(n)
         graph.total, graph.w, graph.c = self.total / each, self.w, self.c
-        graph.loop_w = self.w * (n / b) / each
+        graph.self_pair_w = self.w * (n / b) / each
         return graph
 
-    def thinned(self, share: float, generator: torch.Generator | None = None) -> PairGraph:
-        """With a random share of the edges, each standing for 1/share of them. For sampled losses only."""
-        kept = torch.rand(self.num_edges, generator=generator).to(self.edges.col.device) < share
+    def sample_edges(self, fraction: float, generator: torch.Generator | None = None) -> PairGraph:
+        """With a random fraction of the edges, each standing for 1/fraction of them. For sampled losses only."""
+        kept = torch.rand(self.num_edges, generator=generator).to(self.edges.col.device) < fraction
         part = Pattern.from_sorted(self.edges.row[kept], self.edges.col[kept], self.edges.shape)
         graph = PairGraph.from_pattern(part)
-        graph.total, graph.c, graph.w, graph.loop_w = self.total, self.c, self.w / share, self.loop_w
-        graph.share = share
+        graph.total, graph.c, graph.w, graph.self_pair_w = self.total, self.c, self.w / fraction, self.self_pair_w
+        graph.edge_fraction = fraction
         return graph
 
-    def weigh(self, values: Tensor) -> Tensor:
+    def scale_(self, values: Tensor) -> Tensor:
         """Values of connected pairs, in place, times w."""
         values[: self.num_edges] *= self.w
-        values[self.num_edges :] *= self.loop_w
+        values[self.num_edges :] *= self.self_pair_w
         return values
 
     @cached_property
@@ -87,16 +87,16 @@ class PairGraph:
     def col(self) -> Tensor:
         return torch.cat([self.edges.col.long(), torch.arange(self.num_nodes, device=self.edges.col.device)])
 
-    def in_tiles(self, size: int) -> dict[tuple[int, int], Tensor]:
+    def find_tile_positions(self, size: int) -> dict[tuple[int, int], Tensor]:
         """Flat positions of the connected pairs inside each square tile on or above the diagonal that has any.
 
         Tiles are numbered by their place among rows and columns.
         """
         if size not in self._tiles:
-            self._tiles[size] = self._in_tiles(size)
+            self._tiles[size] = self._group_by_tile(size)
         return self._tiles[size]
 
-    def _in_tiles(self, size: int) -> dict[tuple[int, int], Tensor]:
+    def _group_by_tile(self, size: int) -> dict[tuple[int, int], Tensor]:
         top, left = self.row // size, self.col // size
         upper = left >= top
         row, col, top, left = self.row[upper], self.col[upper], top[upper], left[upper]
@@ -108,11 +108,11 @@ class PairGraph:
         parts = position[order].split(counts.tolist())
         return {divmod(i, self.num_nodes): part for i, part in zip(ids.tolist(), parts, strict=True)}
 
-    def products(self, h: Tensor) -> Tensor:
+    def dot_products(self, h: Tensor) -> Tensor:
         """z_ij = h_i·h_j of every connected pair."""
         return torch.cat([self.edges.products(h, h), torch.linalg.vector_norm(h, dim=1).square_()])
 
-    def add_spread(self, values: Tensor, h: Tensor, out: Tensor) -> Tensor:
+    def add_neighbor_sums(self, values: Tensor, h: Tensor, out: Tensor) -> Tensor:
         """Σ_j values_ij · h_j for every node i, added to ``out``."""
         edges, loops = values.split([self.num_edges, self.num_nodes])
         if self.num_edges:
@@ -142,7 +142,7 @@ def check_embeddings(h: Tensor) -> None:
         raise DataError("pairs need at least one node")
 
 
-def pair_graph(edges: Tensor | PairGraph, h: Tensor) -> PairGraph:
+def as_pair_graph(edges: Tensor | PairGraph, h: Tensor) -> PairGraph:
     """The connected pairs of ``edges``, made now unless they were made before, for embeddings that fit them."""
     check_embeddings(h)
     graph = edges if isinstance(edges, PairGraph) else PairGraph(edges, h.shape[0])

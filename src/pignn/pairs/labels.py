@@ -17,7 +17,7 @@ from torch import Tensor
 
 from .graph import PairGraph
 
-SOURCES = ("estimated", "connectivity", "random", "given", "true", "self", "low-rank")
+PAIR_LABEL_SOURCES = ("estimated", "connectivity", "random", "given", "true", "self", "low-rank")
 
 
 class PairLabels(ABC):
@@ -26,35 +26,35 @@ class PairLabels(ABC):
     num_nodes: int | None = None  # those that they are for, where known
 
     @abstractmethod
-    def block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
+    def compute_block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
         """p (or 1 − p) of all pairs of ``rows`` × ``cols``; what it says of connected ones is not read.
 
         ``out`` has the shape of the result and may be used for it.
         """
 
     @abstractmethod
-    def at(self, i: Tensor, j: Tensor) -> Tensor:
-        """p of the pairs (i, j), as ``block`` would give it."""
+    def lookup(self, rows: Tensor, cols: Tensor) -> Tensor:
+        """p of the pairs (rows[k], cols[k]), as ``compute_block`` would give it."""
 
     @abstractmethod
     def subset(self, nodes: Tensor) -> PairLabels:
         """The same labels for these nodes alone, numbered anew."""
 
-    def connected(self, graph: PairGraph) -> Tensor:
+    def lookup_connected(self, graph: PairGraph) -> Tensor:
         """p of the connected pairs, in the order of ``graph``."""
-        return self.at(graph.row, graph.col)
+        return self.lookup(graph.row, graph.col)
 
-    def counted(self, graph: PairGraph, connected: Tensor) -> Tensor:
+    def lookup_as_disconnected(self, graph: PairGraph, connected: Tensor) -> Tensor:
         """p that ``at`` gives to the connected pairs, if it differs from what ``connected`` gave."""
         return connected
 
-    def within(self, groups: Tensor, *, complement: bool) -> Tensor:
+    def compute_groups(self, groups: Tensor, *, complement: bool) -> Tensor:
         """p (or 1 − p) of all pairs within groups of nodes: [groups, size] → [groups, size, size]."""
-        p = self.at(groups[:, :, None], groups[:, None, :])
+        p = self.lookup(groups[:, :, None], groups[:, None, :])
         return 1 - p if complement else p
 
 
-class Estimated(PairLabels):
+class EstimatedPairLabels(PairLabels):
     """p_ij = σ(h_i·h_j) from embeddings: the estimator's, or the classifier's own.
 
     A structure loss of the same embeddings computes much of this too, and can leave it here.
@@ -65,11 +65,11 @@ class Estimated(PairLabels):
         self._connected: tuple[PairGraph, Tensor] | None = None
         self._within: dict[int, tuple[Tensor, Tensor]] = {}
 
-    def take_connected(self, graph: PairGraph, z: Tensor) -> None:
+    def cache_connected_products(self, graph: PairGraph, z: Tensor) -> None:
         """The products of the connected pairs, which nobody may write into any more."""
         self._connected = graph, z
 
-    def take_within(self, groups: Tensor, p: Tensor) -> None:
+    def cache_group_probs(self, groups: Tensor, p: Tensor) -> None:
         """p of all pairs within groups, to be kept and written into."""
         rest = p.neg_().add_(1)  # in place: a new tensor of this size takes longer than the sum
         self._within[groups.data_ptr()] = groups, rest  # while the groups are here, nothing else has their address
@@ -78,24 +78,24 @@ class Estimated(PairLabels):
     def opposite(self) -> Tensor:
         return -self.h
 
-    def block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
+    def compute_block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
         # 1 − σ(z) = σ(−z), which keeps its digits where σ(z) rounds to 1.
         left = self.opposite if complement else self.h
         if out is not None and out.dtype != self.h.dtype:
             out = None
         return torch.mm(left[rows], self.h[cols].t(), out=out).sigmoid_()
 
-    def at(self, i: Tensor, j: Tensor) -> Tensor:
-        return (self.h[i] * self.h[j]).sum(dim=1).sigmoid_()
+    def lookup(self, rows: Tensor, cols: Tensor) -> Tensor:
+        return (self.h[rows] * self.h[cols]).sum(dim=1).sigmoid_()
 
-    def subset(self, nodes: Tensor) -> Estimated:
-        return Estimated(self.h[nodes])
+    def subset(self, nodes: Tensor) -> EstimatedPairLabels:
+        return EstimatedPairLabels(self.h[nodes])
 
-    def connected(self, graph: PairGraph) -> Tensor:
+    def lookup_connected(self, graph: PairGraph) -> Tensor:
         known = self._connected
-        return (known[1] if known is not None and known[0] is graph else graph.products(self.h)).sigmoid()
+        return (known[1] if known is not None and known[0] is graph else graph.dot_products(self.h)).sigmoid()
 
-    def within(self, groups: Tensor, *, complement: bool) -> Tensor:
+    def compute_groups(self, groups: Tensor, *, complement: bool) -> Tensor:
         _, rest = self._within.get(groups.data_ptr(), (groups, None))
         if rest is not None:  # off by the last digit of 1, in a sum that is an estimate anyway
             return rest if complement else 1 - rest
@@ -103,7 +103,7 @@ class Estimated(PairLabels):
         return torch.bmm(-h if complement else h, h.transpose(1, 2)).sigmoid_()
 
 
-class Compared(PairLabels):
+class AgreementPairLabels(PairLabels):
     """p_ij = 1 where two labels agree, 0 where they differ, connectivity where one of them is missing (−1)."""
 
     def __init__(self, y: Tensor, dtype: torch.dtype = torch.float32) -> None:
@@ -112,25 +112,25 @@ class Compared(PairLabels):
         # A missing label must not equal another missing one.
         self.other = torch.where(y < 0, y.new_tensor(-2), y)
 
-    def block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
+    def compute_block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
         left, right = self.y[rows, None], self.other[None, cols]
         return ((left != right) if complement else (left == right)).to(self.dtype)
 
-    def at(self, i: Tensor, j: Tensor) -> Tensor:
-        return (self.y[i] == self.other[j]).to(self.dtype)
+    def lookup(self, rows: Tensor, cols: Tensor) -> Tensor:
+        return (self.y[rows] == self.other[cols]).to(self.dtype)
 
-    def subset(self, nodes: Tensor) -> Compared:
-        return Compared(self.y[nodes], self.dtype)
+    def subset(self, nodes: Tensor) -> AgreementPairLabels:
+        return AgreementPairLabels(self.y[nodes], self.dtype)
 
-    def connected(self, graph: PairGraph) -> Tensor:
+    def lookup_connected(self, graph: PairGraph) -> Tensor:
         a, b = self.y[graph.row], self.y[graph.col]
         return ((a == b) | (a < 0) | (b < 0)).to(self.dtype)
 
-    def counted(self, graph: PairGraph, connected: Tensor) -> Tensor:
-        return self.at(graph.row, graph.col)
+    def lookup_as_disconnected(self, graph: PairGraph, connected: Tensor) -> Tensor:
+        return self.lookup(graph.row, graph.col)
 
 
-class Random(PairLabels):
+class RandomPairLabels(PairLabels):
     """p_ij uniform in [0, 1), one value for each unordered pair and seed, by hashing."""
 
     def __init__(self, num_nodes: int, seed: int, dtype: torch.dtype = torch.float32, device: str = "cpu") -> None:
@@ -142,14 +142,14 @@ class Random(PairLabels):
         low, high = torch.minimum(a, b), torch.maximum(a, b)
         return _mix(_mix(low + self.seed) ^ high).bitwise_and_(0xFFFFFF).to(self.dtype).div_(2**24)
 
-    def block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
+    def compute_block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
         p = self._hash(self.ids[rows, None], self.ids[None, cols])
         return 1 - p if complement else p
 
-    def at(self, i: Tensor, j: Tensor) -> Tensor:
-        return self._hash(self.ids[i], self.ids[j])
+    def lookup(self, rows: Tensor, cols: Tensor) -> Tensor:
+        return self._hash(self.ids[rows], self.ids[cols])
 
-    def subset(self, nodes: Tensor) -> Random:
+    def subset(self, nodes: Tensor) -> RandomPairLabels:
         part = copy.copy(self)
         part.ids, part.num_nodes = self.ids[nodes], len(nodes)
         return part
@@ -163,7 +163,7 @@ def _mix(x: Tensor) -> Tensor:
     return (x >> 16) ^ x
 
 
-class LowRank(PairLabels):
+class LowRankPairLabels(PairLabels):
     """p_ij = the rank-r approximation of the adjacency matrix, clipped to [0, 1].
 
     The matrix is symmetric, so its singular vectors are eigenvectors: A_r = Σ λ_k u_k u_kᵀ over the r largest |λ_k|.
@@ -177,22 +177,22 @@ class LowRank(PairLabels):
         self.left = u * torch.as_tensor(values, dtype=dtype, device=device)
         self.right = u.t().contiguous()
 
-    def block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
+    def compute_block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
         p = torch.mm(self.left[rows], self.right[:, cols]).clamp_(0, 1)
         return 1 - p if complement else p
 
-    def at(self, i: Tensor, j: Tensor) -> Tensor:
+    def lookup(self, rows: Tensor, cols: Tensor) -> Tensor:
         # In chunks, because rank × pairs would not fit.
         right = self.right.t()
-        parts = zip(i.split(4096), j.split(4096), strict=True)
+        parts = zip(rows.split(4096), cols.split(4096), strict=True)
         return torch.cat([(self.left[a] * right[b]).sum(dim=1) for a, b in parts]).clamp_(0, 1)
 
-    def subset(self, nodes: Tensor) -> LowRank:
+    def subset(self, nodes: Tensor) -> LowRankPairLabels:
         part = copy.copy(self)
         part.left, part.right, part.num_nodes = self.left[nodes], self.right[:, nodes], len(nodes)
         return part
 
-    def within(self, groups: Tensor, *, complement: bool) -> Tensor:
+    def compute_groups(self, groups: Tensor, *, complement: bool) -> Tensor:
         p = torch.bmm(self.left[groups], self.right.t()[groups].transpose(1, 2)).clamp_(0, 1)
         return 1 - p if complement else p
 

@@ -20,12 +20,12 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ..core.errors import ConfigError, DataError, unknown
-from .graph import PairGraph, check_embeddings, pair_graph
-from .labels import Estimated, PairLabels
+from .graph import PairGraph, as_pair_graph, check_embeddings
+from .labels import EstimatedPairLabels, PairLabels
 from .sample import PairSample
 from .tiles import BLANK, bce, careful_value, disconnected, disconnected_both, tile_slope, tile_value
 
-TARGETS = ("masked", "soft")
+PAIR_TARGETS = ("masked", "soft")
 SURE = 5.0  # root mean square of z from which on 1 − p may be all digits that σ(z) has lost
 
 
@@ -34,9 +34,9 @@ def structure_loss(
     edges: Tensor | PairGraph,
     *,
     beta: float | str = "auto",
-    value: bool = True,
+    compute_value: bool = True,
     sample: PairSample | None = None,
-    estimates: Estimated | None = None,
+    estimates: EstimatedPairLabels | None = None,
 ) -> Tensor:
     """How badly dot products predict connections:
 
@@ -46,13 +46,13 @@ def structure_loss(
         h: node embeddings [N, d].
         edges: ``edge_index`` or, to save preparing it at every call, a :class:`PairGraph` of it.
         beta: ``"auto"`` for c = N²/(2(N² − Q)), or a number in its place.
-        value: ``False`` saves a quarter of the time or more: the result is then NaN, but its gradient is right.
+        compute_value: ``False`` saves a quarter of the time or more: the result is then NaN, but its gradient is right.
         sample: random pairs in place of all disconnected ones; draw them anew for every step.
         estimates: pair labels of the same embeddings, for :func:`regularizer` with the same graph and sample: what is
             computed here of them is not computed again.
     """
-    graph = _fitting(pair_graph(edges, h), sample)
-    return _PairLoss.apply(h, graph, None, "masked", _scale(beta, graph), value, sample, estimates)
+    graph = _fitting(as_pair_graph(edges, h), sample)
+    return _PairLoss.apply(h, graph, None, "masked", _scale(beta, graph), compute_value, sample, estimates)
 
 
 def regularizer(
@@ -62,7 +62,7 @@ def regularizer(
     *,
     target: str = "masked",
     beta: float | str = "auto",
-    value: bool = True,
+    compute_value: bool = True,
     sample: PairSample | None = None,
 ) -> Tensor:
     """The pair loss of the classifier under pair labels p_ij.
@@ -78,18 +78,18 @@ def regularizer(
         edges: as in :func:`structure_loss`.
         target: ``"masked"`` (the authors' program) or ``"soft"`` (the paper's equations).
         beta: as in :func:`structure_loss`.
-        value: as in :func:`structure_loss`.
+        compute_value: as in :func:`structure_loss`.
         sample: as in :func:`structure_loss`.
     """
-    if target not in TARGETS:
-        raise unknown("target", target, TARGETS)
-    graph = _fitting(pair_graph(edges, h), sample)
+    if target not in PAIR_TARGETS:
+        raise unknown("target", target, PAIR_TARGETS)
+    graph = _fitting(as_pair_graph(edges, h), sample)
     if isinstance(labels, Tensor):
         check_embeddings(labels)
-        labels = Estimated(labels.to(h.dtype))
+        labels = EstimatedPairLabels(labels.to(h.dtype))
     if labels.num_nodes not in (None, len(h)):
         raise DataError(f"there are {len(h)} embeddings, and pair labels of {labels.num_nodes} nodes")
-    return _PairLoss.apply(h, graph, labels, target, _scale(beta, graph), value, sample, None)
+    return _PairLoss.apply(h, graph, labels, target, _scale(beta, graph), compute_value, sample, None)
 
 
 def structure_and_regularizer(
@@ -99,7 +99,7 @@ def structure_and_regularizer(
     *,
     target: str = "masked",
     beta: float | str = "auto",
-    value: bool = True,
+    compute_value: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """``structure_loss(h_e, edges)`` and ``regularizer(h, h_e, edges)``, as a step of PI-GNN needs both.
 
@@ -107,15 +107,15 @@ def structure_and_regularizer(
     of 1, so that very large embeddings take the two losses one by one. The gradients are the same to the last bit with
     and without the values.
     """
-    if target not in TARGETS:
-        raise unknown("target", target, TARGETS)
+    if target not in PAIR_TARGETS:
+        raise unknown("target", target, PAIR_TARGETS)
     if h_e.dtype != h.dtype:
         raise DataError(f"both embeddings must be of one kind of numbers, not {h_e.dtype} and {h.dtype}")
-    graph = _fitting(pair_graph(pair_graph(edges, h), h_e), None)
+    graph = _fitting(as_pair_graph(as_pair_graph(edges, h), h_e), None)
     if target == "masked" and float(torch.linalg.matrix_norm(h_e.detach().t() @ h_e.detach())) > SURE * len(h_e):
-        alone = structure_loss(h_e, graph, value=value)
-        return alone, regularizer(h, h_e, graph, target=target, beta=beta, value=value)
-    structure, loss = _BothLosses.apply(h_e, h, graph, target, beta, value)
+        alone = structure_loss(h_e, graph, compute_value=compute_value)
+        return alone, regularizer(h, h_e, graph, target=target, beta=beta, compute_value=compute_value)
+    structure, loss = _BothLosses.apply(h_e, h, graph, target, beta, compute_value)
     return structure, loss
 
 
@@ -128,7 +128,7 @@ def all_pairs_softplus(h: Tensor) -> Tensor:
 def _fitting(graph: PairGraph, sample: PairSample | None) -> PairGraph:
     if sample is not None and sample.num_nodes != graph.num_nodes:
         raise DataError(f"the sample is of {sample.num_nodes} nodes, the graph has {graph.num_nodes}")
-    if sample is None and graph.share < 1:
+    if sample is None and graph.edge_fraction < 1:
         raise ConfigError("a share of the connected pairs goes with sample=, random pairs")
     return graph
 
@@ -152,27 +152,27 @@ class _PairLoss(torch.autograd.Function):
         labels: PairLabels | None,
         target: str,
         scale: float,
-        value: bool,
+        compute_value: bool,
         sample: PairSample | None,
-        estimates: Estimated | None,
+        estimates: EstimatedPairLabels | None,
     ) -> Tensor:
         wants_grad = ctx.needs_input_grad[0]
         h = h.detach().contiguous()
-        z = None if graph is None else graph.products(h)
+        z = None if graph is None else graph.dot_products(h)
         if sample is None:
-            total, half_grad = disconnected(h, graph, z, labels, target, wants_grad, value)
+            total, half_grad = disconnected(h, graph, z, labels, target, wants_grad, compute_value)
         else:
-            total, half_grad = _drawn(h, sample, labels, target, wants_grad, value, estimates)
+            total, half_grad = _drawn(h, sample, labels, target, wants_grad, compute_value, estimates)
         if graph is not None and z is not None:
             if estimates is not None:
-                estimates.take_connected(graph, z)
-            extra, slope = _connected(z, graph, labels, target, wants_grad, value, sample is not None)
+                estimates.cache_connected_products(graph, z)
+            extra, slope = _connected(z, graph, labels, target, wants_grad, compute_value, sample is not None)
             total = total + extra
             if slope is not None:
-                graph.add_spread(slope, h, out=half_grad)
+                graph.add_neighbor_sums(slope, h, out=half_grad)
         if wants_grad:
             ctx.save_for_backward(half_grad.mul_(2 * scale))  # z_ij and z_ji are one number
-        return (total * scale).to(h.dtype) if value else h.new_tensor(float("nan"))
+        return (total * scale).to(h.dtype) if compute_value else h.new_tensor(float("nan"))
 
     @staticmethod
     @once_differentiable
@@ -188,20 +188,20 @@ class _BothLosses(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, h_e: Tensor, h: Tensor, graph: PairGraph, target: str, beta: float | str, value: bool
+        ctx: Any, h_e: Tensor, h: Tensor, graph: PairGraph, target: str, beta: float | str, compute_value: bool
     ) -> tuple[Tensor, Tensor]:
         h_e, h = h_e.detach().contiguous(), h.detach().contiguous()
-        labels, losses, grads = Estimated(h_e), [], []
-        products = graph.products(h_e), graph.products(h)
-        labels.take_connected(graph, products[0])
-        both = disconnected_both(h_e, h, graph, products, target, value)
+        labels, losses, grads = EstimatedPairLabels(h_e), [], []
+        products = graph.dot_products(h_e), graph.dot_products(h)
+        labels.cache_connected_products(graph, products[0])
+        both = disconnected_both(h_e, h, graph, products, target, compute_value)
         by_scale = _scale("auto", graph), _scale(beta, graph)
         for mine, z, by, scale, (total, grad) in zip((h_e, h), products, (None, labels), by_scale, both, strict=True):
-            if value and total is None:
+            if compute_value and total is None:
                 total = careful_value(mine, graph, by, target)
-            extra, slope = _connected(z, graph, by, target, True, value, False)
+            extra, slope = _connected(z, graph, by, target, True, compute_value, False)
             assert slope is not None
-            grads.append(graph.add_spread(slope, mine, out=grad).mul_(2 * scale))
+            grads.append(graph.add_neighbor_sums(slope, mine, out=grad).mul_(2 * scale))
             losses.append(mine.new_tensor(float("nan")) if total is None else ((total + extra) * scale).to(mine.dtype))
         ctx.save_for_backward(*grads)
         return losses[0], losses[1]
@@ -219,31 +219,31 @@ def _drawn(
     labels: PairLabels | None,
     target: str,
     wants_grad: bool,
-    value: bool,
-    estimates: Estimated | None,
+    compute_value: bool,
+    estimates: EstimatedPairLabels | None,
 ) -> tuple[Tensor, Tensor]:
     """Σ over all ordered pairs of distinct nodes, estimated, as if none were connected; half of its gradient."""
     total = torch.zeros((), dtype=torch.float64, device=h.device)
     slopes = torch.empty_like(h)  # in the order of the groups
-    slopes[sample.used :] = 0
+    slopes[sample.num_grouped :] = 0
     weight, done = sample.weight, 0
-    for groups in sample.groups():
+    for groups in sample.iter_groups():
         rows = slice(done, done + groups.numel())
         done = rows.stop
         mine = h.index_select(0, groups.view(-1)).view(*groups.shape, -1)
         z = torch.bmm(mine, mine.transpose(1, 2))
         z.diagonal(dim1=1, dim2=2).fill_(BLANK)
-        p = None if labels is None else labels.within(groups, complement=target == "masked")
+        p = None if labels is None else labels.compute_groups(groups, complement=target == "masked")
         if p is not None and target == "soft":  # masked terms are 0 there already
             p.diagonal(dim1=1, dim2=2).zero_()
-        if value:
+        if compute_value:
             total += weight * tile_value(z, p, target)
         if wants_grad:
             slope = tile_slope(z, p, target)
             slopes[rows].view_as(mine).baddbmm_(slope, mine, beta=0, alpha=weight)
             if estimates is not None and sample.is_small:
-                estimates.take_within(groups, slope)  # σ(z)
-    return total, slopes.index_select(0, sample.place) if wants_grad else slopes
+                estimates.cache_group_probs(groups, slope)  # σ(z)
+    return total, slopes.index_select(0, sample.position) if wants_grad else slopes
 
 
 def _connected(
@@ -252,7 +252,7 @@ def _connected(
     labels: PairLabels | None,
     target: str,
     wants_grad: bool,
-    value: bool,
+    compute_value: bool,
     counted: bool,
 ) -> tuple[Tensor, Tensor | None]:
     """Σ over the ordered pairs of B⁺, whose products ``z`` are, and d(term)/dz of each.
@@ -260,27 +260,27 @@ def _connected(
     Random pairs do not know which of them are connected; where they were ``counted`` as disconnected, what they
     added, in expectation, is taken off here (self-pairs are never among them).
     """
-    p = None if labels is None else labels.connected(graph)
+    p = None if labels is None else labels.lookup_connected(graph)
     total, slope = z.new_zeros(()), None
-    if value:
+    if compute_value:
         terms = F.softplus(-z) if p is None or target == "masked" else bce(z, p)
         if p is not None and target == "masked":
             terms *= p
-        total = graph.weigh(terms).sum(dtype=torch.float64)
+        total = graph.scale_(terms).sum(dtype=torch.float64)
     if wants_grad:
         slope = torch.neg(z).sigmoid_().neg_()  # σ(z) − p = (1 − p)·σ(z) − p·σ(−z), where nothing cancels
         if p is not None:
             slope *= p
         if p is not None and target == "soft":
             slope += (1 - p) * torch.sigmoid(z)
-        slope = graph.weigh(slope)
+        slope = graph.scale_(slope)
     if counted:
         z = z[: graph.num_edges]
-        before = None if labels is None or p is None else labels.counted(graph, p)[: graph.num_edges]
+        before = None if labels is None or p is None else labels.lookup_as_disconnected(graph, p)[: graph.num_edges]
         if before is not None and target == "masked":
             before = 1 - before
-        if value:
-            total = total - tile_value(z, before, target) / graph.share
+        if compute_value:
+            total = total - tile_value(z, before, target) / graph.edge_fraction
         if slope is not None:
-            slope[: graph.num_edges].sub_(tile_slope(z.clone(), before, target), alpha=1 / graph.share)
+            slope[: graph.num_edges].sub_(tile_slope(z.clone(), before, target), alpha=1 / graph.edge_fraction)
     return total, slope

@@ -83,16 +83,16 @@ def disconnected(
     labels: PairLabels | None,
     target: str,
     wants_grad: bool,
-    value: bool,
+    compute_value: bool,
 ) -> tuple[Tensor, Tensor]:
     """Σ over the ordered pairs of B⁻ (all pairs without a graph), and half of its gradient.
 
     ``connected`` has z_ij of the other pairs.
     """
     size = _tile_size(h)
-    half, logs = HalfGradient(h, size), Logs(h, value)
+    half, logs = HalfGradient(h, size), Logs(h, compute_value)
     plain = labels is None or target == "soft"
-    holes = {} if graph is None else graph.in_tiles(size)
+    holes = {} if graph is None else graph.find_tile_positions(size)
     for i, j, (z, room, free) in _tiles(h, 3 if wants_grad or logs.used else 0):
         slope = half.products(i, j, out=z).sigmoid_()
         hole = holes.get((i, j))
@@ -107,19 +107,19 @@ def disconnected(
             if p is not None:
                 slope = slope.sub_(p) if plain else slope.mul_(p)
             half.add(i, j, _fill(slope, hole, 0))
-    if not value:
+    if not compute_value:
         return h.new_tensor(float("nan")), half.total()
     total = logs.total(connected, all_products=plain)
     return careful_value(h, graph, labels, target) if total is None else total, half.total()
 
 
 def disconnected_both(
-    h_e: Tensor, h: Tensor, graph: PairGraph, connected: tuple[Tensor, Tensor], target: str, value: bool
+    h_e: Tensor, h: Tensor, graph: PairGraph, connected: tuple[Tensor, Tensor], target: str, compute_value: bool
 ) -> tuple[tuple[Tensor | None, Tensor], tuple[Tensor | None, Tensor]]:
     """The same of the structure loss of ``h_e``, and of a target under the pair labels σ(z^e); values may be None."""
     of_e, of_h = HalfGradient(h_e, _tile_size(h)), HalfGradient(h, _tile_size(h))
-    logs_e, logs = Logs(h_e, value), Logs(h, value)
-    holes = graph.in_tiles(_tile_size(h))
+    logs_e, logs = Logs(h_e, compute_value), Logs(h, compute_value)
+    holes = graph.find_tile_positions(_tile_size(h))
     for i, j, (p, z, free) in _tiles(h, 3):
         hole = holes.get((i, j))
         of_e.products(i, j, out=p)
@@ -149,12 +149,12 @@ class Logs:
     then there is no total. Nor is there one where some |h|² is so large that σ might be 0.
     """
 
-    def __init__(self, h: Tensor, value: bool) -> None:
+    def __init__(self, h: Tensor, compute_value: bool) -> None:
         self.h = h
-        reach = float(h.square().sum(dim=1).max()) if value else 0.0  # no |z_ij| is larger
+        reach = float(h.square().sum(dim=1).max()) if compute_value else 0.0  # no |z_ij| is larger
         least = -math.log(torch.finfo(h.dtype).tiny)
         self.factors = min(16, int(least / (reach + 1))) if math.isfinite(reach) else 0  # their product is not 0
-        self.used = value and self.factors > 0
+        self.used = compute_value and self.factors > 0
         self.taken_off = torch.zeros((), dtype=torch.float64, device=h.device)
 
     def add(self, i: int, j: int, found: Tensor) -> None:
@@ -197,7 +197,7 @@ def careful_value(h: Tensor, graph: PairGraph | None, labels: PairLabels | None,
     """Σ over the ordered pairs of B⁻, right to the last digits of the smallest term."""
     size = _tile_size(h)
     strips = h.split(size)
-    holes = {} if graph is None else graph.in_tiles(size)
+    holes = {} if graph is None else graph.find_tile_positions(size)
     total = torch.zeros((), dtype=torch.float64, device=h.device)
     for i, j, (z, room) in _tiles(h, 2):
         hole = holes.get((i, j))
@@ -211,7 +211,7 @@ def careful_value(h: Tensor, graph: PairGraph | None, labels: PairLabels | None,
 def _block(labels: PairLabels, i: int, j: int, target: str, room: Tensor, size: int) -> Tensor:
     """p of a tile, or 1 − p if masked."""
     rows, cols = slice(i * size, i * size + room.shape[0]), slice(j * size, j * size + room.shape[1])
-    return labels.block(rows, cols, complement=target == "masked", out=room)
+    return labels.compute_block(rows, cols, complement=target == "masked", out=room)
 
 
 def tile_value(z: Tensor, p: Tensor | None, target: str) -> Tensor:

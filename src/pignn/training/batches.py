@@ -14,7 +14,7 @@ from ..backbones import Inputs
 from ..graphs.sparse import Pattern
 from . import distributed
 
-COPIED = 2**25  # edges that PyG's sampler is given; it holds a copy of them
+MAX_COPIED_EDGES = 2**25  # edges that PyG's sampler is given; it holds a copy of them
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Batch:
     inputs: Inputs
 
 
-class NeighbourSampler:
+class NeighborSampler:
     """Up to ``fanouts[k]`` neighbours, without replacement, of the nodes that were reached in k hops (Hamilton 2017).
 
     No compiled sampler is needed: a hop is a handful of vectorised operations over the nodes it starts from.
@@ -42,7 +42,7 @@ class NeighbourSampler:
         reached, frontier, entries, counts = [seeds], seeds, [], []
         known = seeds.numel()
         for fanout in self.fanouts:
-            entry, count = sample_entries(incoming, frontier, fanout)
+            entry, count = sample_row_entries(incoming, frontier, fanout)
             source = incoming.col[entry].long()
             frontier = source[place[source] < 0].unique()
             place[frontier] = torch.arange(known, known + frontier.numel(), device=place.device)
@@ -59,10 +59,10 @@ class NeighbourSampler:
         local = place[incoming.col[entry].long()]
         place[nodes] = -1
         pattern = Pattern(crow.to(torch.int32), local.to(torch.int32), (known, known))
-        return Batch(seeds, subgraph(self.inputs, nodes, pattern, entry))
+        return Batch(seeds, build_subgraph_inputs(self.inputs, nodes, pattern, entry))
 
 
-class PygSampler:
+class PyGNeighborSampler:
     """The same neighbourhoods from PyG's own sampler, which needs pyg-lib and is quicker with it."""
 
     def __init__(self, inputs: Inputs, fanouts: Sequence[int]) -> None:
@@ -79,16 +79,20 @@ class PygSampler:
         order = torch.argsort(drawn.col, stable=True)
         known = drawn.node.numel()
         pattern = Pattern.from_sorted(drawn.col[order], drawn.row[order], (known, known))
-        return Batch(seeds, subgraph(self.inputs, drawn.node, pattern, drawn.edge[order]))
+        return Batch(seeds, build_subgraph_inputs(self.inputs, drawn.node, pattern, drawn.edge[order]))
 
 
-def sampler(inputs: Inputs, fanouts: Sequence[int]) -> NeighbourSampler | PygSampler:
+def make_neighbor_sampler(inputs: Inputs, fanouts: Sequence[int]) -> NeighborSampler | PyGNeighborSampler:
     """PyG's where pyg-lib is installed and a copy of the edges is no matter, else ours."""
-    by_pyg = torch_geometric.typing.WITH_PYG_LIB and inputs.x.device.type == "cpu" and inputs.incoming.size <= COPIED
-    return PygSampler(inputs, fanouts) if by_pyg else NeighbourSampler(inputs, fanouts)
+    by_pyg = (
+        torch_geometric.typing.WITH_PYG_LIB
+        and inputs.x.device.type == "cpu"
+        and inputs.incoming.size <= MAX_COPIED_EDGES
+    )
+    return PyGNeighborSampler(inputs, fanouts) if by_pyg else NeighborSampler(inputs, fanouts)
 
 
-def subgraph(inputs: Inputs, nodes: Tensor, pattern: Pattern, entry: Tensor) -> Inputs:
+def build_subgraph_inputs(inputs: Inputs, nodes: Tensor, pattern: Pattern, entry: Tensor) -> Inputs:
     """The part of a graph with these nodes, and of their edges the entries that were drawn."""
     weight = None if inputs.edge_weight is None else inputs.edge_weight[entry]
     crow = inputs.incoming.crow
@@ -96,19 +100,19 @@ def subgraph(inputs: Inputs, nodes: Tensor, pattern: Pattern, entry: Tensor) -> 
     return Inputs(inputs.x[nodes], pattern, weight, directed=True, whole=whole)
 
 
-def sample_entries(pattern: Pattern, rows: Tensor, most: int) -> tuple[Tensor, Tensor]:
-    """Up to ``most`` different entries of each of these rows, uniformly; their positions row by row, and how many."""
+def sample_row_entries(pattern: Pattern, rows: Tensor, max_entries: int) -> tuple[Tensor, Tensor]:
+    """Up to ``max_entries`` different entries of each row, drawn uniformly: positions row by row, and counts."""
     start = pattern.crow[rows].long()
     degree = pattern.crow[rows + 1].long() - start
-    offset = torch.arange(most, device=rows.device).expand(rows.numel(), most).clone()
-    many = (degree > most).nonzero().view(-1)
+    offset = torch.arange(max_entries, device=rows.device).expand(rows.numel(), max_entries).clone()
+    many = (degree > max_entries).nonzero().view(-1)
     if many.numel():
-        offset[many] = _distinct(degree[many], most)
-    wanted = torch.arange(most, device=rows.device) < degree[:, None]
-    return (start[:, None] + offset)[wanted], degree.clamp(max=most)
+        offset[many] = _sample_distinct_integers(degree[many], max_entries)
+    wanted = torch.arange(max_entries, device=rows.device) < degree[:, None]
+    return (start[:, None] + offset)[wanted], degree.clamp(max=max_entries)
 
 
-def _distinct(top: Tensor, count: int) -> Tensor:
+def _sample_distinct_integers(top: Tensor, count: int) -> Tensor:
     """``count`` different whole numbers below each ``top`` (Floyd's algorithm, for all rows at once)."""
     chosen = torch.empty(top.numel(), count, dtype=torch.int64, device=top.device)
     for i in range(count):
@@ -119,12 +123,12 @@ def _distinct(top: Tensor, count: int) -> Tensor:
     return chosen
 
 
-def shares(pool: Tensor, batch_size: int, seed: int) -> Iterator[Tensor]:
+def iter_seed_batches(pool: Tensor, batch_size: int, seed: int) -> Iterator[Tensor]:
     """All nodes of ``pool`` in random order, a batch at a time; of several processes, this one's part of each batch.
 
     The order depends on the seed alone, so that all processes agree on it.
     """
-    rank, size = distributed.place()
+    rank, size = distributed.get_rank_and_world_size()
     generator = torch.Generator().manual_seed(seed)
     order = pool[torch.randperm(pool.numel(), generator=generator).to(pool.device)]
     steps = max(1, -(-pool.numel() // (batch_size * size)))

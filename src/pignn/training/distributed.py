@@ -16,18 +16,18 @@ from ..core.errors import PignnError
 TIMEOUT_SECONDS = 120.0
 
 
-def place() -> tuple[int, int]:
+def get_rank_and_world_size() -> tuple[int, int]:
     """(which process this is, of how many)."""
     return (dist.get_rank(), dist.get_world_size()) if dist.is_available() and dist.is_initialized() else (0, 1)
 
 
-def is_first() -> bool:
+def is_main_process() -> bool:
     """Is this the process that writes files and talks to people?"""
-    return place()[0] == 0
+    return get_rank_and_world_size()[0] == 0
 
 
 @contextlib.contextmanager
-def joined(device: str = "cpu") -> Iterator[None]:
+def open_process_group(device: str = "cpu") -> Iterator[None]:
     """Meet the other processes that torchrun started; nothing where there are none."""
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size < 2 or dist.is_initialized():
@@ -52,7 +52,7 @@ def joined(device: str = "cpu") -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
+def _peer_errors_context() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
@@ -62,35 +62,35 @@ def _told() -> Iterator[None]:
 
 def average_gradients(networks: Iterable[nn.Module]) -> None:
     """The mean of every gradient over all processes, in one message. A missing gradient counts as zero."""
-    size = place()[1]
+    size = get_rank_and_world_size()[1]
     if size == 1:
         return
     parameters = [p for network in networks for p in network.parameters() if p.requires_grad]
     has = torch.tensor([p.grad is not None for p in parameters], dtype=torch.float32, device=parameters[0].device)
     flat = torch.cat([has, *((torch.zeros_like(p) if p.grad is None else p.grad).view(-1) for p in parameters)])
-    with _told():
+    with _peer_errors_context():
         dist.all_reduce(flat)
     has, flat = flat[: has.numel()], flat[has.numel() :] / size
     for p, anywhere, part in zip(parameters, has, flat.split([p.numel() for p in parameters]), strict=True):
         p.grad = part.view_as(p).clone() if anywhere else None
 
 
-def any_process(flag: int | None) -> int | None:
+def max_over_processes(number: int | None) -> int | None:
     """The largest of what the processes say, so that all of them do the same."""
-    if place()[1] == 1:
-        return flag
-    value = torch.tensor(flag or 0)
-    with _told():
+    if get_rank_and_world_size()[1] == 1:
+        return number
+    value = torch.tensor(number or 0)
+    with _peer_errors_context():
         dist.all_reduce(value, op=dist.ReduceOp.MAX)
     return int(value) or None
 
 
-def gather(tensor: Tensor) -> list[Tensor]:
+def gather_tensors(tensor: Tensor) -> list[Tensor]:
     """The tensor of every process, by rank."""
-    size = place()[1]
+    size = get_rank_and_world_size()[1]
     if size == 1:
         return [tensor]
     parts = [torch.empty_like(tensor) for _ in range(size)]
-    with _told():
+    with _peer_errors_context():
         dist.all_gather(parts, tensor)
     return parts

@@ -8,14 +8,14 @@ from types import FrameType, TracebackType
 from typing import Any
 
 
-class Interrupt:
+class DeferredInterrupt:
     """While this is entered, the first SIGINT or SIGTERM only sets ``signal``; a second one acts as usual."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
         self._before: dict[int, Any] = {}
 
-    def __enter__(self) -> Interrupt:
+    def __enter__(self) -> DeferredInterrupt:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 if signal.getsignal(number) is signal.SIG_IGN:  # nohup, or a script's background job

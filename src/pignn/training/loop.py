@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 
 from ..core.errors import ModelFileError, PignnError
 from . import checkpoint, distributed
-from .interrupt import Interrupt
+from .interrupt import DeferredInterrupt
 from .progress import Progress
 from .selection import Selection
 
@@ -38,21 +38,21 @@ class Learner(Protocol):
     networks: dict[str, nn.Module]
     optimizers: dict[str, Optimizer]
 
-    def begin(self, phase: Phase) -> None:
+    def start_phase(self, phase: Phase) -> None:
         """Called before the first epoch of a phase, and again when a run is resumed inside it."""
 
-    def batches(self, phase: Phase, epoch: int) -> Iterator[Any]:
+    def iter_batches(self, phase: Phase, epoch: int) -> Iterator[Any]:
         """What each step of an epoch looks at; one step for the whole graph."""
 
-    def losses(self, phase: Phase, epoch: int, batch: Any, *, value: bool) -> dict[str, Tensor]:
-        """The terms whose sum is minimised; without ``value`` a term may be NaN if its gradient is right."""
+    def compute_losses(self, phase: Phase, epoch: int, batch: Any, *, compute_value: bool) -> dict[str, Tensor]:
+        """The terms whose sum is minimized; without ``compute_value`` a term may be NaN if its gradient is right."""
 
-    def outputs(self) -> Tensor:
+    def predict_logits(self) -> Tensor:
         """The classifier's logits of all nodes; called in evaluation mode, without gradient."""
 
 
 @dataclass
-class Run:
+class TrainingLoop:
     """Everything one training needs besides the learner.
 
     Args:
@@ -86,46 +86,46 @@ class Run:
         done = self._restore(learner) if self.resume else 0
         self._saved = time.monotonic()
         total = sum(phase.epochs for phase in self.phases)
-        show = self.progress if distributed.is_first() else False
-        with Interrupt() as interrupt, Progress(self.title, total, show) as progress:
+        show = self.progress if distributed.is_main_process() else False
+        with DeferredInterrupt() as interrupt, Progress(self.title, total, show) as progress:
             position = 0
             for phase in self.phases:
                 first, position = max(done - position, 0), position + phase.epochs
                 if first >= phase.epochs and phase is not self.phases[-1]:  # what the last one prepares is kept
                     continue
-                learner.begin(phase)
+                learner.start_phase(phase)
                 for epoch in range(first, phase.epochs):
                     row = self._epoch(learner, phase, epoch)
                     self.history.append(row)
                     progress.update(len(self.history), row)
-                    self.stopped_by = distributed.any_process(interrupt.signal)
+                    self.stopped_by = distributed.max_over_processes(interrupt.signal)
                     if self.stopped_by or self._is_due(len(self.history), total):
                         self._save(learner)
                     if self.stopped_by:
                         break
                 if self.stopped_by:
                     break
-        if not self.stopped_by and self.folder is not None and distributed.is_first():
-            (self.folder / checkpoint.BEFORE).unlink(missing_ok=True)
+        if not self.stopped_by and self.folder is not None and distributed.is_main_process():
+            (self.folder / checkpoint.PREVIOUS_FILE).unlink(missing_ok=True)
         self.selection.restore(learner.networks["classifier"])
         return self.history
 
     def _epoch(self, learner: Learner, phase: Phase, epoch: int) -> dict[str, Any]:
         start = time.perf_counter()
-        value = epoch % VALUE_EVERY == 0 or epoch == phase.epochs - 1
+        compute_value = epoch % VALUE_EVERY == 0 or epoch == phase.epochs - 1
         for network in learner.networks.values():
             network.train()
         sums: dict[str, float] = {}
         steps = 0
-        for batch in learner.batches(phase, epoch):
-            losses = self._step(learner, phase, epoch, batch, value)
+        for batch in learner.iter_batches(phase, epoch):
+            losses = self._step(learner, phase, epoch, batch, compute_value)
             for name, number in losses.items():
                 sums[name] = sums.get(name, 0.0) + number
             steps += 1
 
         row: dict[str, Any] = {"phase": phase.name, "epoch": epoch}
         for name, number in sums.items():
-            unread = math.isnan(number) and not value
+            unread = math.isnan(number) and not compute_value
             row[f"{name}_loss"] = None if unread else number / steps
             if not unread and not math.isfinite(number):
                 hint = "try a smaller learning rate" if epoch else "scale the features, or try a smaller learning rate"
@@ -135,10 +135,10 @@ class Run:
         row["seconds"] = time.perf_counter() - start
         return row
 
-    def _step(self, learner: Learner, phase: Phase, epoch: int, batch: Any, value: bool) -> dict[str, float]:
+    def _step(self, learner: Learner, phase: Phase, epoch: int, batch: Any, compute_value: bool) -> dict[str, float]:
         for optimizer in learner.optimizers.values():
             optimizer.zero_grad(set_to_none=True)
-        losses = learner.losses(phase, epoch, batch, value=value)
+        losses = learner.compute_losses(phase, epoch, batch, compute_value=compute_value)
         if losses:
             sum(losses.values(), start=torch.zeros(())).backward()
         distributed.average_gradients(learner.networks.values())
@@ -150,7 +150,7 @@ class Run:
     def _score(self, learner: Learner, epoch: int) -> dict[str, float | None]:
         for network in learner.networks.values():
             network.eval()
-        predicted = learner.outputs().argmax(dim=1)
+        predicted = learner.predict_logits().argmax(dim=1)
         row: dict[str, float | None] = {
             name: float((predicted[nodes] == labels).float().mean()) if nodes.numel() else None
             for name, (nodes, labels) in self.scored.items()
@@ -160,8 +160,8 @@ class Run:
 
     def _is_due(self, done: int, total: int) -> bool:
         """Is it time for a checkpoint? The first process looks at the clock for all."""
-        late = distributed.is_first() and time.monotonic() - self._saved > 60 * self.minutes
-        return bool(distributed.any_process(late or done % self.every == 0 or done == total))
+        late = distributed.is_main_process() and time.monotonic() - self._saved > 60 * self.minutes
+        return bool(distributed.max_over_processes(late or done % self.every == 0 or done == total))
 
     def _save(self, learner: Learner) -> None:
         self._saved = time.monotonic()
@@ -169,14 +169,16 @@ class Run:
             return
         best, selected = self.selection.state()
         about = {"identity": self.identity, "selection": selected, "history": self.history}
-        checkpoint.write(self.folder / checkpoint.NAME, learner.networks, learner.optimizers, best, about)
+        checkpoint.write_checkpoint(
+            self.folder / checkpoint.CHECKPOINT_FILE, learner.networks, learner.optimizers, best, about
+        )
 
     def _restore(self, learner: Learner) -> int:
         """Continue from the checkpoint, if there is one; returns the number of epochs that are done."""
-        if self.folder is None or not checkpoint.exists(self.folder):
+        if self.folder is None or not checkpoint.has_checkpoint(self.folder):
             return 0
-        path = self.folder / checkpoint.NAME
-        tensors, about = checkpoint.read_newest(self.folder)
+        path = self.folder / checkpoint.CHECKPOINT_FILE
+        tensors, about = checkpoint.read_newest_checkpoint(self.folder)
         for key, mine in self.identity.items():
             theirs = about["identity"].get(key)
             if theirs != mine:
@@ -184,14 +186,14 @@ class Run:
         done, total = len(about["history"]), sum(phase.epochs for phase in self.phases)
         if done > total:
             raise ModelFileError(f"cannot resume from {path}: {done} epochs are done, and only {total} asked for")
-        best = checkpoint.restore(tensors, about, learner.networks, learner.optimizers)
+        best = checkpoint.restore_checkpoint(tensors, about, learner.networks, learner.optimizers)
         self.selection.set_state(best, about["selection"])
         self.history = about["history"]
         return len(self.history)
 
 
 @contextlib.contextmanager
-def seeded(seed: int, device: torch.device) -> Iterator[None]:
+def seed_context(seed: int, device: torch.device) -> Iterator[None]:
     """Torch's random numbers from ``seed``, and the caller's own as they were afterwards."""
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):

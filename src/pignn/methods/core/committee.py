@@ -40,8 +40,8 @@ class TwoNetworks(NetworkMethod):
 
     def both(self, step: Step) -> Tensor:
         """The pointwise loss of each node in each network, [2, n]."""
-        classes = step.h.shape[-1]
-        return self.pointwise(step.h.reshape(-1, classes), step.y.repeat(2)).view(2, -1)
+        classes = step.logits.shape[-1]
+        return self.pointwise(step.logits.reshape(-1, classes), step.y.repeat(2)).view(2, -1)
 
 
 def small_losses(loss: Tensor, share: float, trusted: Tensor) -> Tensor:

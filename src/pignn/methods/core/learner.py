@@ -14,9 +14,9 @@ from torch_geometric.data import Data
 from ... import backbones, graphs, pairs
 from ...core.errors import DataError
 from ...training import Phase
-from ...training.batches import Batch, sampler, shares
+from ...training.batches import Batch, iter_seed_batches, make_neighbor_sampler
 from .labels import class_weights, counting
-from .pair_regularizer import PairRegulariser
+from .pair_regularizer import PairRegularizer
 
 if TYPE_CHECKING:
     from .network import NetworkMethod
@@ -34,7 +34,7 @@ class Task:
     trusted: Tensor  # [N]: somebody verified this label
 
     @classmethod
-    def of(cls, data: Data, inputs: backbones.Inputs, class_weight: str | Sequence[float] | None) -> Task:
+    def from_data(cls, data: Data, inputs: backbones.Inputs, class_weight: str | Sequence[float] | None) -> Task:
         """The given labels of the training nodes, where ``inputs`` are; those of weight 0 have no say at all."""
         device, classes = inputs.x.device, graphs.num_classes(data)
         counts = counting(data, data.train_mask)
@@ -64,7 +64,7 @@ def _node_weights(data: Data, nodes: Tensor, class_weight: str | Sequence[float]
 class Step:
     """What an objective sees: the labelled nodes of one step, and what the classifier says of them.
 
-    ``h`` are the logits in training mode, [n, classes], or [k, n, classes] of a committee of k networks.
+    ``logits`` are those in training mode, [n, classes], or [k, n, classes] of a committee of k networks.
     """
 
     epoch: int
@@ -73,11 +73,11 @@ class Step:
     y: Tensor
     weight: Tensor
     trusted: Tensor
-    h: Tensor
+    logits: Tensor
     networks: dict[str, nn.Module]
-    evaluate: Callable[..., Tensor]  # the same logits in evaluation mode, of these or of other parameters
+    eval_logits: Callable[..., Tensor]  # the same logits in evaluation mode, of these or of other parameters
 
-    def mean(self, each: Tensor, chosen: Tensor | None = None) -> Tensor:
+    def weighted_mean(self, each: Tensor, chosen: Tensor | None = None) -> Tensor:
         """The weighted mean of one number a node, over all or over the chosen ones; 0 where none is chosen."""
         if chosen is None:
             return (self.weight * each).sum()
@@ -95,49 +95,51 @@ class NetworkLearner:
         task: Task,
         networks: dict[str, nn.Module],
         optimizers: dict[str, torch.optim.Optimizer],
-        regulariser: PairRegulariser | None,
+        regularizer: PairRegularizer | None,
     ) -> None:
         self.method = method
         self.task = task
         self.networks = networks
         self.optimizers = optimizers
-        self.regulariser = regulariser
+        self.regularizer = regularizer
         self.estimates = "estimator" in networks
         self.age = 0  # epochs that the classifier had learnt before this phase
         if method.batch_size is not None:
-            self.sampler = sampler(task.inputs, method.neighbours)
+            self.sampler = make_neighbor_sampler(task.inputs, method.neighbours)
             # Pairs are learnt from all nodes, classes from the labelled ones alone.
             everybody = torch.arange(task.inputs.num_nodes, device=task.y.device)
-            self.pool = task.nodes if regulariser is None else everybody
+            self.pool = task.nodes if regularizer is None else everybody
 
-    def begin(self, phase: Phase) -> None:
+    def start_phase(self, phase: Phase) -> None:
         before = self.method.phases()
         self.age = sum(p.epochs for p in before[: before.index(phase)] if p.name != "estimator")
         if self.estimates and self.method.schedule == "pretrain" and phase.name != "estimator":
-            assert self.regulariser is not None
+            assert self.regularizer is not None
             with torch.no_grad():
                 h = self.networks["estimator"].eval()(self.task.inputs.in_parts())
-            self.regulariser.fixed = pairs.Estimated(h)
+            self.regularizer.fixed = pairs.EstimatedPairLabels(h)
         self.method.prepare(self.task, self.networks, phase)
 
-    def batches(self, phase: Phase, epoch: int) -> Iterator[Batch | None]:
+    def iter_batches(self, phase: Phase, epoch: int) -> Iterator[Batch | None]:
         if self.method.batch_size is None:
             yield None
             return
-        for seeds in shares(self.pool, self.method.batch_size, self._seed(phase, epoch)):
+        for seeds in iter_seed_batches(self.pool, self.method.batch_size, self._seed(phase, epoch)):
             yield self.sampler(seeds)
 
     def _seed(self, phase: Phase, epoch: int) -> int:
         """Of what is drawn for an epoch: a resumed run, and all processes of one, come to the same."""
         return (int(self.method.seed) * 1_000_003 + 2 * epoch + phase.selects) % 2**63
 
-    def losses(self, phase: Phase, epoch: int, batch: Batch | None, *, value: bool) -> dict[str, Tensor]:
-        regulariser = self.regulariser
-        if regulariser is not None:
+    def compute_losses(
+        self, phase: Phase, epoch: int, batch: Batch | None, *, compute_value: bool
+    ) -> dict[str, Tensor]:
+        regularizer = self.regularizer
+        if regularizer is not None:
             if batch is None:
-                regulariser.draw(self._seed(phase, epoch))
+                regularizer.draw(self._seed(phase, epoch))
             else:
-                regulariser = regulariser.among(batch.seeds)
+                regularizer = regularizer.subset(batch.seeds)
         inputs = self.task.inputs if batch is None else batch.inputs
         rows = slice(None) if batch is None else slice(batch.seeds.numel())
         h_estimator: Tensor | None = None
@@ -149,8 +151,10 @@ class NetworkLearner:
             h = self.networks["classifier"](inputs)[..., rows, :]
             terms["class"] = self.method.objective(self._step(phase, epoch, batch, h))
             members = h.unbind(0) if h.dim() == 3 else (h,)
-        if regulariser is not None:
-            estimator, pair = regulariser.losses(h_estimator, members, self.age + epoch, value=value)
+        if regularizer is not None:
+            estimator, pair = regularizer.compute_losses(
+                h_estimator, members, self.age + epoch, compute_value=compute_value
+            )
             terms |= {name: term for name, term in (("estimator", estimator), ("pair", pair)) if term is not None}
         return terms
 
@@ -164,8 +168,8 @@ class NetworkLearner:
             rows = (task.y[batch.seeds] >= 0).nonzero().view(-1)
             nodes, scale = batch.seeds[rows], self.pool.numel() / batch.seeds.numel()
 
-        def evaluate(parameters: dict[str, Tensor] | None = None) -> Tensor:
-            with evaluating(self.networks["classifier"]) as classifier:
+        def eval_logits(parameters: dict[str, Tensor] | None = None) -> Tensor:
+            with eval_mode_context(self.networks["classifier"]) as classifier:
                 if parameters is not None:
                     return functional_call(classifier, parameters, (inputs,)).index_select(-2, rows)
                 every = getattr(classifier, "each", classifier)  # of a committee, not its mean
@@ -178,19 +182,19 @@ class NetworkLearner:
             y=task.y[nodes],
             weight=task.weight[nodes] * scale,
             trusted=task.trusted[nodes],
-            h=h.index_select(-2, rows),
+            logits=h.index_select(-2, rows),
             networks=self.networks,
-            evaluate=evaluate,
+            eval_logits=eval_logits,
         )
 
-    def outputs(self) -> Tensor:
+    def predict_logits(self) -> Tensor:
         # Where batches are drawn, nothing else needs the matrices of the whole graph.
         inputs = self.task.inputs if self.method.batch_size is None else self.task.inputs.in_parts()
         return self.networks["classifier"](inputs)
 
 
-class evaluating:
-    """``with evaluating(network)``: in evaluation mode inside, in training mode again afterwards."""
+class eval_mode_context:
+    """``with eval_mode_context(network)``: in evaluation mode inside, in training mode again afterwards."""
 
     def __init__(self, network: nn.Module) -> None:
         self.network = network

@@ -1,4 +1,4 @@
-"""Methods that train networks: a pointwise objective, optionally the pair regulariser, one common loop."""
+"""Methods that train networks: a pointwise objective, optionally the pair regularizer, one common loop."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from torch_geometric.data import Data
 from ... import backbones, graphs, pairs
 from ...core import validation as settings
 from ...core.errors import ConfigError, DataError, ModelFileError, PignnWarning, unknown
-from ...training import RULES, Phase, Run, Selection, distributed
-from ...training.loop import seeded
+from ...training import RULES, Phase, Selection, TrainingLoop, distributed
+from ...training.loop import seed_context
 from .base import Method, checked_inputs, class_names, plain
 from .fingerprint import fingerprint
 from .labels import counting
 from .learner import NetworkLearner, Step, Task
-from .pair_regularizer import PairRegulariser, choose, fixed_labels
+from .pair_regularizer import PairRegularizer, build_fixed_labels, choose_pair_mode
 
 SCHEDULES = ("joint", "pretrain")
 PAIRS = ("auto", "exact", "sampled")
@@ -49,7 +49,7 @@ class NetworkMethod(Method):
         directed: propagate along the edges' direction only (pairs are undirected always).
         device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ...
         seed: of the weights, dropout and random pair labels.
-        pairs: ``None`` for no pair regulariser; ``"exact"`` over all pairs; ``"sampled"`` over all connected pairs and
+        pairs: ``None`` for no pair regularizer; ``"exact"`` over all pairs; ``"sampled"`` over all connected pairs and
             random ones, an unbiased estimate whose cost grows with nodes + edges; ``"auto"`` takes ``"exact"`` if that
             takes about a minute at most (``pairs_`` and ``pairs_why_`` say which it was, and why).
         partners: random partners of each node in a step, where pairs are sampled.
@@ -104,7 +104,7 @@ class NetworkMethod(Method):
 
     def objective(self, step: Step) -> Tensor:
         """The class loss of one step: here the weighted mean of :meth:`pointwise`."""
-        return step.mean(self.pointwise(step.h, step.y))
+        return step.weighted_mean(self.pointwise(step.logits, step.y))
 
     def phases(self) -> list[Phase]:
         """What is trained, in order; the last one selects. A phase named ``estimator`` leaves the classifier alone."""
@@ -131,8 +131,8 @@ class NetworkMethod(Method):
         for value, name, known in (
             (self.init, "initialisation", backbones.INITIALISATIONS),
             (self.selection, "selection", RULES),
-            (self.pair_labels, "pair_labels", pairs.SOURCES),
-            (self.target, "target", pairs.TARGETS),
+            (self.pair_labels, "pair_labels", pairs.PAIR_LABEL_SOURCES),
+            (self.target, "target", pairs.PAIR_TARGETS),
             (self.schedule, "schedule", SCHEDULES),
             (self.pairs, "pairs", (None, *PAIRS)),
         ):
@@ -197,26 +197,26 @@ class NetworkMethod(Method):
         again as ``KeyboardInterrupt``.
         """
         self.check_settings()
-        if self.batch_size is None and distributed.place()[1] > 1:
+        if self.batch_size is None and distributed.get_rank_and_world_size()[1] > 1:
             raise ConfigError("several processes share the batches: set batch_size (1024, say)")
         data = graphs.check(data, split_index=split_index)
         self.pairs_, self.pairs_why_ = self.pairs, ""
         if self.batch_size is not None and self.pairs is not None:
             self.pairs_ = "batch"
         elif self.pairs == "auto":
-            self.pairs_, reason = choose(data.num_nodes, self.epochs)
+            self.pairs_, reason = choose_pair_mode(data.num_nodes, self.epochs)
             self.pairs_why_ = f"{self.pairs_}: {reason}"
         settings.whole("checkpoint_every", checkpoint_every, 1)
         settings.number("checkpoint_minutes", checkpoint_minutes)
         if self.connected_share < 1 and self.pairs_ != "sampled":
             raise ConfigError("connected_share goes with pairs='sampled'")
         device = _device(str(self.device))
-        with seeded(int(self.seed), device):
+        with seed_context(int(self.seed), device):
             learner = self._learner(data, device)
-            if distributed.place()[1] > 1:  # the same networks everywhere, but not the same dropout
-                torch.manual_seed(self.seed + 1_000_003 * (1 + distributed.place()[0]))
+            if distributed.get_rank_and_world_size()[1] > 1:  # the same networks everywhere, but not the same dropout
+                torch.manual_seed(self.seed + 1_000_003 * (1 + distributed.get_rank_and_world_size()[0]))
             selection, scored = self._selection(data, device)
-            run = Run(
+            run = TrainingLoop(
                 phases=self.phases(),
                 selection=selection,
                 scored=scored,
@@ -262,8 +262,8 @@ class NetworkMethod(Method):
 
     def _learner(self, data: Data, device: torch.device) -> NetworkLearner:
         inputs = checked_inputs(data, self.directed, device, stacklevel=4)
-        task = Task.of(data, inputs, self.class_weight)
-        regulariser = None if self.pairs is None else self._regulariser(data, task)
+        task = Task.from_data(data, inputs, self.class_weight)
+        regularizer = None if self.pairs is None else self._build_regularizer(data, task)
         made = self.make_networks(inputs.x.shape[1], task.num_classes, inputs.num_nodes)
         networks = {name: network.to(device) for name, network in made.items()}
         for name, network in networks.items():
@@ -271,7 +271,7 @@ class NetworkMethod(Method):
                 warnings.warn(f"the {name} makes no use of edge_weight", PignnWarning, stacklevel=4)
         learning = {name: network for name, network in networks.items() if any(True for _ in network.parameters())}
         optimizers = {name: self.optimizer(name, network) for name, network in learning.items()}
-        return NetworkLearner(self, task, networks, optimizers, regulariser)
+        return NetworkLearner(self, task, networks, optimizers, regularizer)
 
     def build(self, kind: str | Callable[[int, int], nn.Module], inputs: int, outputs: int) -> nn.Module:
         """A network of a kind, with the common settings."""
@@ -285,7 +285,7 @@ class NetworkMethod(Method):
             dropout=self.dropout,
         )
 
-    def _regulariser(self, data: Data, task: Task) -> PairRegulariser:
+    def _build_regularizer(self, data: Data, task: Task) -> PairRegularizer:
         inputs = task.inputs
         if inputs.directed:
             graph = pairs.PairGraph(inputs.edge_index, inputs.num_nodes)
@@ -301,7 +301,7 @@ class NetworkMethod(Method):
                 stacklevel=5,
             )
         device = task.y.device
-        fixed = fixed_labels(
+        fixed = build_fixed_labels(
             self.pair_labels,
             graph,
             seed=self.seed,
@@ -309,7 +309,7 @@ class NetworkMethod(Method):
             y=task.y,
             y_true=None if y_true is None else y_true.reshape(-1).to(device),
         )
-        return PairRegulariser(
+        return PairRegularizer(
             graph,
             source=self.pair_labels,
             target=self.target,
@@ -349,7 +349,7 @@ class NetworkMethod(Method):
         return {
             "method": self.name,
             **kept,
-            "processes": distributed.place()[1],
+            "processes": distributed.get_rank_and_world_size()[1],
             "data": fingerprint(data, truth=oracle),
         }
 

@@ -1,4 +1,4 @@
-"""The pair regulariser: pair labels from their source, and the two losses made of them."""
+"""The pair regularizer: pair labels from their source, and the two losses made of them."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from torch import Tensor
 from ... import pairs
 from ...pairs import PairGraph, PairLabels, PairSample
 
-EXACT_SECONDS = 60.0  # up to here, all pairs are worth their time
-PAIRS_A_SECOND = 6e8  # visited with their gradient on two ordinary cores
+MAX_EXACT_SECONDS = 60.0  # up to here, all pairs are worth their time
+PAIRS_PER_SECOND = 6e8  # visited with their gradient on two ordinary cores
 
 
-def choose(num_nodes: int, epochs: int) -> tuple[str, str]:
+def choose_pair_mode(num_nodes: int, epochs: int) -> tuple[str, str]:
     """``exact`` or ``sampled`` by the time that all pairs would take, and why."""
-    seconds = epochs * num_nodes**2 / PAIRS_A_SECOND
-    reason = f"all {num_nodes:,}² pairs would take about {_duration(seconds)} on two cores in {epochs} epochs"
-    return ("exact" if seconds <= EXACT_SECONDS else "sampled"), reason
+    seconds = epochs * num_nodes**2 / PAIRS_PER_SECOND
+    reason = f"all {num_nodes:,}² pairs would take about {_format_duration(seconds)} on two cores in {epochs} epochs"
+    return ("exact" if seconds <= MAX_EXACT_SECONDS else "sampled"), reason
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds:.0f} seconds" if seconds >= 2 else f"{seconds:.1f} seconds"
 
 
-class PairRegulariser:
+class PairRegularizer:
     """The pair part of a classifier's loss, for one graph.
 
     During warm-up (epochs ≤ ``warmup``) the classifier gets the plain structure loss under ``masked`` and nothing
@@ -59,7 +59,7 @@ class PairRegulariser:
         self.connected_share = connected_share
         self.all_connected = graph
         self.sample: PairSample | None = None
-        self.estimates: pairs.Estimated | None = None  # of the step under way
+        self.estimates: pairs.EstimatedPairLabels | None = None  # of the step under way
 
     def draw(self, seed: int) -> None:
         """Before every step: random pairs for both losses of the step, unless all pairs are used.
@@ -69,18 +69,18 @@ class PairRegulariser:
         if self.partners is not None:
             generator = torch.Generator().manual_seed(seed)
             if self.connected_share < 1:
-                self.graph = self.all_connected.thinned(self.connected_share, generator)
+                self.graph = self.all_connected.sample_edges(self.connected_share, generator)
             self.sample = PairSample(self.graph.num_nodes, self.partners, self.graph.edges.col.device, generator)
 
-    def among(self, nodes: Tensor) -> PairRegulariser:
+    def subset(self, nodes: Tensor) -> PairRegularizer:
         """The same for the pairs among some nodes, drawn at random."""
         part = copy.copy(self)
-        part.graph, part.partners, part.sample, part.estimates = self.graph.among(nodes), None, None, None
+        part.graph, part.partners, part.sample, part.estimates = self.graph.subgraph(nodes), None, None, None
         part.fixed = None if self.fixed is None else self.fixed.subset(nodes)
         return part
 
-    def losses(
-        self, h_estimator: Tensor | None, members: Sequence[Tensor], epoch: int, *, value: bool
+    def compute_losses(
+        self, h_estimator: Tensor | None, members: Sequence[Tensor], epoch: int, *, compute_value: bool
     ) -> tuple[Tensor | None, Tensor | None]:
         """S of the estimator's embeddings, and β·L_reg of the classifier's in this epoch, summed over its members.
 
@@ -89,14 +89,14 @@ class PairRegulariser:
         estimator, pair = None, None
         if h_estimator is not None:
             if members and self._in_one_pass(epoch):
-                common: dict[str, Any] = {"target": self.target, "beta": self.beta, "value": value}
+                common: dict[str, Any] = {"target": self.target, "beta": self.beta, "compute_value": compute_value}
                 estimator, pair = pairs.structure_and_regularizer(h_estimator, members[0], self.graph, **common)
                 members = members[1:]
-                self.estimates = pairs.Estimated(h_estimator)
+                self.estimates = pairs.EstimatedPairLabels(h_estimator)
             else:
-                estimator = self._estimator_loss(h_estimator, value=value)
+                estimator = self._estimator_loss(h_estimator, compute_value=compute_value)
         for h in members:
-            more = self._classifier_loss(h, epoch, value=value)
+            more = self._classifier_loss(h, epoch, compute_value=compute_value)
             if more is not None:
                 pair = more if pair is None else pair + more
         return estimator, pair
@@ -104,33 +104,33 @@ class PairRegulariser:
     def _in_one_pass(self, epoch: int) -> bool:
         return self.sample is None and self.fixed is None and self.source == "estimated" and epoch > self.warmup
 
-    def _estimator_loss(self, h_estimator: Tensor, *, value: bool) -> Tensor:
-        self.estimates = pairs.Estimated(h_estimator)
-        common: dict[str, Any] = {"value": value, "sample": self.sample, "estimates": self.estimates}
+    def _estimator_loss(self, h_estimator: Tensor, *, compute_value: bool) -> Tensor:
+        self.estimates = pairs.EstimatedPairLabels(h_estimator)
+        common: dict[str, Any] = {"compute_value": compute_value, "sample": self.sample, "estimates": self.estimates}
         return pairs.structure_loss(h_estimator, self.graph, **common)
 
-    def _classifier_loss(self, h: Tensor, epoch: int, *, value: bool) -> Tensor | None:
+    def _classifier_loss(self, h: Tensor, epoch: int, *, compute_value: bool) -> Tensor | None:
         warming = epoch <= self.warmup
-        common: dict[str, Any] = {"beta": self.beta, "value": value, "sample": self.sample}
+        common: dict[str, Any] = {"beta": self.beta, "compute_value": compute_value, "sample": self.sample}
         if self.source == "connectivity" or (warming and self.target == "masked"):
             return pairs.structure_loss(h, self.graph, **common)
         if warming:
             return None
-        labels = self.fixed or self.estimates or pairs.Estimated(h)
+        labels = self.fixed or self.estimates or pairs.EstimatedPairLabels(h)
         return pairs.regularizer(h, labels, self.graph, target=self.target, **common)
 
 
-def fixed_labels(
+def build_fixed_labels(
     source: str, graph: PairGraph, *, seed: int, rank: int, y: Tensor, y_true: Tensor | None
 ) -> PairLabels | None:
     """The sources that do not change while networks learn; ``None`` for the others."""
     if source == "random":
-        return pairs.Random(graph.num_nodes, seed, device=str(graph.row.device))
+        return pairs.RandomPairLabels(graph.num_nodes, seed, device=str(graph.row.device))
     if source == "given":
-        return pairs.Compared(y)
+        return pairs.AgreementPairLabels(y)
     if source == "true":
         assert y_true is not None
-        return pairs.Compared(y_true.to(torch.int64))
+        return pairs.AgreementPairLabels(y_true.to(torch.int64))
     if source == "low-rank":
-        return pairs.LowRank(graph, rank)
+        return pairs.LowRankPairLabels(graph, rank)
     return None
