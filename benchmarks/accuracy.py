@@ -98,14 +98,14 @@ def read(path: Path) -> dict[Key, tuple[float, float]]:
 
 def table(done: dict[Key, tuple[float, float]], draws: str, cells: list[tuple[str, str, float]]) -> None:
     from pignn.studies.paper import published
-    from pignn.studies.plan import Noise
+    from pignn.studies.study import NoiseSpec
 
     print("| dataset | noise | wrong labels | method | seeds | ours | paper | difference | allowed | |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     differences, outside = [], 0
     for dataset, noise, rate in cells:
         for method in METHODS:
-            paper = published("effectiveness", dataset, Noise(noise, rate), method)
+            paper = published("effectiveness", dataset, NoiseSpec(noise, rate), method)
             runs = [value for key, value in done.items() if key[:5] == (draws, dataset, noise, rate, method)]
             if not runs:
                 continue

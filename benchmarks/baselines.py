@@ -13,12 +13,12 @@ import argparse
 import statistics
 from pathlib import Path
 
-from pignn.studies import Noise, Results, collect, open_store, study
-from pignn.studies.comparison import compare, table
+from pignn.studies import NoiseSpec, StudyResults, collect_results, get_study, open_results
+from pignn.studies.comparison import compare_with_paper, table
 from pignn.studies.export import frame
 from pignn.studies.paper import published
-from pignn.studies.plan import Dataset, parse_seeds
-from pignn.studies.significance import against_all, holm
+from pignn.studies.significance import compare_rows, holm
+from pignn.studies.study import DatasetSpec, parse_seeds
 
 NOISES = ["symmetric:0.4", "symmetric:0.6", "flip:0.4", "flip:0.6"]
 METHODS = ["vanilla", "decoupling", "gce", "apl", "co-teaching", "lpm", "t-revision", "dividemix", "pi-gnn"]
@@ -68,11 +68,13 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, help="folder for a CSV of the runs of each study")
     options = parser.parse_args()
     seeds = parse_seeds(options.seeds)
-    with open_store(options.out, create=False) as store:
-        main_ = study("baselines").cut(datasets=["cora", "citeseer"], noises=NOISES, seeds=seeds, methods=METHODS)
-        comparison = collect(main_, store)
-        on_top = collect(study("pi-on-baselines").cut(seeds=seeds), store)
-        traditional = collect(study("traditional").cut(noises=NOISES, seeds=seeds), store)
+    with open_results(options.out, create=False) as store:
+        main_ = get_study("baselines").subset(
+            datasets=["cora", "citeseer"], noises=NOISES, seeds=seeds, methods=METHODS
+        )
+        comparison = collect_results(main_, store)
+        on_top = collect_results(get_study("pi-on-baselines").subset(seeds=seeds), store)
+        traditional = collect_results(get_study("traditional").subset(noises=NOISES, seeds=seeds), store)
     for found in (comparison, on_top, traditional) if options.runs else ():
         file = options.runs / f"{found.study.name}.csv"
         frame(found).drop(columns=["settings", "config", "versions"]).to_csv(file, index=False)
@@ -83,18 +85,18 @@ def main() -> None:
     print(table(traditional).markdown())
 
 
-def gcn_difference(results: Results, dataset: str, noise: str) -> float:
-    kind = Noise.parse(noise)
-    ours = statistics.fmean(results.cell(Dataset(dataset), kind, "vanilla").values())
+def gcn_difference(results: StudyResults, dataset: str, noise: str) -> float:
+    kind = NoiseSpec.parse(noise)
+    ours = statistics.fmean(results.cell(DatasetSpec(dataset), kind, "vanilla").values())
     paper = published("effectiveness", dataset, kind, "GCN")
     if paper is None:
         raise SystemExit(f"the paper has no GCN for {dataset}, {noise}")
     return ours - paper.mean
 
 
-def beside_gcn(results: Results) -> None:
+def beside_gcn(results: StudyResults) -> None:
     lower: dict[str, list[str]] = {}
-    cells = compare(results)
+    cells = compare_with_paper(results)
     for cell in cells:
         plain = gcn_difference(results, cell.dataset, cell.noise)
         noise = cell.noise.replace(":", " ")
@@ -115,14 +117,14 @@ def beside_gcn(results: Results) -> None:
     print(WHY)
 
 
-def gains(results: Results) -> None:
+def gains(results: StudyResults) -> None:
     print("\n## The pair regulariser on top, rate 0.6\n")
     print("| dataset | noise | method | seeds | gain of PI | wins | paired t-test p | Holm | Wilcoxon p | Holm |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     tested = [
         test
         for name in ("T-revision", "APL", "DivideMix")
-        for test in against_all(results, f"{name} + PI")
+        for test in compare_rows(results, f"{name} + PI")
         if test.row == name
     ]
     corrected = zip(tested, holm([t.p for t in tested]), holm([t.p_wilcoxon for t in tested]), strict=True)

@@ -28,26 +28,26 @@ EPOCHS = 100
 
 def cached(cells: int) -> None:
     """Plan and tabulate runs that are all in the store."""
-    from pignn.studies import Dataset, Noise, Row, Study, collect, open_store, tables
-    from pignn.studies.run_specs import plan
+    from pignn.studies import DatasetSpec, NoiseSpec, Study, StudyRow, build_tables, collect_results, open_results
+    from pignn.studies.run_spec import plan_runs
 
     each = max(round((cells / 10) ** (1 / 3)), 1)
     study = Study(
         name="cached",
-        datasets=tuple(Dataset("csbm", (("nodes", 200 + 10 * i),)) for i in range(each)),
-        noises=tuple(Noise("symmetric", round(0.9 * i / each, 3)) for i in range(each)),
-        rows=tuple(Row(f"warm-up {i}", "pi-gnn", {"warmup": i}) for i in range(each)),
+        datasets=tuple(DatasetSpec("csbm", (("nodes", 200 + 10 * i),)) for i in range(each)),
+        noises=tuple(NoiseSpec("symmetric", round(0.9 * i / each, 3)) for i in range(each)),
+        rows=tuple(StudyRow(f"warm-up {i}", "pi-gnn", {"warmup": i}) for i in range(each)),
     )
-    with tempfile.TemporaryDirectory() as folder, open_store(folder) as store:
+    with tempfile.TemporaryDirectory() as folder, open_results(folder) as store:
         start = time.perf_counter()
-        runs = plan(study, store)
+        runs = plan_runs(study, store)
         first = time.perf_counter() - start
         draw = random.Random(0)
         numbers = ("accuracy", "balanced_accuracy", "macro_f1", "average_precision", "seconds")
         store.put_all((run.key, run.job, {name: draw.random() for name in numbers}) for run in runs)
         start = time.perf_counter()
-        found = collect(study, store)
-        text = "\n".join(table.text() for table in tables(found))
+        found = collect_results(study, store)
+        text = "\n".join(table.text() for table in build_tables(found))
         seconds = time.perf_counter() - start
     assert found.done == len(study)
     assert "–" not in text.replace("seeds 0–9", "")
@@ -98,22 +98,22 @@ def overhead(runs: int) -> None:
         process.stdin.flush()
     seconds = max(float(process.communicate()[0]) for process in bare)
 
-    from pignn.studies import Dataset, Noise, Protocol, Row, Study, open_store
+    from pignn.studies import DatasetSpec, NoiseSpec, Protocol, Study, StudyRow, open_results
     from pignn.studies.pool import LocalPool
-    from pignn.studies.run_specs import plan
+    from pignn.studies.run_spec import plan_runs
     from pignn.studies.sweep import _outcomes
 
     study = Study(
         name="overhead",
-        datasets=(Dataset("csbm", GRAPH),),
-        noises=(Noise("symmetric", 0.4),),
-        rows=(Row("PI-GNN", "pi-gnn"),),
+        datasets=(DatasetSpec("csbm", GRAPH),),
+        noises=(NoiseSpec("symmetric", 0.4),),
+        rows=(StudyRow("PI-GNN", "pi-gnn"),),
         seeds=tuple(range(2 * half)),
         settings={"epochs": EPOCHS},
         protocol=Protocol.named("paper"),
     )
-    with tempfile.TemporaryDirectory() as folder, open_store(folder) as store:
-        todo = {run.key: run for run in plan(study, store)}
+    with tempfile.TemporaryDirectory() as folder, open_results(folder) as store:
+        todo = {run.key: run for run in plan_runs(study, store)}
         pool = LocalPool(2, {run.row.method: run.job["code"] for run in todo.values()})
         while not all(worker.ready for worker in pool._workers):
             pool.wait(0.1)

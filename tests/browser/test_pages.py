@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import pignn.cli
-from pignn.studies import Dataset, Noise, Protocol, Row, Study, collect, open_store
+from pignn.studies import DatasetSpec, NoiseSpec, Protocol, Study, StudyRow, collect_results, open_results
 from pignn.studies.page import html
-from pignn.studies.run_specs import plan
+from pignn.studies.run_spec import plan_runs
 
 from .conftest import CLASSES, flags
 from .driver import browser, flaws, left_out, missing, requests
@@ -33,17 +33,17 @@ def study(files: Path) -> Path:
     made = Study(
         name="made",
         title=EVIL,
-        datasets=(Dataset("csbm", (("nodes", 120), ("classes", 3))),),
-        noises=(Noise("symmetric", 0.2), Noise("symmetric", 0.4), Noise("flip", 0.4)),
-        rows=(Row(EVIL, "vanilla"), Row("x" * 300, "pi-gnn", {"warmup": 1})),
+        datasets=(DatasetSpec("csbm", (("nodes", 120), ("classes", 3))),),
+        noises=(NoiseSpec("symmetric", 0.2), NoiseSpec("symmetric", 0.4), NoiseSpec("flip", 0.4)),
+        rows=(StudyRow(EVIL, "vanilla"), StudyRow("x" * 300, "pi-gnn", {"warmup": 1})),
         seeds=(0, 1, 2),
         settings={"epochs": 3},
         protocol=Protocol.named("paper"),
     )
-    with open_store(files / "store") as store:
-        runs = plan(made, store)
+    with open_results(files / "store") as store:
+        runs = plan_runs(made, store)
         store.put_all((one.key, one.job, {"accuracy": 0.5 + one.seed / 10}) for one in runs)
-        page = html(collect(made, store))
+        page = html(collect_results(made, store))
     path = files / "study.html"
     path.write_text(page, encoding="utf-8")
     return path

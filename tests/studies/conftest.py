@@ -8,11 +8,22 @@ from typing import Any
 
 import pytest
 
-from pignn.studies import Dataset, Noise, Protocol, Results, Row, Study, collect, open_store, run, sweep
+from pignn.studies import (
+    DatasetSpec,
+    NoiseSpec,
+    Protocol,
+    Study,
+    StudyResults,
+    StudyRow,
+    collect_results,
+    open_results,
+    run_study,
+    sweep,
+)
 from pignn.studies.execute import OutOfMemory, execute
 from pignn.studies.pool import Outcome
 
-GRAPH = Dataset("csbm", (("nodes", 120), ("classes", 3)))
+GRAPH = DatasetSpec("csbm", (("nodes", 120), ("classes", 3)))
 
 
 class Here:
@@ -56,8 +67,8 @@ def make(**changes: Any) -> Study:
     parts: dict[str, Any] = {
         "name": "tiny",
         "datasets": (GRAPH,),
-        "noises": (Noise("symmetric", 0.2), Noise("flip", 0.4)),
-        "rows": (Row("GCN", "vanilla"), Row("PI-GNN", "pi-gnn", {"warmup": 1})),
+        "noises": (NoiseSpec("symmetric", 0.2), NoiseSpec("flip", 0.4)),
+        "rows": (StudyRow("GCN", "vanilla"), StudyRow("PI-GNN", "pi-gnn", {"warmup": 1})),
         "seeds": (0, 1),
         "settings": {"epochs": 3, "hidden": 4},
         "protocol": Protocol.named("paper"),
@@ -66,17 +77,17 @@ def make(**changes: Any) -> Study:
 
 
 @pytest.fixture
-def numbers(tmp_path: Path) -> Callable[[Study, Callable[..., float]], Results]:
+def numbers(tmp_path: Path) -> Callable[[Study, Callable[..., float]], StudyResults]:
     """Results of a study with made-up numbers: a function of dataset, noise, label and seed."""
 
-    def fill(study: Study, value: Callable[..., float | None]) -> Results:
-        from pignn.studies.run_specs import plan
+    def fill(study: Study, value: Callable[..., float | None]) -> StudyResults:
+        from pignn.studies.run_spec import plan_runs
 
-        with open_store(tmp_path / "made") as store:
-            runs = plan(study, store)
+        with open_results(tmp_path / "made") as store:
+            runs = plan_runs(study, store)
             found = [(one, value(one.dataset.name, str(one.noise), one.row.label, one.seed)) for one in runs]
             store.put_all((one.key, one.job, {study.metric: number}) for one, number in found if number is not None)
-            return collect(study, store)
+            return collect_results(study, store)
 
     return fill
 
@@ -84,5 +95,5 @@ def numbers(tmp_path: Path) -> Callable[[Study, Callable[..., float]], Results]:
 @pytest.fixture
 def swept(tmp_path: Path, tiny: Study, here: Here) -> Path:
     """The folder of a finished sweep of ``tiny``."""
-    run(tiny, tmp_path / "out")
+    run_study(tiny, tmp_path / "out")
     return tmp_path / "out"

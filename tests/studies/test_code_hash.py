@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pignn.studies import Dataset, Noise, Protocol, Row, open_store
+from pignn.studies import DatasetSpec, NoiseSpec, Protocol, StudyRow, open_results
 from pignn.studies import code_hash as identity
-from pignn.studies.run_specs import plan
+from pignn.studies.run_spec import plan_runs
 
 from .conftest import make
 
@@ -78,8 +78,8 @@ def _closure(module: str) -> set[str]:
 
 
 def keys(study, folder) -> list[str]:
-    with open_store(folder) as store:
-        return [run.key for run in plan(study, store)]
+    with open_results(folder) as store:
+        return [run.key for run in plan_runs(study, store)]
 
 
 def test_keys_are_steady_and_different(tmp_path):
@@ -91,27 +91,27 @@ def test_keys_are_steady_and_different(tmp_path):
 
 
 def test_a_default_that_is_spelt_out_is_the_same_run(tmp_path):
-    row = make(rows=(Row("PI-GNN", "pi-gnn"),))
-    spelt = make(rows=(Row("other name", "pi-gnn", {"warmup": 50, "target": "masked"}),))
+    row = make(rows=(StudyRow("PI-GNN", "pi-gnn"),))
+    spelt = make(rows=(StudyRow("other name", "pi-gnn", {"warmup": 50, "target": "masked"}),))
     assert keys(row, tmp_path) == keys(spelt, tmp_path)
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"rows": (Row("PI-GNN", "pi-gnn", {"warmup": 2}),)},
+        {"rows": (StudyRow("PI-GNN", "pi-gnn", {"warmup": 2}),)},
         {"settings": {"epochs": 4}},
         {"protocol": Protocol.named("honest")},
         {"protocol": Protocol.named("paper", noisy=["train"])},
         {"protocol": Protocol.named("paper", split="random", resplit=True)},
         {"protocol": Protocol.named("paper", trials=2)},
-        {"datasets": (Dataset("csbm", (("nodes", 121),)),)},
-        {"noises": (Noise("pair", 0.2),)},
+        {"datasets": (DatasetSpec("csbm", (("nodes", 121),)),)},
+        {"noises": (NoiseSpec("pair", 0.2),)},
         {"seeds": (2,)},
     ],
 )
 def test_what_could_change_a_number_changes_the_key(tmp_path, changes):
-    base = make(rows=(Row("PI-GNN", "pi-gnn"),), noises=(Noise("symmetric", 0.2),), seeds=(1,))
+    base = make(rows=(StudyRow("PI-GNN", "pi-gnn"),), noises=(NoiseSpec("symmetric", 0.2),), seeds=(1,))
     assert keys(base, tmp_path) != keys(replace(base, **changes), tmp_path)
 
 
@@ -125,7 +125,7 @@ def test_changed_recorded_labels_are_another_run(tmp_path):
     import numpy as np
 
     path = tmp_path / "labels.npz"
-    study = make(noises=(Noise(str(path)),))
+    study = make(noises=(NoiseSpec(str(path)),))
     np.savez(path, labels=np.zeros(120, dtype=int))
     first = keys(study, tmp_path)
     np.savez(path, labels=np.ones(120, dtype=int))
@@ -133,7 +133,7 @@ def test_changed_recorded_labels_are_another_run(tmp_path):
 
 
 def test_fingerprints_without_features_are_those_with_them():
-    from pignn.studies import data
+    from pignn.studies import run_graphs as data
 
     job = {"dataset": "csbm", "options": {"nodes": 120}, "split": "default", "split_seed": 0, "seed": 3}
     job |= {"noise": "flip", "rate": 0.4, "noisy": ["train", "val"], "trusted": 0}
@@ -146,9 +146,9 @@ def test_fingerprints_without_features_are_those_with_them():
 
 def test_noisygl_splits():
     import torch
+    from pignn.studies.run_graphs import noisygl_masks
 
     from pignn import graphs
-    from pignn.studies.data import noisygl_masks
 
     y = graphs.load("digits").y
     assert noisygl_masks("cora", y, 0) is None

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from pignn.core.errors import DataError
-from pignn.studies import collect, data, open_store, significance
+from pignn.studies import collect_results, open_results, significance
 from pignn.studies import external as task
+from pignn.studies import run_graphs as data
 
 from .conftest import GRAPH
 
@@ -40,27 +41,27 @@ def test_predictions_become_a_row_of_table_and_tests(tiny, swept, exported, tmp_
     np.savez(tmp_path / "preds.npz", **right)
     scored = task.score(tmp_path / "preds.npz", "mine", swept)
     assert [row["accuracy"] for row in scored] == [1.0] * 4
-    with open_store(swept) as store:
-        results = collect(tiny, store)
+    with open_results(swept) as store:
+        results = collect_results(tiny, store)
     assert results.labels == ["GCN", "PI-GNN", "mine"]
     assert results.cell(GRAPH, tiny.noises[1], "mine") == {0: 1.0, 1: 1.0}
-    assert {test.row for test in significance.against_all(results)} == {"GCN", "mine"}
+    assert {test.row for test in significance.compare_rows(results)} == {"GCN", "mine"}
 
     proba = {name: np.eye(3)[labels[::-1]] * 0.5 + 1 / 6 for name, labels in right.items()}
     np.savez(tmp_path / "preds.npz", **proba)  # again, worse: the old row is replaced
     scored = task.score(tmp_path / "preds.npz", "mine", swept)
     assert all(row["accuracy"] < 1 and "average_precision" in row for row in scored)
-    with open_store(swept) as store:
+    with open_results(swept) as store:
         assert len(store) == len(tiny) + 4
 
 
 def test_a_name_that_a_row_has_is_another_row(tiny, swept, exported, tmp_path):
-    with open_store(swept) as store:
-        before = collect(tiny, store)
+    with open_results(swept) as store:
+        before = collect_results(tiny, store)
     np.savez(tmp_path / "preds.npz", **{name: truth(name, swept) for name in exported})
     task.score(tmp_path / "preds.npz", "GCN", swept)
-    with open_store(swept) as store:
-        after = collect(tiny, store)
+    with open_results(swept) as store:
+        after = collect_results(tiny, store)
     assert after.labels == ["GCN", "PI-GNN", "GCN (scored)"]
     for noise in tiny.noises:
         assert after.cell(GRAPH, noise, "GCN") == before.cell(GRAPH, noise, "GCN")

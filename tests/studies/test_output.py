@@ -9,26 +9,33 @@ import pandas as pd
 import pytest
 
 from pignn.core.errors import ConfigError
-from pignn.studies import Noise, Row, collect, open_store
+from pignn.studies import NoiseSpec, StudyRow, collect_results, open_results
 from pignn.studies.export import content, frame
 from pignn.studies.figure import figure
 from pignn.studies.page import command, html, markdown
-from pignn.studies.plan import vary
+from pignn.studies.study import vary
 
 from .conftest import make
 
 
 @pytest.fixture
 def results(tiny, swept):
-    with open_store(swept) as store:
-        return collect(tiny, store)
+    with open_results(swept) as store:
+        return collect_results(tiny, store)
 
 
 @pytest.mark.parametrize(
     "changes",
     [
         {},
-        {"noises": (Noise("none"), Noise("symmetric", 0.2), Noise("symmetric", 0.4), Noise("pair", 0.2))},
+        {
+            "noises": (
+                NoiseSpec("none"),
+                NoiseSpec("symmetric", 0.2),
+                NoiseSpec("symmetric", 0.4),
+                NoiseSpec("pair", 0.2),
+            )
+        },
         {"rows": tuple(vary("pi-gnn", {}, {"beta": [0.1, "auto"]})), "x": "beta"},
     ],
     ids=["bars", "rates", "setting"],
@@ -68,7 +75,7 @@ def test_the_page_is_whole_and_loads_nothing(results):
 
 def test_hostile_names_stay_text(numbers):
     evil = "<script>alert(1)</script>|**x**"
-    study = make(rows=(Row(evil, "vanilla"), Row("GCN", "vanilla", {"layers": 1})), title=evil)
+    study = make(rows=(StudyRow(evil, "vanilla"), StudyRow("GCN", "vanilla", {"layers": 1})), title=evil)
     results = numbers(study, lambda *_: 0.5)
     assert "script" not in {tag for tag, _ in Page(html(results)).tags}
     assert "<script>" not in markdown(results)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pignn.methods import list_methods
-from pignn.studies import Noise, paper
+from pignn.studies import NoiseSpec, paper
 from pignn.studies.paper import _published, _read
 
 NAMES = [
@@ -23,7 +23,7 @@ NAMES = [
     "clean-pairs",
     "low-noise",
     "training-time",
-    "initialisation",
+    "initialization",
     "larger-graph",
     "low-rank",
     "schedule",
@@ -40,34 +40,37 @@ def test_every_published_number_is_that_of_a_cell():
     for (name, dataset, label, kind, rate), _ in _published().items():
         if name == "significance":
             continue
-        study = paper.study(name)
+        study = paper.get_study(name)
         assert dataset in {one.name for one in study.datasets}, (name, dataset)
         assert label in {row.label for row in study.rows}, (name, label)
         if kind:
-            noise = Noise("flip" if kind == "asymmetric" else kind, rate or None)
+            noise = NoiseSpec("flip" if kind == "asymmetric" else kind, rate or None)
             if (name, rate) != ("effectiveness", 0.0):
                 assert noise in study.noises, (name, noise)
 
 
 def test_numbers_are_the_printed_ones():
-    assert paper.published("effectiveness", "cora", Noise("flip", 0.4), "PI-GNN") == (0.587, 0.07)
-    assert paper.published("two-architectures", "citeseer", Noise("symmetric", 0.6), "GAT-GraphSAGE") == (0.516, 0.08)
-    assert paper.published("pair-noise", "cora", Noise("flip", 0.2), "Pair labels") == (0.012, None)
-    assert paper.published("training-time", "pubmed", Noise("symmetric", 0.4), "PI-GNN") == (160.29, None)
+    assert paper.published("effectiveness", "cora", NoiseSpec("flip", 0.4), "PI-GNN") == (0.587, 0.07)
+    assert paper.published("two-architectures", "citeseer", NoiseSpec("symmetric", 0.6), "GAT-GraphSAGE") == (
+        0.516,
+        0.08,
+    )
+    assert paper.published("pair-noise", "cora", NoiseSpec("flip", 0.2), "Pair labels") == (0.012, None)
+    assert paper.published("training-time", "pubmed", NoiseSpec("symmetric", 0.4), "PI-GNN") == (160.29, None)
     # A row that a study repeats from table 1 is compared with table 1; but never seconds with accuracies.
-    assert paper.published("schedule", "cora", Noise("none"), "PI-GNN") == (0.780, 0.01)
-    assert paper.published("pair-noise", "cora", Noise("flip", 0.2), "GCN") is None
-    assert paper.published("effectiveness", "cora", Noise("pair", 0.4), "GCN") is None
-    assert paper.published_test("citeseer", Noise("flip", 0.8)) == (4.63, 0.001)
+    assert paper.published("schedule", "cora", NoiseSpec("none"), "PI-GNN") == (0.780, 0.01)
+    assert paper.published("pair-noise", "cora", NoiseSpec("flip", 0.2), "GCN") is None
+    assert paper.published("effectiveness", "cora", NoiseSpec("pair", 0.4), "GCN") is None
+    assert paper.published_test("citeseer", NoiseSpec("flip", 0.8)) == (4.63, 0.001)
     assert len(_read("accuracy.csv")) == 507
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_methods_and_settings_exist(name):
-    from pignn.studies.run_specs import _resolved
+    from pignn.studies.run_spec import _resolved
 
     known = {info.name for info in list_methods()}
-    study = paper.study(name)
+    study = paper.get_study(name)
     for row in study.rows:
         if row.method in known:
             assert _resolved(study, row)["settings"]
@@ -75,4 +78,4 @@ def test_methods_and_settings_exist(name):
 
 def test_a_study_that_does_not_exist():
     with pytest.raises(Exception, match="did you mean 'effectiveness'"):
-        paper.study("effectivness")
+        paper.get_study("effectivness")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pignn.core.errors import ConfigError
-from pignn.studies import collect, open_store, run
+from pignn.studies import collect_results, open_results, run_study
 
 from .conftest import GRAPH, make
 
@@ -27,7 +27,7 @@ def test_without_ray_it_is_one_line(tmp_path, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ConfigError, match=r"pip install 'pignn\[ray\]'"):
-        run(make(), tmp_path, workers=1, ray="auto")
+        run_study(make(), tmp_path, workers=1, ray="auto")
 
 
 @needs_ray
@@ -40,16 +40,16 @@ def test_a_lost_node_loses_no_run(tmp_path):
         study = make(settings={"epochs": 100}, seeds=tuple(range(8)))
         killer = threading.Thread(target=_kill_when_busy, args=(tmp_path / "out", cluster, doomed))
         killer.start()
-        summary = run(study, tmp_path / "out", workers=0, ray=cluster.address)
+        summary = run_study(study, tmp_path / "out", workers=0, ray=cluster.address)
         killer.join()
         assert len(cluster.list_all_nodes()) == 1
     finally:
         ray.shutdown()
         cluster.shutdown()
     assert (summary.computed, summary.failed) == (len(study), 0)
-    with open_store(tmp_path / "out") as store:
+    with open_results(tmp_path / "out") as store:
         assert len(store) == len(study)
-        there = collect(study, store)
+        there = collect_results(study, store)
     assert there.done == len(study)
 
     import pignn
@@ -66,7 +66,7 @@ def _kill_when_busy(folder: Path, cluster, node) -> None:
     until = time.monotonic() + 120
     while time.monotonic() < until:
         try:
-            with open_store(folder, create=False) as store:
+            with open_results(folder, create=False) as store:
                 if len(store) >= 4:
                     break
         except PignnError:

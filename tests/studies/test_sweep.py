@@ -17,21 +17,21 @@ import pytest
 import pignn
 from pignn import graphs
 from pignn.core.errors import ConfigError, OutputError, PignnError
-from pignn.studies import Dataset, Noise, Protocol, Row, collect, open_store, run
+from pignn.studies import DatasetSpec, NoiseSpec, Protocol, StudyRow, collect_results, open_results, run_study
 from pignn.studies import external as task
 from pignn.studies.execute import draws
+from pignn.studies.plan_files import write
 from pignn.studies.pool import LocalPool, Outcome
-from pignn.studies.run_specs import plan
-from pignn.studies.sweep import _alone, _outcomes, kept
-from pignn.studies.table import tables
-from pignn.studies.toml import write
+from pignn.studies.run_spec import plan_runs
+from pignn.studies.sweep import _alone, _outcomes, reusable_rows
+from pignn.studies.tables import build_tables
 
 from .conftest import GRAPH, make
 
 
 def test_numbers_are_those_of_a_bare_training(tiny, swept):
-    with open_store(swept) as store:
-        results = collect(tiny, store)
+    with open_results(swept) as store:
+        results = collect_results(tiny, store)
     assert results.done == len(tiny)
     noisy = pignn.corrupt(graphs.load("csbm", **dict(GRAPH.options)), "flip", 0.4, seed=1)
     model = pignn.make("pi-gnn", warmup=1, epochs=3, hidden=4, selection="clean-val", seed=1).fit(noisy)
@@ -49,51 +49,51 @@ def test_numbers_are_those_of_a_bare_training(tiny, swept):
 def test_nothing_is_computed_twice(tiny, swept, here):
     before = len(here.computed)
     assert before == len(tiny)
-    again = run(tiny, swept)
+    again = run_study(tiny, swept)
     assert (again.planned, again.cached, again.computed, again.failed) == (len(tiny), len(tiny), 0, 0)
-    more = run(replace(tiny, name="more", seeds=(0, 1, 2)), swept)  # another study, in part the same runs
+    more = run_study(replace(tiny, name="more", seeds=(0, 1, 2)), swept)  # another study, in part the same runs
     assert (more.cached, more.computed) == (len(tiny), len(tiny) // 2)
     assert len(here.computed) == len(set(here.computed)) == before + len(tiny) // 2
 
 
 def test_rows_that_are_the_same_run_are_one_run(tmp_path, here):
-    study = make(rows=(Row("a", "vanilla"), Row("b", "vanilla", {"layers": 2})), seeds=(0,))
-    summary = run(study, tmp_path)
+    study = make(rows=(StudyRow("a", "vanilla"), StudyRow("b", "vanilla", {"layers": 2})), seeds=(0,))
+    summary = run_study(study, tmp_path)
     assert (summary.planned, summary.computed) == (2, 2)
-    with open_store(tmp_path) as store:
-        results = collect(study, store)
+    with open_results(tmp_path) as store:
+        results = collect_results(study, store)
     assert results.cell(GRAPH, study.noises[0], "a") == results.cell(GRAPH, study.noises[0], "b") != {}
 
 
 def test_a_run_that_fails_is_recorded_and_the_rest_goes_on(tmp_path, here):
-    study = make(rows=(Row("GCN", "vanilla"), Row("bad", "vanilla", {"lr": 1e29})), seeds=(0,))
-    summary = run(study, tmp_path)
+    study = make(rows=(StudyRow("GCN", "vanilla"), StudyRow("bad", "vanilla", {"lr": 1e29})), seeds=(0,))
+    summary = run_study(study, tmp_path)
     assert (summary.computed, summary.failed) == (4, 2)
-    with open_store(tmp_path) as store:
-        results = collect(study, store)
+    with open_results(tmp_path) as store:
+        results = collect_results(study, store)
     assert results.done == 2
     assert {planned.row.label for planned, _ in results.failed} == {"bad"}
     assert all("try a smaller learning rate" in error for _, error in results.failed)
-    assert run(study, tmp_path).computed == 0  # it would fail again
-    assert run(study, tmp_path, retry=True).computed == 2
+    assert run_study(study, tmp_path).computed == 0  # it would fail again
+    assert run_study(study, tmp_path, retry=True).computed == 2
 
 
 def test_mistakes_are_found_before_anything_is_computed(tmp_path, here):
     for row, words in (
-        (Row("x", "vanilla", {"learning_rate": 1}), "row 'x': unknown setting 'learning_rate'"),
-        (Row("x", "vanilla", {"epochs": 0}), "row 'x': epochs must be"),
-        (Row("x", "vanilla", {"selection": "last"}), "the protocol says it"),
-        (Row("x", "vanilla", {"seed": 3}), "the list of seeds says it"),
-        (Row("x", "nothing"), "unknown method"),
+        (StudyRow("x", "vanilla", {"learning_rate": 1}), "row 'x': unknown setting 'learning_rate'"),
+        (StudyRow("x", "vanilla", {"epochs": 0}), "row 'x': epochs must be"),
+        (StudyRow("x", "vanilla", {"selection": "last"}), "the protocol says it"),
+        (StudyRow("x", "vanilla", {"seed": 3}), "the list of seeds says it"),
+        (StudyRow("x", "nothing"), "unknown method"),
     ):
         with pytest.raises(ConfigError, match=words):
-            run(make(rows=(Row("GCN", "vanilla"), row)), tmp_path)
+            run_study(make(rows=(StudyRow("GCN", "vanilla"), row)), tmp_path)
     with pytest.raises(ConfigError, match="settings of all rows: unknown setting 'epoch'; did you mean 'epochs'"):
-        run(make().cut(settings={"epoch": 5}), tmp_path)
+        run_study(make().subset(settings={"epoch": 5}), tmp_path)
     with pytest.raises(ConfigError, match="unknown dataset"):
-        run(make().cut(datasets=["corra"]), tmp_path)
+        run_study(make().subset(datasets=["corra"]), tmp_path)
     with pytest.raises(ConfigError, match="workers"):
-        run(make(), tmp_path, workers=0)
+        run_study(make(), tmp_path, workers=0)
     assert here.computed == []
 
 
@@ -106,12 +106,12 @@ def test_tuning_tries_the_same_number_for_all_and_sees_given_labels_only(tmp_pat
     study = make(
         protocol=Protocol.named("honest", trials=3),
         seeds=(0,),
-        rows=(Row("GCN", "vanilla"), Row("own", "vanilla", search={"lr": [0.1]})),
+        rows=(StudyRow("GCN", "vanilla"), StudyRow("own", "vanilla", search={"lr": [0.1]})),
     )
-    assert run(study, tmp_path).failed == 0
+    assert run_study(study, tmp_path).failed == 0
     assert len(asked) == 2 * (3 + 2)  # the second row has only two settings to try
     assert all(call == {"split": "val", "against": "given"} for call in asked)
-    with open_store(tmp_path) as store:
+    with open_results(tmp_path) as store:
         chosen = [json.loads(row["chosen"]) for row in store.all()]
     assert all(set(one) <= {"lr", "weight_decay", "hidden"} for one in chosen)
 
@@ -151,8 +151,8 @@ class Fragile:
 
 
 def test_a_run_whose_worker_dies_is_tried_once_more(tmp_path, tiny, monkeypatch):
-    with open_store(tmp_path) as store:
-        keys = [planned.key for planned in plan(tiny, store)]
+    with open_results(tmp_path) as store:
+        keys = [planned.key for planned in plan_runs(tiny, store)]
     todo = dict(zip(keys, plan_of(tiny, tmp_path), strict=True))
     pool = Fragile({keys[0]: 1, keys[1]: 2})
     results = dict(_outcomes(pool, todo))
@@ -164,20 +164,20 @@ def test_a_run_whose_worker_dies_is_tried_once_more(tmp_path, tiny, monkeypatch)
     # What died is tried again by the next sweep, without being asked to.
     pools = [Fragile({keys[1]: 2}), Fragile({})]
     monkeypatch.setattr("pignn.studies.sweep._pool", lambda *_: pools.pop(0))
-    assert run(tiny, tmp_path).failed == 1
-    summary = run(tiny, tmp_path)
+    assert run_study(tiny, tmp_path).failed == 1
+    summary = run_study(tiny, tmp_path)
     assert (summary.computed, summary.failed) == (1, 0)
 
 
 def plan_of(study, folder):
-    with open_store(folder) as store:
-        return plan(study, store)
+    with open_results(folder) as store:
+        return plan_runs(study, store)
 
 
 def test_one_sweep_at_a_time_in_a_folder(tmp_path, tiny, here):
-    with open_store(tmp_path), _alone(tmp_path), pytest.raises(OutputError, match="another sweep is running"):
-        run(tiny, tmp_path)
-    assert run(tiny, tmp_path).computed == len(tiny)
+    with open_results(tmp_path), _alone(tmp_path), pytest.raises(OutputError, match="another sweep is running"):
+        run_study(tiny, tmp_path)
+    assert run_study(tiny, tmp_path).computed == len(tiny)
 
 
 # ---- real processes ----
@@ -224,18 +224,18 @@ class Deadly(Vanilla):
 def test_workers_that_die_are_replaced(tmp_path, deadly):
     study = make(
         rows=(
-            Row("GCN", "vanilla"),
-            Row("once", "deadly", {"how": "once"}),
-            Row("always", "deadly"),
-            Row("memory", "deadly", {"how": "memory"}),
+            StudyRow("GCN", "vanilla"),
+            StudyRow("once", "deadly", {"how": "once"}),
+            StudyRow("always", "deadly"),
+            StudyRow("memory", "deadly", {"how": "memory"}),
         ),
         noises=(make().noises[0],),
         seeds=(0,),
     )
-    summary = run(study, tmp_path / "out", workers=1)
+    summary = run_study(study, tmp_path / "out", workers=1)
     assert (summary.computed, summary.failed) == (4, 2)
-    with open_store(tmp_path / "out") as store:
-        results = collect(study, store)
+    with open_results(tmp_path / "out") as store:
+        results = collect_results(study, store)
         assert len(store) == 4
     errors = {planned.row.label: error for planned, error in results.failed}
     assert "signal 9, perhaps out of memory" in errors["always"]
@@ -278,7 +278,7 @@ def test_a_killed_driver_loses_nothing_and_its_workers_end(tmp_path):
 
 def _count(folder: Path) -> int:
     try:
-        with open_store(folder, create=False) as store:
+        with open_results(folder, create=False) as store:
             return len(store)
     except PignnError:
         return 0
@@ -304,7 +304,9 @@ def test_interrupt_keeps_what_is_done(tmp_path):
     assert 1 <= _count(tmp_path / "o") < len(study)
 
 
-@pytest.mark.parametrize("noise", [Noise("symmetric", 0.3), Noise("rule", 0.3), Noise("cluster", 0.3)], ids=str)
+@pytest.mark.parametrize(
+    "noise", [NoiseSpec("symmetric", 0.3), NoiseSpec("rule", 0.3), NoiseSpec("cluster", 0.3)], ids=str
+)
 @pytest.mark.parametrize("stored", [False, True])
 def test_graphs_and_noises_of_every_kind(tmp_path, here, noise, stored):
     """What is planned is what is computed, also where noise depends on features and edges, and for a store on disk."""
@@ -313,9 +315,9 @@ def test_graphs_and_noises_of_every_kind(tmp_path, here, noise, stored):
         graph = pignn.load("csbm", nodes=120)
         files = {"edges": [graph.edge_index.numpy().T], "features": graph.x.numpy(), "labels": graph.y.numpy()}
         graphs.convert(tmp_path / "store", **files)
-        dataset = Dataset(str(tmp_path / "store"))
+        dataset = DatasetSpec(str(tmp_path / "store"))
     study = make(datasets=(dataset,), noises=(noise,), seeds=(0,))
-    summary = run(study, tmp_path / "out")
+    summary = run_study(study, tmp_path / "out")
     assert (summary.computed, summary.failed) == (2, 0)
     (name,) = task.export(study, tmp_path / "out", tmp_path / "tasks")
     exported = dict(np.load(tmp_path / "tasks" / f"{name}.npz"))
@@ -325,42 +327,44 @@ def test_graphs_and_noises_of_every_kind(tmp_path, here, noise, stored):
 
 
 def test_what_methods_say_stands_below_the_table(tmp_path, here):
-    study = make(rows=(Row("GCN", "vanilla"), Row("PI-GNN", "pi-gnn")))
-    run(study, tmp_path)
-    with open_store(tmp_path) as store:
-        (found,) = tables(collect(study, store))
+    study = make(rows=(StudyRow("GCN", "vanilla"), StudyRow("PI-GNN", "pi-gnn")))
+    run_study(study, tmp_path)
+    with open_results(tmp_path) as store:
+        (found,) = build_tables(collect_results(study, store))
     assert any(note.startswith("PI-GNN: the warm-up is as long as the training") for note in found.notes)
 
 
 def test_a_value_that_tuning_cannot_try_is_found_before_it_begins(tmp_path, here):
-    row = Row("GCN", "vanilla", search={"hidden": [8, "a"]})
+    row = StudyRow("GCN", "vanilla", search={"hidden": [8, "a"]})
     with pytest.raises(ConfigError, match="row 'GCN', search: hidden must be a whole number"):
-        run(make(rows=(row,), protocol=Protocol.named("honest", trials=2)), tmp_path)
+        run_study(make(rows=(row,), protocol=Protocol.named("honest", trials=2)), tmp_path)
 
 
 def test_what_is_said_of_one_graph_stands_below_its_table_alone(tmp_path, here):
-    study = make(datasets=(GRAPH, Dataset("csbm", (("nodes", 150),))), rows=(Row("GCN", "vanilla"),), seeds=(0,))
-    run(study, tmp_path)
-    with open_store(tmp_path) as store:
-        results = collect(study, store)
+    study = make(
+        datasets=(GRAPH, DatasetSpec("csbm", (("nodes", 150),))), rows=(StudyRow("GCN", "vanilla"),), seeds=(0,)
+    )
+    run_study(study, tmp_path)
+    with open_results(tmp_path) as store:
+        results = collect_results(study, store)
     first = next(planned for planned in results.runs if planned.dataset == GRAPH)
     results.rows[first.key]["notes"] = '["edges: dropped 7 self-loops"]'
-    found = ["dropped 7" in " ".join(table.notes) for table in tables(results)]
+    found = ["dropped 7" in " ".join(table.notes) for table in build_tables(results)]
     assert found == [True, False]
 
 
 def test_values_that_go_together_are_tried_together(tmp_path, here):
     settings = {"epochs": 2, "batch_size": 32, "neighbours": [5, 5]}
-    row = Row("GCN", "vanilla", settings, search={"layers": [2, 3], "neighbours": [[5, 5, 5], [9, 9, 9]]})
+    row = StudyRow("GCN", "vanilla", settings, search={"layers": [2, 3], "neighbours": [[5, 5, 5], [9, 9, 9]]})
     study = make(rows=(row,), seeds=(0,), protocol=Protocol.named("honest", trials=3))
-    assert run(study, tmp_path).failed == 0
+    assert run_study(study, tmp_path).failed == 0
 
 
 def test_what_is_computed_again(tmp_path, here):
-    study = make(noises=(Noise("symmetric", 0.3),), rows=(Row("GCN", "vanilla"),), seeds=(0, 1))
-    with open_store(tmp_path) as store:
-        runs = plan(study, store)
+    study = make(noises=(NoiseSpec("symmetric", 0.3),), rows=(StudyRow("GCN", "vanilla"),), seeds=(0, 1))
+    with open_results(tmp_path) as store:
+        runs = plan_runs(study, store)
         for planned, died in zip(runs, (True, False), strict=True):
             store.put(planned.key, planned.job, {"error": "no", "died": died})
-        assert set(kept(store, runs)) == {runs[1].key}
-        assert kept(store, runs, retry=True) == {}
+        assert set(reusable_rows(store, runs)) == {runs[1].key}
+        assert reusable_rows(store, runs, retry=True) == {}

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pignn.studies import Dataset, Noise, Row, comparison, paper, significance, tables
-from pignn.studies.table import show
+from pignn.studies import DatasetSpec, NoiseSpec, StudyRow, build_tables, comparison, paper, significance
+from pignn.studies.tables import show
 
 from .conftest import make
 
@@ -17,7 +17,7 @@ VALUES = {"GCN": [0.50, 0.60, 0.70], "PI-GNN": [0.61, 0.69, 0.80]}
 
 
 def planned(**changes):
-    parts = {"name": "effectiveness", "datasets": (Dataset("csbm", (("nodes", 120),)),), "seeds": (0, 1, 2)}
+    parts = {"name": "effectiveness", "datasets": (DatasetSpec("csbm", (("nodes", 120),)),), "seeds": (0, 1, 2)}
     return make(**parts | changes)
 
 
@@ -31,7 +31,7 @@ def test_mean_and_spread_in_the_paper_s_form():
 
 def test_the_best_of_a_column_is_bold(numbers):
     results = numbers(planned(), lambda dataset, noise, label, seed: VALUES[label][seed] if "flip" in noise else None)
-    (table,) = tables(results)
+    (table,) = build_tables(results)
     assert [cell.text for cell in table.rows[0]] == ["GCN", "–", "0.600(0.10)"]
     assert [cell.text for cell in table.rows[1]] == ["PI-GNN", "–", "0.700(0.10)"]
     assert [cell.bold for row in table.rows for cell in row] == [False, False, False, False, False, True]
@@ -44,7 +44,7 @@ def test_the_best_of_a_column_is_bold(numbers):
 
 def test_less_is_better_where_it_is(numbers):
     results = numbers(planned(metric="seconds"), lambda dataset, noise, label, seed: VALUES[label][seed])
-    (table,) = tables(results)
+    (table,) = build_tables(results)
     assert [cell.bold for cell in table.rows[0]] == [False, True, True]
 
 
@@ -55,7 +55,7 @@ def test_distance_from_the_paper_in_standard_errors(numbers, monkeypatch):
         lambda study, dataset, noise, label: paper.Published(0.65, 0.00) if label == "GCN" else None,
     )
     results = numbers(planned(), lambda dataset, noise, label, seed: VALUES[label][seed])
-    cells = comparison.compare(results)
+    cells = comparison.compare_with_paper(results)
     assert {cell.row for cell in cells} == {"GCN"}
     error = math.sqrt(0.1**2 / 3 + 0.005**2 / 10)
     assert cells[0].difference == pytest.approx(-0.05)
@@ -66,7 +66,7 @@ def test_distance_from_the_paper_in_standard_errors(numbers, monkeypatch):
 
 def test_tests_are_scipy_s(numbers):
     results = numbers(planned(), lambda dataset, noise, label, seed: VALUES[label][seed])
-    found = significance.against_all(results)
+    found = significance.compare_rows(results)
     assert [(test.reference, test.row) for test in found] == [("PI-GNN", "GCN")] * 2
     ours, theirs = VALUES["PI-GNN"], VALUES["GCN"]
     apart = np.subtract(ours, theirs)
@@ -78,14 +78,14 @@ def test_tests_are_scipy_s(numbers):
     assert test.one_sample_p == pytest.approx(stats.ttest_1samp(ours, np.mean(theirs)).pvalue)
     assert test.effect == pytest.approx(apart.mean() / apart.std(ddof=1))
     assert test.wins == 1.0
-    backwards = significance.against_all(results, "GCN")[0]
+    backwards = significance.compare_rows(results, "GCN")[0]
     assert backwards.difference == pytest.approx(-test.difference)
     assert backwards.p == pytest.approx(test.p)
 
 
 def test_equal_numbers_are_no_difference(numbers):
     results = numbers(planned(), lambda *_: 0.5)
-    test = significance.against_all(results)[0]
+    test = significance.compare_rows(results)[0]
     assert (test.t, test.p, test.p_wilcoxon, test.effect, test.wins, test.one_sample_p) == (0, 1, 1, 0, 0.5, 1)
 
 
@@ -93,7 +93,7 @@ def test_only_seeds_that_both_have_are_paired(numbers):
     def value(dataset, noise, label, seed):
         return None if (label, seed) == ("GCN", 2) else VALUES[label][seed]
 
-    test = significance.against_all(numbers(planned(), value))[0]
+    test = significance.compare_rows(numbers(planned(), value))[0]
     assert test.seeds == 2
     assert test.difference == pytest.approx(0.10)
 
@@ -108,12 +108,12 @@ def test_holm_by_hand():
 def test_the_paper_s_own_tests_stand_beside_ours(numbers):
     study = planned(
         name="significance",
-        datasets=(Dataset("csbm", (("nodes", 120),)),),
-        noises=(Noise("symmetric", 0.8),),
-        rows=(Row("GAT", "vanilla"), Row("PI-GNN", "pi-gnn")),
+        datasets=(DatasetSpec("csbm", (("nodes", 120),)),),
+        noises=(NoiseSpec("symmetric", 0.8),),
+        rows=(StudyRow("GAT", "vanilla"), StudyRow("PI-GNN", "pi-gnn")),
     )
     values = {"GAT": VALUES["GCN"], "PI-GNN": VALUES["PI-GNN"]}
     results = numbers(study, lambda dataset, noise, label, seed: values[label][seed])
     table = significance.table(results)
     assert len(table.columns) == len(table.rows[0]) == 14  # of csbm, the paper has none
-    assert paper.published_test("cora", Noise("symmetric", 0.8)) == (4.78, 0.001)
+    assert paper.published_test("cora", NoiseSpec("symmetric", 0.8)) == (4.78, 0.001)

@@ -15,7 +15,7 @@ from .output import say, show_json, show_table
 
 if TYPE_CHECKING:
     from ..report import Table
-    from ..studies import Results, Study
+    from ..studies import Study, StudyResults
 
 study = typer.Typer(
     name="study",
@@ -45,7 +45,7 @@ FOLDER = Path("runs/studies")
 
 
 @dataclass(kw_only=True)
-class Asked:
+class StudyOptions:
     """Which study, how it is cut, and where its results are: the options of every command below."""
 
     name: Name
@@ -61,23 +61,23 @@ class Asked:
 
     def study(self, metric: str | None = None, *, as_run: bool = True) -> Study:
         """The study that was asked for. ``as_run``: where nothing cuts it, take it as it was last run in ``out``."""
-        from ..studies.paper import study as of_paper
-        from ..studies.plan import parse_seeds
+        from ..studies.paper import get_study
+        from ..studies.plan_files import read
         from ..studies.protocol import Protocol as Rules
-        from ..studies.toml import read
+        from ..studies.study import parse_seeds
 
         cuts = (self.datasets, self.noises, self.rates, self.seeds, self.methods, self.protocol, self.trials)
         kept = self.out / f"{self.name}.toml"
         if as_run and kept.is_file() and all(cut is None for cut in cuts) and not self.setting:
             found = read(kept)
         else:
-            found = read(Path(self.name)) if self.name.endswith(".toml") else of_paper(self.name)
+            found = read(Path(self.name)) if self.name.endswith(".toml") else get_study(self.name)
         rules = None
         if self.protocol is not None or self.trials is not None:
             changes = {} if self.trials is None else {"trials": self.trials}
             name = found.protocol.name.removesuffix(" changed") if self.protocol is None else self.protocol
             rules = Rules.named(name, **changes)
-        return found.cut(
+        return found.subset(
             datasets=_list(self.datasets),
             noises=_list(self.noises),
             rates=_numbers(self.rates, "--rates"),
@@ -88,13 +88,13 @@ class Asked:
             metric=metric,
         )
 
-    def results(self, metric: str | None = None) -> Results:
+    def results(self, metric: str | None = None) -> StudyResults:
         """What is there of it."""
-        from ..studies import collect, open_store
+        from ..studies import collect_results, open_results
 
         found = self.study(metric)
-        with open_store(self.out, create=False) as store:
-            return collect(found, store)
+        with open_results(self.out, create=False) as store:
+            return collect_results(found, store)
 
 
 def _list(text: str | None) -> list[str] | None:
@@ -138,7 +138,7 @@ def list_(json: o.Json = False) -> int:
 @study.command()
 @grouped
 def run(
-    asked: Asked,
+    options: StudyOptions,
     workers: Annotated[int, typer.Option(help="Processes at a time.")] = 1,
     threads: Annotated[int, typer.Option(min=1, help="Threads of each.")] = 1,
     ray: Annotated[bool, typer.Option("--ray", help="Compute on a Ray cluster; --workers 0 for all its CPUs.")] = False,
@@ -162,19 +162,18 @@ def run(
       pignn study run effectiveness --datasets pubmed --seeds 0-2 --protocol honest --set epochs=200
       pignn study run mine.toml --workers 2
     """
-    from ..studies import open_store
-    from ..studies import run as sweep
-    from ..studies import run_specs as jobs
-    from ..studies.sweep import check_processes, kept
-    from ..studies.toml import write
+    from ..studies import open_results, run_study
+    from ..studies.plan_files import write
+    from ..studies.run_spec import plan_runs
+    from ..studies.sweep import check_processes, reusable_rows
 
-    found, out = asked.study(as_run=False), asked.out
+    found, out = options.study(as_run=False), options.out
     if address is not None and not ray:
         raise ConfigError("--address is that of a Ray cluster; give --ray too")
     if dry:
-        with open_store(out) as store:
-            planned = jobs.plan(found, store)
-            rows = kept(store, planned, retry)
+        with open_results(out) as store:
+            planned = plan_runs(found, store)
+            rows = reusable_rows(store, planned, retry)
         keys = {each.key for each in planned}
         there, failed = len(rows), sum(row["status"] == "failed" for row in rows.values())
         facts = {"study": found.name, "planned": len(keys), "there": there, "to compute": len(keys) - there}
@@ -184,14 +183,14 @@ def run(
         return 0
     cluster = (address or "auto") if ray else None
     check_processes(workers, threads, cluster)
-    with open_store(out):
+    with open_results(out):
         write(found, out / f"{found.name}.toml")
-    summary = sweep(found, out, workers=workers, threads=threads, ray=cluster, retry=retry)
+    summary = run_study(found, out, workers=workers, threads=threads, ray=cluster, retry=retry)
     facts = {"study": found.name, **vars(summary)}
     if json:
         show_json(facts)
     else:
-        failed = f", {summary.failed} failed (pignn study status {asked.name} --out {out})" if summary.failed else ""
+        failed = f", {summary.failed} failed (pignn study status {options.name} --out {out})" if summary.failed else ""
         say(
             f"{found.name}: {summary.planned} runs, {summary.cached} were there, {summary.computed} computed{failed}; "
             f"results in {out}"
@@ -201,7 +200,7 @@ def run(
 
 @study.command()
 @grouped
-def status(asked: Asked, json: o.Json = False) -> int:
+def status(options: StudyOptions, json: o.Json = False) -> int:
     """Say how far a study is, and which of its runs failed and why.
 
     Examples:
@@ -210,7 +209,7 @@ def status(asked: Asked, json: o.Json = False) -> int:
       pignn study status low-noise
       pignn study status low-noise --datasets cora --json
     """
-    results = asked.results()
+    results = options.results()
     failed = [
         {
             "dataset": str(planned.dataset),
@@ -234,7 +233,7 @@ def status(asked: Asked, json: o.Json = False) -> int:
 @study.command()
 @grouped
 def table(
-    asked: Asked,
+    options: StudyOptions,
     form: Form = "text",
     metric: Metric = None,
 ) -> int:
@@ -248,16 +247,16 @@ def table(
       pignn study table low-noise
       pignn study table low-noise --format latex --metric macro_f1
     """
-    from ..studies import tables
+    from ..studies import build_tables
 
-    print(_joined(tables(asked.results(metric)), form))
+    print(_joined(build_tables(options.results(metric)), form))
     return 0
 
 
 @study.command()
 @grouped
 def compare(
-    asked: Asked,
+    options: StudyOptions,
     form: Form = "text",
     json: o.Json = False,
 ) -> int:
@@ -271,10 +270,10 @@ def compare(
     """
     from ..studies import comparison
 
-    results = asked.results()
-    cells = comparison.compare(results)
+    results = options.results()
+    cells = comparison.compare_with_paper(results)
     if not cells:
-        raise DataError(f"the paper has no number for what is there of '{asked.name}': nothing to compare with")
+        raise DataError(f"the paper has no number for what is there of '{options.name}': nothing to compare with")
     if json:
         show_json([cell._asdict() | {"far": cell.far} for cell in cells])
     else:
@@ -285,7 +284,7 @@ def compare(
 @study.command("test")
 @grouped
 def significance(
-    asked: Asked,
+    options: StudyOptions,
     against: Annotated[str, typer.Option(help="The row that is tested against all others; the last if absent.")] = "",
     form: Form = "text",
     metric: Metric = None,
@@ -302,11 +301,11 @@ def significance(
     from ..core.errors import unknown
     from ..studies import significance as tests
 
-    results = asked.results(metric)
+    results = options.results(metric)
     if against and against not in results.labels:
         raise unknown("row", against, results.labels)
     if json:
-        show_json([tested._asdict() for tested in tests.against_all(results, against)])
+        show_json([tested._asdict() for tested in tests.compare_rows(results, against)])
     else:
         print(_joined([tests.table(results, against)], form))
     return 0
@@ -315,7 +314,7 @@ def significance(
 @study.command()
 @grouped
 def figure(
-    asked: Asked,
+    options: StudyOptions,
     file: Annotated[Path, typer.Argument(help="The picture to write: .png or .svg.")],
     metric: Metric = None,
 ) -> int:
@@ -330,7 +329,7 @@ def figure(
     from ..io import files
     from ..studies.figure import figure as draw
 
-    files.write_bytes(file, draw(asked.results(metric), file.suffix.lower().lstrip(".") or "png"))
+    files.write_bytes(file, draw(options.results(metric), file.suffix.lower().lstrip(".") or "png"))
     say(f"written to {file}")
     return 0
 
@@ -338,7 +337,7 @@ def figure(
 @study.command()
 @grouped
 def export(
-    asked: Asked,
+    options: StudyOptions,
     file: Annotated[
         Path, typer.Argument(help="Runs: .csv, .parquet; a whole page: .html, .md; tables: .tex; plan: .toml.")
     ],
@@ -355,12 +354,12 @@ def export(
     """
     from ..io import files
     from ..studies.export import content
-    from ..studies.toml import write
+    from ..studies.plan_files import write
 
     if file.suffix.lower() == ".toml":
-        write(asked.study(metric), file)
+        write(options.study(metric), file)
     else:
-        files.write_bytes(file, content(asked.results(metric), file))
+        files.write_bytes(file, content(options.results(metric), file))
     say(f"written to {file}")
     return 0
 

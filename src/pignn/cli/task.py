@@ -46,8 +46,10 @@ def export(
     """
     from ..studies import external as tasks
 
-    asked = s.Asked(name=name, out=out, datasets=datasets, noises=noises, rates=rates, seeds=seeds, protocol=protocol)
-    names = tasks.export(asked.study(), out, to)
+    options = s.StudyOptions(
+        name=name, out=out, datasets=datasets, noises=noises, rates=rates, seeds=seeds, protocol=protocol
+    )
+    names = tasks.export(options.study(), out, to)
     show_json(names) if json else say(f"{len(names)} tasks written to {to}")
     return 0
 

@@ -7,50 +7,50 @@ from typing import TYPE_CHECKING
 from ..core.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from .comparison import compare
-    from .paper import STUDIES, study
-    from .plan import Dataset, Noise, Row, Study
+    from .comparison import compare_with_paper
+    from .paper import STUDIES, get_study
     from .protocol import Protocol
-    from .results import Results, collect
-    from .store import Store
-    from .sweep import Summary, open_store, run
-    from .table import tables
+    from .results import StudyResults, collect_results
+    from .results_store import ResultsStore
+    from .study import DatasetSpec, NoiseSpec, Study, StudyRow
+    from .sweep import SweepSummary, open_results, run_study
+    from .tables import build_tables
 
 # Imported on first use: listing the studies must not wait for torch.
 _HOMES = {
     "STUDIES": "paper",
-    "Dataset": "plan",
-    "Noise": "plan",
+    "DatasetSpec": "study",
+    "NoiseSpec": "study",
     "Protocol": "protocol",
-    "Results": "results",
-    "Row": "plan",
-    "Store": "store",
-    "Study": "plan",
-    "Summary": "sweep",
-    "collect": "results",
-    "compare": "comparison",
-    "open_store": "sweep",
-    "run": "sweep",
-    "study": "paper",
-    "tables": "table",
+    "StudyResults": "results",
+    "StudyRow": "study",
+    "ResultsStore": "results_store",
+    "Study": "study",
+    "SweepSummary": "sweep",
+    "collect_results": "results",
+    "compare_with_paper": "comparison",
+    "open_results": "sweep",
+    "run_study": "sweep",
+    "get_study": "paper",
+    "build_tables": "tables",
 }
 
 __all__ = [
     "STUDIES",
-    "Dataset",
-    "Noise",
+    "DatasetSpec",
+    "NoiseSpec",
     "Protocol",
-    "Results",
-    "Row",
-    "Store",
+    "ResultsStore",
     "Study",
-    "Summary",
-    "collect",
-    "compare",
-    "open_store",
-    "run",
-    "study",
-    "tables",
+    "StudyResults",
+    "StudyRow",
+    "SweepSummary",
+    "build_tables",
+    "collect_results",
+    "compare_with_paper",
+    "get_study",
+    "open_results",
+    "run_study",
 ]
 
 __getattr__, __dir__ = on_first_use(__name__, _HOMES)

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 from ..report.table import Cell, Table
 from .paper import RUNS, published
-from .plan import show_seeds
-from .results import Results
-from .table import FORMS, spread
+from .results import StudyResults
+from .study import format_seeds
+from .tables import FORMS, spread
 
 ROUNDED = 0.005  # the paper's deviations have two decimals: "0.00" may be as much as this
 FAR = 2.0
 
 
-class Compared(NamedTuple):
+class ComparisonCell(NamedTuple):
     """One cell: our mean, spread and number of seeds; the paper's; their difference, also in standard errors."""
 
     dataset: str
@@ -35,7 +35,7 @@ class Compared(NamedTuple):
         return self.errors is not None and abs(self.errors) > FAR
 
 
-def compare(results: Results) -> list[Compared]:
+def compare_with_paper(results: StudyResults) -> list[ComparisonCell]:
     """Every cell that both have. A standard error of the difference is √(s²/n + s'²/10)."""
     study = results.study
     found = []
@@ -53,16 +53,16 @@ def compare(results: Results) -> list[Compared]:
                     variance = std**2 / len(values) + max(paper.std, ROUNDED) ** 2 / RUNS
                     errors = difference / math.sqrt(variance)
                 cell = (str(dataset), str(noise), label, len(values), mean, std, paper.mean, paper.std)
-                found.append(Compared(*cell, difference, errors))
+                found.append(ComparisonCell(*cell, difference, errors))
     return found
 
 
-def table(results: Results) -> Table:
+def table(results: StudyResults) -> Table:
     """The comparison as a table; what is further than two standard errors away is bold."""
     study = results.study
     mean, std, _ = FORMS[study.metric]
     rows = []
-    cells = compare(results)
+    cells = compare_with_paper(results)
     for cell in cells:
         far = cell.far
         theirs = mean.format(cell.paper_mean)
@@ -88,6 +88,6 @@ def table(results: Results) -> Table:
         title=f"{study.name}: ours beside the paper's",
         notes=[
             f"{far_cells} of {tested} cells are further than {FAR:g} standard errors of the difference from the paper; "
-            f"seeds {show_seeds(study.seeds)}; {study.protocol}"
+            f"seeds {format_seeds(study.seeds)}; {study.protocol}"
         ],
     )

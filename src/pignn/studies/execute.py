@@ -44,7 +44,7 @@ def _run(job: dict[str, Any]) -> dict[str, Any]:
     from .. import methods, noise
     from ..methods.core.base import truth
     from ..training.metrics import score
-    from . import data as graphs_of_runs
+    from . import run_graphs as graphs_of_runs
 
     if method_code(job["method"]) != job["code"]:
         raise PignnError(
@@ -73,7 +73,7 @@ def _run(job: dict[str, Any]) -> dict[str, Any]:
     return {
         **{metric: score(true, proba.argmax(1), proba, metric, len(model.class_names_)) for metric in METRICS},
         "best_epoch": getattr(model, "best_epoch_", None),
-        "realised_noise": report.rate,
+        "realized_noise": report.rate,
         "pair_noise": report.pair_rate,
         "seconds": seconds,
         "peak_mb": _peak(),

@@ -10,11 +10,11 @@ from typing import Any
 import pandas as pd
 
 from ..core.errors import ConfigError
-from .results import Results
-from .store import NUMBERS
+from .results import StudyResults
+from .results_store import NUMBERS
 
 
-def frame(results: Results) -> pd.DataFrame:
+def frame(results: StudyResults) -> pd.DataFrame:
     """One row a run that is there, done or failed, with its full configuration."""
     rows: list[dict[str, Any]] = []
     for run in results.runs:
@@ -51,7 +51,7 @@ def frame(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def content(results: Results, path: Path) -> bytes:
+def content(results: StudyResults, path: Path) -> bytes:
     """What goes into a file of this name: .csv, .parquet, .html, .md or .tex."""
     suffix = path.suffix.lower()
     if suffix == ".csv":
@@ -68,7 +68,7 @@ def content(results: Results, path: Path) -> bytes:
 
         return (page.html(results) if suffix == ".html" else page.markdown(results)).encode()
     if suffix == ".tex":
-        from .table import tables
+        from .tables import build_tables
 
-        return "\n".join(table.latex() for table in tables(results)).encode()
+        return "\n".join(table.latex() for table in build_tables(results)).encode()
     raise ConfigError(f"cannot write {path.name}: a study goes into .csv, .parquet, .html, .md, .tex or .toml")

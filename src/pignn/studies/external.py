@@ -18,10 +18,10 @@ from ..core.errors import DataError
 from ..graphs.sparse import Pattern
 from ..io import files
 from .code_hash import digest
-from .plan import Study
 from .results import EXTERNAL
-from .run_specs import plan
-from .store import Store
+from .results_store import ResultsStore
+from .run_spec import plan_runs
+from .study import Study
 from .sweep import STORE
 
 TASKS = "tasks.json"  # in the folder of the results: what the names of tasks stand for
@@ -34,11 +34,11 @@ def export(study: Study, folder: str | Path, to: str | Path) -> list[str]:
     A file holds ``x``, ``edge_index``, ``y`` (given labels; -1 where there is none), the three masks, ``class_names``
     and ``task``. A name ends in a checksum of the graph, its labels and masks. The true labels are not in it.
     """
-    from . import data as graphs_of_runs
+    from . import run_graphs as graphs_of_runs
 
     folder, to = Path(folder), files.writable_folder(Path(to))
-    with Store(folder / STORE) as store:
-        runs = plan(study, store)
+    with ResultsStore(folder / STORE) as store:
+        runs = plan_runs(study, store)
     least = min(run.job["trusted"] for run in runs)  # some rows of ours may need trusted labels; a task has none more
     jobs = {_name(run.job): {key: run.job[key] for key in KEPT} for run in runs if run.job["trusted"] == least}
     for name, job in jobs.items():
@@ -64,7 +64,7 @@ def score(path: str | Path, label: str, folder: str | Path) -> list[dict[str, An
     from ..methods.core.base import truth
     from ..training.metrics import METRICS
     from ..training.metrics import score as metric_score
-    from . import data as graphs_of_runs
+    from . import run_graphs as graphs_of_runs
 
     path, folder = Path(path), Path(folder)
     if not label.strip() or len(label) > 80 or not label.isprintable():
@@ -96,7 +96,7 @@ def score(path: str | Path, label: str, folder: str | Path) -> list[dict[str, An
         (digest(EXTERNAL, label, name), known[name] | {"method": EXTERNAL, "label": label, "task": name}, result)
         for name, result in found.items()
     ]
-    with Store(folder / STORE) as store:
+    with ResultsStore(folder / STORE) as store:
         store.put_all(rows, replace=True)
     return [{"task": name} | result for name, result in found.items()]
 

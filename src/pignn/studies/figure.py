@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from ..report.figure import Panel, Series, draw
 from .paper import published
-from .plan import Dataset, Noise, show_seeds
-from .results import Results
-from .table import spread
+from .results import StudyResults
+from .study import DatasetSpec, NoiseSpec, format_seeds
+from .tables import spread
 
 
-def figure(results: Results, form: str = "png") -> bytes:
+def figure(results: StudyResults, form: str = "png") -> bytes:
     """The picture of a study, PNG or SVG."""
     study = results.study
     if study.x:
@@ -23,11 +23,13 @@ def figure(results: Results, form: str = "png") -> bytes:
     else:
         panels = [_bars(results, dataset) for dataset in study.datasets]
     shown = any(value is not None for panel in panels for series in panel.series for value in series.marks)
-    note = f"mean and standard deviation, seeds {show_seeds(study.seeds)}, protocol {study.protocol.name}"
+    note = f"mean and standard deviation, seeds {format_seeds(study.seeds)}, protocol {study.protocol.name}"
     return draw(panels, form=form, note=note + ("; hollow: the paper" if shown else ""))
 
 
-def _series(results: Results, dataset: Dataset, label: str, noises: Sequence[Noise], at: Sequence[str]) -> Series:
+def _series(
+    results: StudyResults, dataset: DatasetSpec, label: str, noises: Sequence[NoiseSpec], at: Sequence[str]
+) -> Series:
     values = [list(results.cell(dataset, noise, label).values()) for noise in noises]
     marks = [published(results.study.name, dataset.name, noise, label) for noise in noises]
     return Series(
@@ -39,11 +41,11 @@ def _series(results: Results, dataset: Dataset, label: str, noises: Sequence[Noi
     )
 
 
-def _measure(results: Results) -> str:
+def _measure(results: StudyResults) -> str:
     return results.study.metric.replace("_", " ")
 
 
-def _over_rates(results: Results, dataset: Dataset, kind: str) -> Panel:
+def _over_rates(results: StudyResults, dataset: DatasetSpec, kind: str) -> Panel:
     """Rates of one kind of noise; no noise is the rate 0 of all kinds."""
     noises = [noise for noise in results.study.noises if noise.kind in ("none", kind)]
     at = [f"{noise.rate or 0:g}" for noise in noises]
@@ -51,14 +53,14 @@ def _over_rates(results: Results, dataset: Dataset, kind: str) -> Panel:
     return Panel(f"{dataset}, {kind}", series, x="noise rate", y=_measure(results))
 
 
-def _bars(results: Results, dataset: Dataset) -> Panel:
+def _bars(results: StudyResults, dataset: DatasetSpec) -> Panel:
     noises = results.study.noises
     at = [str(noise).replace(":", " ") for noise in noises]
     series = [_series(results, dataset, label, noises, at) for label in results.labels]
     return Panel(str(dataset), series, y=_measure(results), bars=True)
 
 
-def _over_setting(results: Results, dataset: Dataset) -> Panel:
+def _over_setting(results: StudyResults, dataset: DatasetSpec) -> Panel:
     study = results.study
     rows = [row for row in study.rows if row.x is not None]
     series = []

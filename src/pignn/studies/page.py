@@ -11,19 +11,19 @@ from ..report.page import Code, Drawing, Facts, Section, page
 from ..report.table import Cell, Table, markdown_text
 from . import comparison, significance
 from .figure import figure
-from .live import duration
+from .live_view import duration
 from .paper import STUDIES
-from .plan import Study, show_seeds
-from .results import Results
-from .table import tables
-from .toml import dumps
+from .plan_files import dumps
+from .results import StudyResults
+from .study import Study, format_seeds
+from .tables import build_tables
 
 
-def html(results: Results) -> str:
+def html(results: StudyResults) -> str:
     """One page: tables, picture, comparison, tests, failures, plan and environment."""
     study = results.study
     sections = [
-        Section("Results", tables(results)),
+        Section("Results", build_tables(results)),
         Section("Picture", [Drawing(figure(results, "page"))]),
         *(Section(title, [table]) for title, table in _more(results)),
         Section("Plan", [Code(dumps(study))]),
@@ -32,12 +32,12 @@ def html(results: Results) -> str:
     return page(_title(study), sections, [str(study.protocol), *([study.note] if study.note else [])])
 
 
-def markdown(results: Results) -> str:
+def markdown(results: StudyResults) -> str:
     """The same for a site that renders Markdown, without the picture and the plan."""
     study = results.study
-    parts = [f"# {markdown_text(_title(study))}", f"Seeds {show_seeds(study.seeds)}; {study.protocol}."]
+    parts = [f"# {markdown_text(_title(study))}", f"Seeds {format_seeds(study.seeds)}; {study.protocol}."]
     parts += [markdown_text(study.note) + "."] if study.note else []
-    parts += [Table(one.columns, one.rows, one.title, one.groups).markdown() for one in tables(results)]
+    parts += [Table(one.columns, one.rows, one.title, one.groups).markdown() for one in build_tables(results)]
     parts += [f"## {title}\n\n{table.markdown()}" for title, table in _more(results)]
     parts += ["## How it was made", "\n".join(f"- {name}: {_code(value)}" for name, value in facts(results).items())]
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
@@ -51,12 +51,12 @@ def _title(study: Study) -> str:
     return f"{study.name}: {study.title}" if study.title else study.name
 
 
-def _more(results: Results) -> list[tuple[str, Table]]:
+def _more(results: StudyResults) -> list[tuple[str, Table]]:
     found = []
     compared = comparison.table(results)
     if compared.rows:
         found.append(("Beside the paper", compared))
-    if len(results.labels) > 1 and results.study.metric not in ("seconds", "peak_mb", "pair_noise", "realised_noise"):
+    if len(results.labels) > 1 and results.study.metric not in ("seconds", "peak_mb", "pair_noise", "realized_noise"):
         tested = significance.table(results)
         if tested.rows:
             found.append(("Significance", tested))
@@ -70,7 +70,7 @@ def _more(results: Results) -> list[tuple[str, Table]]:
     return found
 
 
-def facts(results: Results) -> dict[str, str]:
+def facts(results: StudyResults) -> dict[str, str]:
     """Command, time, versions and code behind the numbers."""
     rows: dict[str, Any] = {run.key: results.rows[run.key] for run in results.runs if run.key in results.rows}
     found = {"command": command(results.study)}
@@ -97,7 +97,7 @@ def command(study: Study) -> str:
     """A command that runs this study, as far as options can say it."""
     parts = ["pignn", "study", "run", study.name]
     parts += ["--datasets", ",".join(dataset.name for dataset in study.datasets)]
-    parts += ["--noises", ",".join(map(str, study.noises)), "--seeds", show_seeds(study.seeds)]
+    parts += ["--noises", ",".join(map(str, study.noises)), "--seeds", format_seeds(study.seeds)]
     own = STUDIES.get(study.name)
     if own is not None and own.rows != study.rows:
         parts += ["--methods", ",".join(row.label for row in study.rows)]

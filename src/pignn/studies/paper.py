@@ -13,8 +13,8 @@ from importlib import resources
 from typing import Any, NamedTuple
 
 from ..core.errors import unknown
-from .plan import Dataset, Noise, Row, Study, vary
 from .protocol import PRESETS
+from .study import DatasetSpec, NoiseSpec, Study, StudyRow, vary
 
 RUNS = 10  # behind each of the paper's means
 
@@ -24,15 +24,17 @@ class Published(NamedTuple):
     std: float | None
 
 
-def _noises(*rates: float, clean: bool = False) -> tuple[Noise, ...]:
-    kinds = [Noise(kind, rate) for kind in ("symmetric", "flip") for rate in rates]
-    return (Noise("none"), *kinds) if clean else tuple(kinds)
+def _noises(*rates: float, clean: bool = False) -> tuple[NoiseSpec, ...]:
+    kinds = [NoiseSpec(kind, rate) for kind in ("symmetric", "flip") for rate in rates]
+    return (NoiseSpec("none"), *kinds) if clean else tuple(kinds)
 
 
-def _study(name: str, datasets: str, noises: tuple[Noise, ...], rows: list[Row], title: str, **others: Any) -> Study:
+def _study(
+    name: str, datasets: str, noises: tuple[NoiseSpec, ...], rows: list[StudyRow], title: str, **others: Any
+) -> Study:
     return Study(
         name=name,
-        datasets=tuple(Dataset(dataset) for dataset in datasets.split()),
+        datasets=tuple(DatasetSpec(dataset) for dataset in datasets.split()),
         noises=noises,
         rows=tuple(rows),
         title=title,
@@ -41,11 +43,11 @@ def _study(name: str, datasets: str, noises: tuple[Noise, ...], rows: list[Row],
     )
 
 
-def _of(backbone: str, name: str) -> list[Row]:
+def _of(backbone: str, name: str) -> list[StudyRow]:
     return [
-        Row(name, "vanilla", {"backbone": backbone}),
-        Row(f"{name} + PI w/o pc", "pi-gnn", {"backbone": backbone, "pair_labels": "connectivity"}),
-        Row(f"{name} + PI", "pi-gnn", {"backbone": backbone}),
+        StudyRow(name, "vanilla", {"backbone": backbone}),
+        StudyRow(f"{name} + PI w/o pc", "pi-gnn", {"backbone": backbone, "pair_labels": "connectivity"}),
+        StudyRow(f"{name} + PI", "pi-gnn", {"backbone": backbone}),
     ]
 
 
@@ -53,17 +55,17 @@ NINE = _noises(0.2, 0.4, 0.6, 0.8, clean=True)
 EIGHT = _noises(0.2, 0.4, 0.6, 0.8)
 FOUR = _noises(0.4, 0.6)
 TWO = _noises(0.6)
-GCN = Row("GCN", "vanilla")
-WITHOUT = Row("PI-GNN w/o pc", "pi-gnn", {"pair_labels": "connectivity"})
-PI = Row("PI-GNN", "pi-gnn")
+GCN = StudyRow("GCN", "vanilla")
+WITHOUT = StudyRow("PI-GNN w/o pc", "pi-gnn", {"pair_labels": "connectivity"})
+PI = StudyRow("PI-GNN", "pi-gnn")
 BASELINES = [
-    Row("Decoupling", "decoupling"),
-    Row("GCE", "gce"),
-    Row("APL", "apl"),
-    Row("Co-teaching", "co-teaching"),
-    Row("LPM-1", "lpm"),
-    Row("T-revision", "t-revision"),
-    Row("DivideMix", "dividemix"),
+    StudyRow("Decoupling", "decoupling"),
+    StudyRow("GCE", "gce"),
+    StudyRow("APL", "apl"),
+    StudyRow("Co-teaching", "co-teaching"),
+    StudyRow("LPM-1", "lpm"),
+    StudyRow("T-revision", "t-revision"),
+    StudyRow("DivideMix", "dividemix"),
 ]
 STUDIES = {
     study.name: study
@@ -95,10 +97,10 @@ STUDIES = {
             "cora citeseer",
             TWO,
             [
-                Row("Random", "pi-gnn", {"pair_labels": "random"}),
-                Row("Given labels compared", "pi-gnn", {"pair_labels": "given"}),
-                Row("Estimated w/o estimator", "pi-gnn", {"pair_labels": "self"}),
-                Row("True labels compared (oracle)", "pi-gnn", {"pair_labels": "true"}),
+                StudyRow("Random", "pi-gnn", {"pair_labels": "random"}),
+                StudyRow("Given labels compared", "pi-gnn", {"pair_labels": "given"}),
+                StudyRow("Estimated w/o estimator", "pi-gnn", {"pair_labels": "self"}),
+                StudyRow("True labels compared (oracle)", "pi-gnn", {"pair_labels": "true"}),
                 PI,
             ],
             "PI-GNN with pair labels from other sources",
@@ -127,7 +129,7 @@ STUDIES = {
             [
                 row
                 for name, method in (("T-revision", "t-revision"), ("APL", "apl"), ("DivideMix", "dividemix"))
-                for row in (Row(name, method), Row(f"{name} + PI", method, {"pairs": "auto"}))
+                for row in (StudyRow(name, method), StudyRow(f"{name} + PI", method, {"pairs": "auto"}))
             ],
             "The pair regulariser on top of other methods",
         ),
@@ -136,11 +138,11 @@ STUDIES = {
             "citeseer",
             TWO,
             [
-                Row("GAT only", "pi-gnn", {"backbone": "gat"}),
-                Row("GCN-GAT", "pi-gnn", {"backbone": "gat", "estimator": "gcn"}),
-                Row("GraphSAGE only", "pi-gnn", {"backbone": "sage"}),
-                Row("GCN-GraphSAGE", "pi-gnn", {"backbone": "sage", "estimator": "gcn"}),
-                Row("GAT-GraphSAGE", "pi-gnn", {"backbone": "sage", "estimator": "gat"}),
+                StudyRow("GAT only", "pi-gnn", {"backbone": "gat"}),
+                StudyRow("GCN-GAT", "pi-gnn", {"backbone": "gat", "estimator": "gcn"}),
+                StudyRow("GraphSAGE only", "pi-gnn", {"backbone": "sage"}),
+                StudyRow("GCN-GraphSAGE", "pi-gnn", {"backbone": "sage", "estimator": "gcn"}),
+                StudyRow("GAT-GraphSAGE", "pi-gnn", {"backbone": "sage", "estimator": "gat"}),
             ],
             "Different architectures of estimator and classifier",
         ),
@@ -149,9 +151,9 @@ STUDIES = {
             "cora",
             NINE,
             [
-                Row("ICA", "ica"),
-                Row("Label propagation", "label-propagation"),
-                Row("Planetoid-T", "planetoid-t"),
+                StudyRow("ICA", "ica"),
+                StudyRow("Label propagation", "label-propagation"),
+                StudyRow("Planetoid-T", "planetoid-t"),
                 PI,
             ],
             "Semi-supervised learning before graph networks",
@@ -168,36 +170,39 @@ STUDIES = {
             "clean-pairs",
             "cora citeseer pubmed",
             FOUR,
-            [Row("PI-GNN clean pairs (oracle)", "pi-gnn", {"pair_labels": "true"}), PI],
+            [StudyRow("PI-GNN clean pairs (oracle)", "pi-gnn", {"pair_labels": "true"}), PI],
             "Pair labels from true labels",
         ),
         _study("low-noise", "cora citeseer", _noises(0.1), [GCN, WITHOUT, PI], "Little noise"),
         _study(
             "training-time",
             "cora citeseer pubmed wikics ogbn-arxiv",
-            (Noise("symmetric", 0.4),),
+            (NoiseSpec("symmetric", 0.4),),
             [GCN, PI],
             "Seconds of training",
             metric="seconds",
             note="run it with one worker on a quiet machine; the paper's seconds are those of a Tesla P40",
         ),
         _study(
-            "initialisation",
+            "initialization",
             "cora citeseer",
             TWO,
             [
-                *(Row(f"{name.capitalize()}", "pi-gnn", {"init": name}) for name in ("uniform", "normal", "constant")),
-                Row("Kaiming", "pi-gnn", {"init": "kaiming"}),
-                Row("Glorot", "pi-gnn", {"init": "glorot"}),
+                *(
+                    StudyRow(f"{name.capitalize()}", "pi-gnn", {"init": name})
+                    for name in ("uniform", "normal", "constant")
+                ),
+                StudyRow("Kaiming", "pi-gnn", {"init": "kaiming"}),
+                StudyRow("Glorot", "pi-gnn", {"init": "glorot"}),
             ],
-            "Sensitivity to the initialisation",
+            "Sensitivity to the initialization",
         ),
         _study(
             "larger-graph",
             "ogbn-products",
             NINE,
             [
-                Row(row.label, row.method, row.settings | {"batch_size": 1024, "neighbours": [15, 10]})
+                StudyRow(row.label, row.method, row.settings | {"batch_size": 1024, "neighbours": [15, 10]})
                 for row in (GCN, WITHOUT, PI)
             ],
             "A larger graph",
@@ -208,7 +213,7 @@ STUDIES = {
             EIGHT,
             [
                 *(
-                    Row(f"Rank {rank}", "pi-gnn", {"pair_labels": "low-rank", "rank": rank})
+                    StudyRow(f"Rank {rank}", "pi-gnn", {"pair_labels": "low-rank", "rank": rank})
                     for rank in (1, 50, 100, 200, 400, 600, 1000)
                 ),
                 PI,
@@ -219,14 +224,14 @@ STUDIES = {
             "schedule",
             "cora citeseer",
             NINE,
-            [Row("Pretrain then freeze", "pi-gnn", {"schedule": "pretrain"}), PI],
+            [StudyRow("Pretrain then freeze", "pi-gnn", {"schedule": "pretrain"}), PI],
             "The estimator first, then the classifier",
         ),
         _study(
             "pair-noise",
             "cora citeseer",
             EIGHT,
-            [Row("Pair labels", "vanilla")],
+            [StudyRow("Pair labels", "vanilla")],
             "How noisy are pair labels where node labels are noisy?",
             metric="pair_noise",
             note="share of pairs of labelled nodes; the paper does not say how it defines its own, so expect no match",
@@ -235,7 +240,7 @@ STUDIES = {
             "subgraph-sampling",
             "cora citeseer",
             NINE,
-            [Row("PI-GNN sampled", "pi-gnn", {"batch_size": 128, "neighbours": [15, 10]}), PI],
+            [StudyRow("PI-GNN sampled", "pi-gnn", {"batch_size": 128, "neighbours": [15, 10]}), PI],
             "Training on sampled neighbourhoods",
         ),
     )
@@ -281,14 +286,14 @@ _LABELS = {
 }
 
 
-def study(name: str) -> Study:
+def get_study(name: str) -> Study:
     """One of the paper's studies."""
     if name not in STUDIES:
         raise unknown("study", name, STUDIES)
     return STUDIES[name]
 
 
-def published(name: str, dataset: str, noise: Noise, label: str) -> Published | None:
+def published(name: str, dataset: str, noise: NoiseSpec, label: str) -> Published | None:
     """What the paper printed for a cell; its table 1 where a study repeats a row of it."""
     found = _published()
     kind = "asymmetric" if noise.kind == "flip" else noise.kind
@@ -303,7 +308,7 @@ def published(name: str, dataset: str, noise: Noise, label: str) -> Published | 
     return None
 
 
-def published_test(dataset: str, noise: Noise) -> tuple[float, float] | None:
+def published_test(dataset: str, noise: NoiseSpec) -> tuple[float, float] | None:
     """|t| and p of GAT against PI-GNN, as printed."""
     kind = "asymmetric" if noise.kind == "flip" else noise.kind
     values = {

@@ -7,24 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .plan import Dataset, Noise, Row, Study
-from .run_specs import Planned, plan
-from .store import Store
+from .results_store import ResultsStore
+from .run_spec import PlannedRun, plan_runs
+from .study import DatasetSpec, NoiseSpec, Study, StudyRow
 
 EXTERNAL = "external"  # the "method" of predictions that were made elsewhere
 
 
 @dataclass
-class Results:
+class StudyResults:
     """The rows of a study's runs. Cells are named by dataset, noise and label of the row."""
 
     study: Study
-    runs: list[Planned]
+    runs: list[PlannedRun]
     rows: Mapping[str, Mapping[str, Any]]
     external: Sequence[Mapping[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._cells: dict[tuple[Dataset, Noise, str], dict[int, Mapping[str, Any]]] = {}
+        self._cells: dict[tuple[DatasetSpec, NoiseSpec, str], dict[int, Mapping[str, Any]]] = {}
         for run in self.runs:
             row = self.rows.get(run.key)
             if row is not None and row["status"] == "done":
@@ -44,7 +44,7 @@ class Results:
         """What people called the predictions that they brought."""
         return {row["task"]["label"] for row in self.external}
 
-    def said(self, dataset: Dataset) -> dict[str, list[str]]:
+    def warnings_by_row(self, dataset: DatasetSpec) -> dict[str, list[str]]:
         """What methods said while they were fitted to a dataset, and the rows of which they said it."""
         found: dict[str, list[str]] = {}
         for run in self.runs:
@@ -54,14 +54,14 @@ class Results:
                     found[note].append(run.row.label)
         return found
 
-    def cell(self, dataset: Dataset, noise: Noise, label: str, metric: str | None = None) -> dict[int, float]:
+    def cell(self, dataset: DatasetSpec, noise: NoiseSpec, label: str, metric: str | None = None) -> dict[int, float]:
         """The numbers of a cell by seed."""
         name = metric or self.study.metric
         rows = self._cells.get((dataset, noise, label), {})
         return {seed: row[name] for seed, row in sorted(rows.items()) if row[name] is not None}
 
     @property
-    def failed(self) -> list[tuple[Planned, str]]:
+    def failed(self) -> list[tuple[PlannedRun, str]]:
         """Runs that failed, with the reason."""
         found = [(run, self.rows.get(run.key)) for run in self.runs]
         return [(run, str(row["error"])) for run, row in found if row is not None and row["status"] == "failed"]
@@ -70,13 +70,13 @@ class Results:
     def done(self) -> int:
         return sum(run.key in self.rows and self.rows[run.key]["status"] == "done" for run in self.runs)
 
-    def row(self, label: str) -> Row | None:
+    def row(self, label: str) -> StudyRow | None:
         return next((row for row in self.study.rows if row.label == label), None)
 
 
-def collect(study: Study, store: Store) -> Results:
+def collect_results(study: Study, store: ResultsStore) -> StudyResults:
     """What the store has of a study; runs of other code, data or settings are not in it."""
-    runs = plan(study, store, present=True)
+    runs = plan_runs(study, store, present=True)
     rows = store.rows({run.key for run in runs})
     external = [row | {"task": json.loads(row["config"])} for row in store.all("method = ?", (EXTERNAL,))]
-    return Results(study, runs, rows, external)
+    return StudyResults(study, runs, rows, external)

@@ -10,13 +10,13 @@ import numpy as np
 
 from ..report.table import Cell, Table
 from .paper import published_test
-from .plan import show_seeds
-from .results import Results
+from .results import StudyResults
+from .study import format_seeds
 
 LEVEL = 0.05
 
 
-class Tested(NamedTuple):
+class PairedTest(NamedTuple):
     """The reference row against another one in a cell, over the seeds that both have.
 
     ``difference`` is reference − other; ``effect`` is Cohen's d of the pairs (mean of the differences in their
@@ -43,11 +43,11 @@ class Tested(NamedTuple):
     one_sample_p: float
 
 
-def against_all(results: Results, reference: str = "") -> list[Tested]:
+def compare_rows(results: StudyResults, reference: str = "") -> list[PairedTest]:
     """The reference row (the study's, else its last one) against all others, cell by cell."""
     study = results.study
     against = reference or study.reference or study.rows[-1].label
-    found: list[Tested] = []
+    found: list[PairedTest] = []
     for dataset in study.datasets:
         for noise in study.noises:
             ours = results.cell(dataset, noise, against)
@@ -57,7 +57,7 @@ def against_all(results: Results, reference: str = "") -> list[Tested]:
                 if label == against or len(seeds) < 2:
                     continue
                 numbers = _compare([ours[seed] for seed in seeds], [theirs[seed] for seed in seeds])
-                found.append(Tested(str(dataset), str(noise), against, label, len(seeds), **numbers))
+                found.append(PairedTest(str(dataset), str(noise), against, label, len(seeds), **numbers))
     corrected = holm([test.p for test in found]), holm([test.p_wilcoxon for test in found])
     return [
         test._replace(p_holm=p, p_wilcoxon_holm=w) for test, p, w in zip(found, corrected[0], corrected[1], strict=True)
@@ -106,9 +106,9 @@ def holm(p: Sequence[float]) -> list[float]:
     return corrected
 
 
-def table(results: Results, reference: str = "") -> Table:
+def table(results: StudyResults, reference: str = "") -> Table:
     """The tests as a table; p-values below 0.05 after Holm's correction are bold."""
-    found = against_all(results, reference)
+    found = compare_rows(results, reference)
     shows_paper = any(_paper(results, test) for test in found)
     columns = ["dataset", "noise", "against", "seeds", "difference", "d", "wins", "t", "p", "p Holm", "Wilcoxon p"]
     columns += ["Wilcoxon p Holm", "one-sample |t|", "one-sample p"]
@@ -145,12 +145,12 @@ def table(results: Results, reference: str = "") -> Table:
             "difference: mean over seeds; d: in standard deviations of the differences; wins: share of seeds; t and p: "
             "paired t-test, two-sided; Holm: corrected for all comparisons here; one-sample: the paper's form, which "
             "takes the other row's mean for a known number",
-            f"seeds {show_seeds(study.seeds)}; {study.protocol}",
+            f"seeds {format_seeds(study.seeds)}; {study.protocol}",
         ],
     )
 
 
-def _paper(results: Results, test: Tested) -> tuple[float, float] | None:
+def _paper(results: StudyResults, test: PairedTest) -> tuple[float, float] | None:
     if results.study.name != "significance" or test.row != "GAT":
         return None
     noise = next(noise for noise in results.study.noises if str(noise) == test.noise)

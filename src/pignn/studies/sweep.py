@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import ConfigError, OutputError
-from .plan import Study
 from .pool import LocalPool, Outcome, Pool
-from .run_specs import Planned, plan
-from .store import Store
+from .results_store import ResultsStore
+from .run_spec import PlannedRun, plan_runs
+from .study import Study
 
 STORE = "runs.sqlite"
 ATTEMPTS = 2  # of a run whose worker died under it
 
 
 @dataclass
-class Summary:
+class SweepSummary:
     """What a sweep did: planned runs, those that were there, those it added, and those that failed (in all)."""
 
     planned: int
@@ -36,23 +36,23 @@ class Sweep:
     """A study on its way: what a live view shows."""
 
     study: Study
-    runs: list[Planned]
+    runs: list[PlannedRun]
     rows: dict[str, dict[str, Any]]
     workers: int
     total: int = 0
     done: int = 0
 
     @property
-    def left(self) -> list[Planned]:
+    def left(self) -> list[PlannedRun]:
         return [run for run in self.runs if run.key not in self.rows]
 
 
-def open_store(folder: str | Path, *, create: bool = True) -> Store:
+def open_results(folder: str | Path, *, create: bool = True) -> ResultsStore:
     """The store in a folder of studies."""
-    return Store(Path(folder) / STORE, create=create)
+    return ResultsStore(Path(folder) / STORE, create=create)
 
 
-def run(
+def run_study(
     study: Study,
     folder: str | Path,
     *,
@@ -61,7 +61,7 @@ def run(
     ray: str | None = None,
     retry: bool = False,
     progress: bool | None = None,
-) -> Summary:
+) -> SweepSummary:
     """Compute the runs of a study that its folder lacks.
 
     Args:
@@ -76,9 +76,9 @@ def run(
     Interrupted in whatever way, the same call goes on where it was.
     """
     check_processes(workers, threads, ray)
-    with open_store(folder) as store, _alone(Path(folder)):
-        runs = plan(study, store)
-        rows = kept(store, runs, retry)
+    with open_results(folder) as store, _alone(Path(folder)):
+        runs = plan_runs(study, store)
+        rows = reusable_rows(store, runs, retry)
         cached = len(rows)
         missing = {run.key: run for run in runs if run.key not in rows}
         if missing:
@@ -93,7 +93,7 @@ def run(
                     sweep.done += 1
                     view.update()
         failed = sum(row["status"] == "failed" for row in rows.values())
-        return Summary(len({run.key for run in runs}), cached, len(missing), failed)
+        return SweepSummary(len({run.key for run in runs}), cached, len(missing), failed)
 
 
 def check_processes(workers: int, threads: int, ray: str | None) -> None:
@@ -103,13 +103,13 @@ def check_processes(workers: int, threads: int, ray: str | None) -> None:
         raise ConfigError(f"threads must be at least 1, not {threads}")
 
 
-def kept(store: Store, runs: Iterable[Planned], retry: bool = False) -> dict[str, dict[str, Any]]:
+def reusable_rows(store: ResultsStore, runs: Iterable[PlannedRun], retry: bool = False) -> dict[str, dict[str, Any]]:
     """The rows of a store that are not computed again."""
     rows = store.rows({run.key for run in runs})
     return {key: row for key, row in rows.items() if row["status"] == "done" or not (row["died"] or retry)}
 
 
-def _outcomes(pool: Pool, missing: dict[str, Planned]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _outcomes(pool: Pool, missing: dict[str, PlannedRun]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Results as they come. A run whose worker died is tried once more, on another one."""
     waiting = list(missing)
     attempts = dict.fromkeys(missing, 0)
@@ -161,10 +161,10 @@ def _view(sweep: Sweep, progress: bool | None) -> Iterator[Any]:
     if not (sys.stderr.isatty() if progress is None else progress):
         yield _Silence()
         return
-    from .live import Live
+    from .live_view import Live
 
     with Live(sweep) as live:
         yield live
 
 
-__all__ = ["Outcome", "Summary", "Sweep", "open_store", "run"]
+__all__ = ["Outcome", "Sweep", "SweepSummary", "open_results", "run_study"]

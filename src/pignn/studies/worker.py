@@ -41,7 +41,7 @@ def prepare(methods: list[str], threads: int) -> dict[str, str]:
     from .. import methods as package  # noqa: F401
     from ..core.errors import PignnError
     from ..methods.registry import method_class
-    from . import data  # noqa: F401
+    from . import run_graphs  # noqa: F401
     from .code_hash import method_code
 
     torch.set_num_threads(threads)

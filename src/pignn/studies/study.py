@@ -18,7 +18,7 @@ METRICS = (
     "macro_f1",
     "average_precision",
     "best_epoch",
-    "realised_noise",
+    "realized_noise",
     "pair_noise",
     "seconds",
     "peak_mb",
@@ -31,14 +31,14 @@ SEARCH: dict[str, list[Any]] = {
 }
 
 
-class Noise(NamedTuple):
+class NoiseSpec(NamedTuple):
     """A kind of noise and its rate; a file of recorded labels or a transition matrix has none."""
 
     kind: str
     rate: float | None = None
 
     @classmethod
-    def parse(cls, text: str) -> Noise:
+    def parse(cls, text: str) -> NoiseSpec:
         """``"symmetric:0.4"``, ``"none"`` or the path of a file."""
         kind, colon, rate = text.strip().rpartition(":")
         if colon:
@@ -59,7 +59,7 @@ def is_named(dataset: str) -> bool:
     return dataset.lower() in {info.name for info in list_datasets()} or not Path(dataset).is_dir()
 
 
-class Dataset(NamedTuple):
+class DatasetSpec(NamedTuple):
     """A named dataset with options of its own, or the folder of a store."""
 
     name: str
@@ -70,7 +70,7 @@ class Dataset(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
+class StudyRow:
     """A line of the table: a method and its settings.
 
     Args:
@@ -93,9 +93,9 @@ class Study:
     """A grid of runs that gives one table or figure. ``settings`` go to all methods that have them."""
 
     name: str
-    datasets: tuple[Dataset, ...]
-    noises: tuple[Noise, ...]
-    rows: tuple[Row, ...]
+    datasets: tuple[DatasetSpec, ...]
+    noises: tuple[NoiseSpec, ...]
+    rows: tuple[StudyRow, ...]
     seeds: tuple[int, ...] = tuple(range(10))
     protocol: Protocol = PRESETS["honest"]
     settings: dict[str, Any] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class Study:
     def __len__(self) -> int:
         return len(self.datasets) * len(self.noises) * len(self.rows) * len(self.seeds)
 
-    def cut(
+    def subset(
         self,
         *,
         datasets: Sequence[str] | None = None,
@@ -139,7 +139,7 @@ class Study:
         study = self
         if datasets is not None:
             own = {dataset.name: dataset for dataset in self.datasets}
-            study = replace(study, datasets=tuple(own.get(name, Dataset(name)) for name in datasets))
+            study = replace(study, datasets=tuple(own.get(name, DatasetSpec(name)) for name in datasets))
         if noises is not None:
             study = replace(study, noises=tuple(_chosen_noises(self.noises, noises)))
         if rates is not None:
@@ -160,39 +160,39 @@ class Study:
         return study if metric is None else replace(study, metric=metric)
 
 
-def _chosen_noises(own: Iterable[Noise], texts: Sequence[str]) -> list[Noise]:
+def _chosen_noises(own: Iterable[NoiseSpec], texts: Sequence[str]) -> list[NoiseSpec]:
     """Noises by text; a kind without a rate stands for all its rates in the study."""
-    found: list[Noise] = []
+    found: list[NoiseSpec] = []
     for text in texts:
-        asked = Noise.parse(text)
+        asked = NoiseSpec.parse(text)
         of_kind = [noise for noise in own if noise.kind == asked.kind]
         found += of_kind if asked.rate is None and of_kind else [asked]
     return list(dict.fromkeys(found))
 
 
-def _chosen_rows(own: Sequence[Row], names: Sequence[str]) -> list[Row]:
+def _chosen_rows(own: Sequence[StudyRow], names: Sequence[str]) -> list[StudyRow]:
     """Rows by label, or by method: all the study's rows of it, or a new row if it has none."""
     from ..methods.registry import list_methods
 
     known = {info.name for info in list_methods()}
-    found: list[Row] = []
+    found: list[StudyRow] = []
     for name in names:
         rows = [row for row in own if row.label.lower() == name.lower()]
         rows = rows or [row for row in own if row.method == name]
         if not rows and name not in known:
             raise unknown("method or row", name, {*known, *(row.label for row in own)})
-        found += rows or [Row(name, name)]
+        found += rows or [StudyRow(name, name)]
     return [row for i, row in enumerate(found) if row not in found[:i]]
 
 
-def vary(method: str, settings: dict[str, Any], lists: dict[str, Sequence[Any]], label: str = "") -> list[Row]:
+def vary(method: str, settings: dict[str, Any], lists: dict[str, Sequence[Any]], label: str = "") -> list[StudyRow]:
     """A row for every combination of the values in ``lists``."""
     rows = []
     for values in itertools.product(*lists.values()):
         chosen = dict(zip(lists, values, strict=True))
         name = ", ".join(f"{key}={value}" for key, value in chosen.items())
         x = values[0] if len(values) == 1 else None
-        rows.append(Row(f"{label} {name}".strip(), method, settings | chosen, x=x))
+        rows.append(StudyRow(f"{label} {name}".strip(), method, settings | chosen, x=x))
     return rows
 
 
@@ -216,7 +216,7 @@ def parse_seeds(text: str | int | Sequence[int]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def show_seeds(seeds: Sequence[int]) -> str:
+def format_seeds(seeds: Sequence[int]) -> str:
     """The shortest text that :func:`parse_seeds` reads as these."""
     parts: list[list[int]] = []
     for seed in sorted(seeds):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pignn.core.errors import ConfigError
-from pignn.studies import Dataset, Noise, Protocol, Row, paper
-from pignn.studies.toml import dumps, locate, read
+from pignn.studies import DatasetSpec, NoiseSpec, Protocol, StudyRow, paper
+from pignn.studies.plan_files import dumps, locate, read
 
 from .conftest import make
 
@@ -46,7 +46,7 @@ def write(tmp_path: Path, text: str) -> Path:
 
 def test_a_plan_is_read(tmp_path):
     study = read(write(tmp_path, GOOD))
-    assert study.datasets == (Dataset("csbm"), Dataset("digits", (("neighbours", 5),)))
+    assert study.datasets == (DatasetSpec("csbm"), DatasetSpec("digits", (("neighbours", 5),)))
     assert [str(noise) for noise in study.noises] == ["none", "symmetric:0.2", "symmetric:0.4", "flip:0.3"]
     assert [row.label for row in study.rows] == ["GCN", "pi-gnn warmup=0", "pi-gnn warmup=10"]
     assert study.seeds == (0, 1, 2)
@@ -67,9 +67,9 @@ def test_what_is_written_is_read_again(tmp_path, study):
 def test_odd_texts_come_back(tmp_path):
     study = make(
         title='"quotes" \\ and\nlines\x7f',
-        rows=(Row("ä | [x] # y", "vanilla", {"class_weight": [1, 2.5]}, {"lr": [0.1]}, x=0.5),),
+        rows=(StudyRow("ä | [x] # y", "vanilla", {"class_weight": [1, 2.5]}, {"lr": [0.1]}, x=0.5),),
         protocol=Protocol.named("honest", trials=2, noisy=["train"]),
-        noises=(Noise("none"),),
+        noises=(NoiseSpec("none"),),
     )
     assert read(write(tmp_path, dumps(study))) == study
 

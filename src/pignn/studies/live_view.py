@@ -6,9 +6,9 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from .results import Results
+from .results import StudyResults
 from .sweep import Sweep
-from .table import tables
+from .tables import build_tables
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -49,12 +49,12 @@ class Live:
         from rich.text import Text
 
         sweep = self._sweep
-        results = Results(sweep.study, sweep.runs, sweep.rows)
+        results = StudyResults(sweep.study, sweep.runs, sweep.rows)
         head = f"{sweep.study.name}: {sweep.done} of {sweep.total} runs, {self._left()}"
         failed = len(results.failed)
         if failed:
             head += f", {failed} failed"
-        body = "\n\n".join(table.text() for table in tables(results))
+        body = "\n\n".join(table.text() for table in build_tables(results))
         room = max(self._console.height - 3, 5)
         lines = body.splitlines()
         shown = lines if len(lines) <= room else [*lines[: room - 1], "…"]

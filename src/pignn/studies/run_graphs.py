@@ -18,7 +18,7 @@ from ..graphs.datasets import catalog as catalogue
 from ..graphs.splits import Masks, per_class
 from ..noise.dependent import DEPENDENT
 from .code_hash import canonical, digest, package_version
-from .plan import is_named
+from .study import is_named
 
 KEPT = 4  # graphs that a process holds on to
 _graphs: dict[str, tuple[Data, str]] = {}
@@ -165,4 +165,4 @@ def labels_key(job: dict[str, Any], graph_fingerprint: str) -> str:
 
 @cache
 def _reading_code() -> str:
-    return digest(*(package_version(name) for name in ("pignn.graphs", "pignn.noise", "pignn.studies.data")))
+    return digest(*(package_version(name) for name in ("pignn.graphs", "pignn.noise", "pignn.studies.run_graphs")))

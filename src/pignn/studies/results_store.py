@@ -19,7 +19,7 @@ NUMBERS = (
     "macro_f1",
     "average_precision",
     "best_epoch",
-    "realised_noise",
+    "realized_noise",
     "pair_noise",
     "seconds",
     "peak_mb",
@@ -63,7 +63,7 @@ COLUMNS = (
 )
 
 
-class Store:
+class ResultsStore:
     """The file of results. Only whole rows are ever in it; a row that is done is never changed."""
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:

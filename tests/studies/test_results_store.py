@@ -9,13 +9,13 @@ from contextlib import closing
 import pytest
 
 from pignn.core.errors import DataError, OutputError
-from pignn.studies.store import FORMAT, Store
+from pignn.studies.results_store import FORMAT, ResultsStore
 
 JOB = {"method": "vanilla", "dataset": "csbm", "noise": "none", "rate": None, "seed": 0, "settings": {"lr": 0.1}}
 
 
 def test_done_is_done_and_failed_gives_way(tmp_path):
-    with Store(tmp_path / "runs.sqlite") as store:
+    with ResultsStore(tmp_path / "runs.sqlite") as store:
         store.put("a", JOB, {"error": "no"})
         assert store.rows(["a"])["a"]["status"] == "failed"
         store.put("a", JOB, {"accuracy": 0.5, "notes": ["x"], "versions": {"torch": "2"}})
@@ -25,19 +25,19 @@ def test_done_is_done_and_failed_gives_way(tmp_path):
         assert (row["status"], row["accuracy"], row["error"]) == ("done", 0.5, None)
         assert json.loads(row["config"]) == JOB
         assert len(store) == 1
-    with Store(tmp_path / "runs.sqlite", create=False) as store:
+    with ResultsStore(tmp_path / "runs.sqlite", create=False) as store:
         assert store.rows(["a"])["a"]["accuracy"] == 0.5
 
 
 def test_it_is_in_wal_mode(tmp_path):
-    Store(tmp_path / "runs.sqlite").close()
+    ResultsStore(tmp_path / "runs.sqlite").close()
     with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as db:
         assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
 def test_two_may_read_and_write_at_once(tmp_path):
-    with Store(tmp_path / "runs.sqlite") as one, Store(tmp_path / "runs.sqlite") as two:
+    with ResultsStore(tmp_path / "runs.sqlite") as one, ResultsStore(tmp_path / "runs.sqlite") as two:
         one.put("a", JOB, {"accuracy": 0.1})
         two.put("b", JOB, {"accuracy": 0.2})
         assert set(one.rows(["a", "b"])) == set(two.rows(["a", "b"])) == {"a", "b"}
@@ -76,22 +76,22 @@ def spoil_middle(path):
 )
 def test_a_store_that_cannot_be_trusted_is_refused_and_untouched(tmp_path, spoil, words):
     path = tmp_path / "runs.sqlite"
-    with Store(path) as store:
+    with ResultsStore(path) as store:
         store.put_all((f"{i}", JOB, {"accuracy": 0.5}) for i in range(200))
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     spoil(path)
     before = path.read_bytes()
     with pytest.raises(DataError, match=words) as caught:
-        Store(path)
+        ResultsStore(path)
     assert "\n" not in str(caught.value)
     assert path.read_bytes() == before
 
 
 def test_no_results_and_no_room(tmp_path):
     with pytest.raises(DataError, match="run the study first"):
-        Store(tmp_path / "absent" / "runs.sqlite", create=False)
+        ResultsStore(tmp_path / "absent" / "runs.sqlite", create=False)
     assert not (tmp_path / "absent").exists()
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError):
-        Store(tmp_path / "file" / "runs.sqlite")
+        ResultsStore(tmp_path / "file" / "runs.sqlite")

@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Sequence
 
 from ..report.table import Cell, Table
-from .plan import Dataset, Noise, Study, show_seeds
-from .results import Results
+from .results import StudyResults
+from .study import DatasetSpec, NoiseSpec, Study, format_seeds
 
 # metric → (how a mean is written, how a spread is, and which end is better)
 FORMS = {
@@ -16,7 +16,7 @@ FORMS = {
     "macro_f1": ("{:.3f}", "{:.2f}", max),
     "average_precision": ("{:.3f}", "{:.2f}", max),
     "best_epoch": ("{:.0f}", "{:.0f}", None),
-    "realised_noise": ("{:.3f}", "{:.3f}", None),
+    "realized_noise": ("{:.3f}", "{:.3f}", None),
     "pair_noise": ("{:.3f}", "{:.3f}", None),
     "seconds": ("{:.2f}", "{:.2f}", min),
     "peak_mb": ("{:.0f}", "{:.0f}", min),
@@ -39,13 +39,13 @@ def show(values: Sequence[float], metric: str, planned: int) -> str:
     return text if len(values) == planned else f"{text} n={len(values)}"
 
 
-def tables(results: Results) -> list[Table]:
+def build_tables(results: StudyResults) -> list[Table]:
     """One table a dataset."""
     study = results.study
     return [_table(results, dataset) for dataset in study.datasets]
 
 
-def _table(results: Results, dataset: Dataset) -> Table:
+def _table(results: StudyResults, dataset: DatasetSpec) -> Table:
     study = results.study
     columns: list[list[Cell]] = [[Cell(label) for label in results.labels]]
     for noise in study.noises:
@@ -60,7 +60,7 @@ def _table(results: Results, dataset: Dataset) -> Table:
     )
 
 
-def _column(results: Results, dataset: Dataset, noise: Noise) -> list[Cell]:
+def _column(results: StudyResults, dataset: DatasetSpec, noise: NoiseSpec) -> list[Cell]:
     study = results.study
     better = FORMS[study.metric][2]
     values = [list(results.cell(dataset, noise, label).values()) for label in results.labels]
@@ -75,28 +75,28 @@ def _column(results: Results, dataset: Dataset, noise: Noise) -> list[Cell]:
 
 def notes(study: Study) -> list[str]:
     """What every table of a study says below."""
-    found = [f"seeds {show_seeds(study.seeds)}; {study.protocol}"]
+    found = [f"seeds {format_seeds(study.seeds)}; {study.protocol}"]
     return [*found, study.note] if study.note else found
 
 
-def _given(results: Results) -> list[str]:
+def _given(results: StudyResults) -> list[str]:
     """Rows that get more than the others: labels that somebody verified."""
     counts = {run.row.label: run.job["trusted"] for run in results.runs if run.job["trusted"]}
     return [f"{label} is given {count} trusted label{'s'[: count > 1]} a class" for label, count in counts.items()]
 
 
-def _said(results: Results, dataset: Dataset, most: int = 5) -> list[str]:
+def _said(results: StudyResults, dataset: DatasetSpec, most: int = 5) -> list[str]:
     """What methods found worth saying, such as a warm-up as long as the training."""
-    found = [f"{', '.join(labels)}: {note}" for note, labels in results.said(dataset).items()]
+    found = [f"{', '.join(labels)}: {note}" for note, labels in results.warnings_by_row(dataset).items()]
     rest = [f"and {len(found) - most} more notes: export to .csv shows them"] if len(found) > most else []
     return found[:most] + rest
 
 
-def _rate(noise: Noise) -> str:
+def _rate(noise: NoiseSpec) -> str:
     return "" if noise.kind == "none" or noise.rate is None else f"{noise.rate:g}"
 
 
-def _kinds(noises: Sequence[Noise]) -> list[tuple[str, int]]:
+def _kinds(noises: Sequence[NoiseSpec]) -> list[tuple[str, int]]:
     """Kinds of noise over their rates."""
     found: list[tuple[str, int]] = []
     for noise in noises:

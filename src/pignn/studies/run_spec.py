@@ -8,22 +8,22 @@ from typing import Any, NamedTuple
 from ..core.errors import ConfigError, PignnError, unknown
 from .code_hash import canonical, digest, method_code, method_kind
 from .execute import draws
-from .plan import SEARCH, Dataset, Noise, Row, Study, is_named
-from .store import Store
+from .results_store import ResultsStore
+from .study import SEARCH, DatasetSpec, NoiseSpec, Study, StudyRow, is_named
 
 
-class Planned(NamedTuple):
+class PlannedRun(NamedTuple):
     """One run of a study: its place in the table, its key in the store, and all that a worker needs."""
 
-    dataset: Dataset
-    noise: Noise
-    row: Row
+    dataset: DatasetSpec
+    noise: NoiseSpec
+    row: StudyRow
     seed: int
     key: str
     job: dict[str, Any]
 
 
-def plan(study: Study, store: Store, *, present: bool = False) -> list[Planned]:
+def plan_runs(study: Study, store: ResultsStore, *, present: bool = False) -> list[PlannedRun]:
     """All runs of a study, seeds outermost: an interrupted study has all its cells, with fewer seeds.
 
     Everything that can be wrong is found here, before anything is computed. ``present`` leaves out, for a table, what
@@ -62,7 +62,7 @@ def plan(study: Study, store: Store, *, present: bool = False) -> list[Planned]:
                 for row in study.rows:
                     trusted = about_rows[row.label]["trusted"]
                     key = digest(texts[trusted], rows_text[row.label])
-                    found.append(Planned(dataset, noise, row, seed, key, jobs[trusted] | about_rows[row.label]))
+                    found.append(PlannedRun(dataset, noise, row, seed, key, jobs[trusted] | about_rows[row.label]))
     graphs.save()
     return found
 
@@ -85,7 +85,7 @@ def _check_common(study: Study) -> None:
             raise ConfigError(f"settings of all rows: {unknown('setting', name, known)}")
 
 
-def _resolved(study: Study, row: Row) -> dict[str, Any]:
+def _resolved(study: Study, row: StudyRow) -> dict[str, Any]:
     """What a row says about its runs: the method, its code, and all settings, defaults included.
 
     With the defaults spelt out, "warm-up 50" and "nothing said" are one run, and a changed default is another.
@@ -137,14 +137,14 @@ def _resolved(study: Study, row: Row) -> dict[str, Any]:
 class Fingerprints:
     """Fingerprints of graphs and of noisy labels, remembered in the store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ResultsStore) -> None:
         self._store = store
         self._known = store.fingerprints()
         self._new: dict[str, str] = {}
         self._graph_keys: dict[str, str | None] = {}
 
     def __call__(self, job: dict[str, Any]) -> dict[str, str]:
-        from . import data
+        from . import run_graphs as data
 
         place = canonical([job["dataset"], job["options"], job["split"], job["split_seed"]])
         if place not in self._graph_keys:

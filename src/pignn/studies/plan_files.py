@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import ConfigError, PignnError, unknown
-from .plan import METRICS, Dataset, Noise, Row, Study, parse_seeds, show_seeds, vary
 from .protocol import PRESETS, Protocol
+from .study import METRICS, DatasetSpec, NoiseSpec, Study, StudyRow, format_seeds, parse_seeds, vary
 
 KEYS = (
     "name",
@@ -84,7 +84,7 @@ class _Reader:
             self._fail(("name",), f"name must be letters, digits, '-', '_' or '.', not '{parts['name']}'")
         return self._at((), lambda: Study(**parts, **text))
 
-    def _row(self, entry: dict[str, Any], i: int) -> list[Row]:
+    def _row(self, entry: dict[str, Any], i: int) -> list[StudyRow]:
         from ..methods.registry import list_methods
 
         at = ("rows", i)
@@ -107,36 +107,36 @@ class _Reader:
         for name, values in (search or {}).items():
             if not isinstance(values, list) or not values:
                 self._fail((*at, "search", name), f"{name} must be a list of values")
-        return [Row(label, method, settings, search, entry.get("x"))]
+        return [StudyRow(label, method, settings, search, entry.get("x"))]
 
-    def _dataset(self, entry: Any, i: int) -> Dataset:
+    def _dataset(self, entry: Any, i: int) -> DatasetSpec:
         from ..graphs.datasets.catalog import info
-        from .plan import is_named
+        from .study import is_named
 
         at = ("datasets", i)
         if isinstance(entry, dict):
             if not isinstance(entry.get("name"), str):
                 self._fail(at, "a dataset needs a name")
-            dataset = Dataset(entry["name"], tuple((key, value) for key, value in entry.items() if key != "name"))
+            dataset = DatasetSpec(entry["name"], tuple((key, value) for key, value in entry.items() if key != "name"))
         elif isinstance(entry, str):
-            dataset = Dataset(entry)
+            dataset = DatasetSpec(entry)
         else:
             self._fail(at, f"a dataset must be a name, not {entry!r}")
         if is_named(dataset.name):
             self._at(at, lambda: info(dataset.name))
         return dataset
 
-    def _noises(self, found: dict[str, Any]) -> list[Noise]:
+    def _noises(self, found: dict[str, Any]) -> list[NoiseSpec]:
         rates = [self._number(rate, ("rates", i)) for i, rate in enumerate(self._list(found, "rates"))]
-        noises: list[Noise] = []
+        noises: list[NoiseSpec] = []
         for i, entry in enumerate(self._list(found, "noises", ["none"])):
             at = ("noises", i)
             if not isinstance(entry, str):
                 self._fail(at, f"a noise must look like 'symmetric:0.4', not {entry!r}")
-            noise = Noise.parse(entry)
+            noise = NoiseSpec.parse(entry)
             self._at(at, lambda noise=noise: _check_noise(noise, bool(rates)))  # type: ignore[misc]
             crossed = rates and noise.rate is None and noise.kind in ("symmetric", "pair", "flip", "instance")
-            noises += [Noise(noise.kind, rate) for rate in rates] if crossed else [noise]
+            noises += [NoiseSpec(noise.kind, rate) for rate in rates] if crossed else [noise]
         return noises
 
     def _protocol(self, entry: Any) -> Protocol:
@@ -193,7 +193,7 @@ class _Reader:
         raise ConfigError(f"{where}: {key}{message}")
 
 
-def _check_noise(noise: Noise, crossed: bool) -> None:
+def _check_noise(noise: NoiseSpec, crossed: bool) -> None:
     from ..noise import Corrupt, load_noise
 
     kind = load_noise(noise.kind)
@@ -273,7 +273,7 @@ def dumps(study: Study) -> str:
             lines.append(f"{key} = {_value(getattr(study, key))}")
     lines.append(f"datasets = {_value([_dataset_value(dataset) for dataset in study.datasets])}")
     lines.append(f"noises = {_value([str(noise) for noise in study.noises])}")
-    lines.append(f"seeds = {_value(show_seeds(study.seeds))}")
+    lines.append(f"seeds = {_value(format_seeds(study.seeds))}")
     lines.append(f"metric = {_value(study.metric)}")
     rules = study.protocol
     if rules == PRESETS.get(rules.name):
@@ -290,7 +290,7 @@ def dumps(study: Study) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _dataset_value(dataset: Dataset) -> Any:
+def _dataset_value(dataset: DatasetSpec) -> Any:
     return {"name": dataset.name} | dict(dataset.options) if dataset.options else dataset.name
 
 

@@ -7,22 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pignn.core.errors import ConfigError
-from pignn.studies import Noise, Protocol, Row, paper
-from pignn.studies.plan import parse_seeds, show_seeds, vary
+from pignn.studies import NoiseSpec, Protocol, StudyRow, paper
+from pignn.studies.study import format_seeds, parse_seeds, vary
 
 from .conftest import make
 
 
 def test_texts_of_noise():
-    assert Noise.parse("symmetric:0.4") == Noise("symmetric", 0.4)
-    assert Noise.parse("none") == Noise("none", None)
-    assert Noise.parse("C:/labels.npz") == Noise("C:/labels.npz", None)
-    assert str(Noise("flip", 0.60)) == "flip:0.6"
+    assert NoiseSpec.parse("symmetric:0.4") == NoiseSpec("symmetric", 0.4)
+    assert NoiseSpec.parse("none") == NoiseSpec("none", None)
+    assert NoiseSpec.parse("C:/labels.npz") == NoiseSpec("C:/labels.npz", None)
+    assert str(NoiseSpec("flip", 0.60)) == "flip:0.6"
 
 
 @given(st.sets(st.integers(0, 60), min_size=1))
 def test_seeds_come_back_from_their_text(seeds):
-    assert sorted(parse_seeds(show_seeds(sorted(seeds)))) == sorted(seeds)
+    assert sorted(parse_seeds(format_seeds(sorted(seeds)))) == sorted(seeds)
 
 
 @pytest.mark.parametrize("text", ["", "a", "1-", "-3", "1,,2", True, 0, [1.5]])
@@ -32,7 +32,7 @@ def test_bad_seeds(text):
 
 
 def test_cuts():
-    study = paper.study("effectiveness").cut(
+    study = paper.get_study("effectiveness").subset(
         datasets=["cora"], noises=["none", "flip"], rates=[0.0, 0.4], seeds=[0, 1], methods=["pi-gnn"]
     )
     assert [str(dataset) for dataset in study.datasets] == ["cora"]
@@ -40,16 +40,16 @@ def test_cuts():
     assert [row.label for row in study.rows] == ["PI-GNN"]
     assert len(study) == 4
     with pytest.raises(ConfigError, match="no noise of a rate"):
-        study.cut(rates=[0.3])
+        study.subset(rates=[0.3])
 
 
 def test_rows_are_chosen_by_label_or_by_method_or_are_new():
-    study = paper.study("pair-labels")
-    assert [row.label for row in study.cut(methods=["random"]).rows] == ["Random"]
-    assert [row.label for row in paper.study("heterophily").cut(methods=["vanilla"]).rows] == ["GCN"]
-    assert study.cut(methods=["vanilla"]).rows == (Row("vanilla", "vanilla"),)
+    study = paper.get_study("pair-labels")
+    assert [row.label for row in study.subset(methods=["random"]).rows] == ["Random"]
+    assert [row.label for row in paper.get_study("heterophily").subset(methods=["vanilla"]).rows] == ["GCN"]
+    assert study.subset(methods=["vanilla"]).rows == (StudyRow("vanilla", "vanilla"),)
     with pytest.raises(ConfigError, match="did you mean"):
-        study.cut(methods=["vanila"])
+        study.subset(methods=["vanila"])
 
 
 def test_every_combination_is_a_row():
