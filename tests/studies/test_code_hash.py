@@ -146,9 +146,9 @@ def test_fingerprints_without_features_are_those_with_them():
 
 def test_noisygl_splits():
     import torch
-    from pignn.studies.run_graphs import noisygl_masks
 
     from pignn import graphs
+    from pignn.studies.run_graphs import noisygl_masks
 
     y = graphs.load("digits").y
     assert noisygl_masks("cora", y, 0) is None
