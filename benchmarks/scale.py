@@ -199,7 +199,7 @@ def products_alone(scale: str) -> dict[str, Any]:
         began = time.perf_counter()
         graphs.convert(f"{folder}/store", edges=chunks(), features=f"{folder}/x.npy", labels=y, progress=False)
         converted = time.perf_counter() - began
-        data = graphs.open_store(f"{folder}/store")
+        data = graphs.open_graph_store(f"{folder}/store")
         data.train_mask, data.val_mask, data.test_mask = splits.per_class(data.y, seed=0)
         noisy = pignn.corrupt(data, "symmetric", 0.4)
         began = time.perf_counter()

@@ -6,7 +6,7 @@ from sklearn.datasets import load_wine
 from sklearn.neighbors import kneighbors_graph
 
 import pignn
-from pignn.graphs import load_encoder, read_graph, understood
+from pignn.graphs import load_feature_encoder, read_graph, summarize_import
 
 # 178 wines, joined to those with the most similar analysis; a third of the labels is made wrong.
 wine = load_wine(as_frame=True)
@@ -24,7 +24,7 @@ edges.to_csv("similar.csv", index=False)
 
 # From the files on, this is what you would write.
 graph = read_graph("wines.csv", "similar.csv", id="wine", label="grape", val=0.3)
-print(understood(graph))
+print(summarize_import(graph))
 model = pignn.PIGNN(epochs=150, seed=0).fit(graph)
 model.save("model")
 graph.encoder.save("model")
@@ -42,6 +42,6 @@ some = nodes.iloc[:60].drop(columns="grape")
 some.to_csv("new.csv", index=False)
 again = pignn.load_model("model")
 new = read_graph(
-    "new.csv", "similar.csv", drop_unknown=True, encoder=load_encoder("model"), class_names=again.class_names_
+    "new.csv", "similar.csv", drop_unknown=True, encoder=load_feature_encoder("model"), class_names=again.class_names_
 )
 print(f"right without labels: {(again.predict(new) == true[:60]).mean():.2f}")

@@ -52,7 +52,7 @@ def test_two_ways_to_say_the_same(command, files):
     assert (result.code, result.err) == (0, "")
     facts = json.loads(result.out)
     assert (facts["nodes"], facts["classes"], facts["labelled"], facts["weighted"]) == (120, 4, 120, False)
-    a, b = graphs.open_store("a"), graphs.open_store("b")
+    a, b = graphs.open_graph_store("a"), graphs.open_graph_store("b")
     assert np.allclose(a.x, b.x)
     assert a.y.tolist() == b.y.tolist()
     assert a.class_names == [f"class {c}" for c in range(4)]

@@ -88,7 +88,7 @@ def test_the_folder_knows_columns_and_classes(trained_on_mine, files):
     assert "fingerprint" in card
     run = json.loads((files / "run" / "run.json").read_text())
     assert run["graph"]["label"] == "topic"
-    assert run["understood"]["nodes"] == 90
+    assert run["import_summary"]["nodes"] == 90
     table_of = rows(files / "run" / "predictions.csv")
     assert [row["node"] for row in table_of] == [f"p-{i:03d}" for i in range(90)]
     assert {"p_politics", "p_science", "p_sport"} <= set(table_of[0])
@@ -193,8 +193,8 @@ def test_json_has_it_all(command, files):
     result = command("train", *MINE, "--label", "topic", *options, *SHORT, "--json")
     assert result.code == 0
     facts = json.loads(result.out)
-    assert facts["understood"]["columns"].keys() == {"abstract", "pages"}
-    assert "DE" in facts["understood"]["sources"]
+    assert facts["import_summary"]["columns"].keys() == {"abstract", "pages"}
+    assert "DE" in facts["import_summary"]["sources"]
     assert facts["selection"] == "last"
     assert facts["labels_given"] == int(table()["topic"].notna().sum())
 

@@ -20,7 +20,7 @@ from torch_geometric.data import Data
 
 import pignn
 from pignn.core.errors import ConfigError, DataError, OutputError, PignnWarning
-from pignn.graphs import check, convert, describe, is_csr, load_store, open_store, simple_edges
+from pignn.graphs import check, convert, describe, is_csr, load_graph_store, open_graph_store, simple_edges
 
 N = 12
 EDGES = np.array([[0, 1], [1, 0], [1, 2], [1, 2], [3, 3], [5, 4], [11, 0]])
@@ -94,7 +94,7 @@ def test_round_trip(tmp_path_factory, nodes, rows, weighted, memory, seed, hub):
         table = pd.DataFrame(edges, columns=["source", "target"])
         table.assign(weight=weight.numpy().astype(float)).to_csv(source, index=False)
     done = convert(place / "out", edges=source, num_nodes=nodes, memory=memory)
-    data = open_store(place / "out")
+    data = open_graph_store(place / "out")
     notes = same_graph(data, edges, nodes, weight if done.weighted else None)
     assert set(notes) <= set(done.notes)
     assert done.edges * 2 == len(data.col)
@@ -118,7 +118,7 @@ def test_everything_comes_back(files, memory):
     done = convert(
         "out", edges="edges.csv", nodes="nodes.csv", label="label", train="in_train", test="in_test", memory=memory
     )
-    data = open_store("out", verify=True)
+    data = open_graph_store("out", verify=True)
     same_graph(data, EDGES, N)
     assert data.x.tolist() == [[i * 0.5, float(i % 2 == 0)] for i in range(N)]
     assert data.x.dtype == torch.float32
@@ -143,19 +143,19 @@ def test_arrays(files):
     convert("a", edges="edges.npy", features="x.npy", labels="y.npy", train="train.npy")
     x, y = np.load("x.npy").astype(np.float16), np.load("y.npy")
     convert("b", edges=[EDGES], features=np.asfortranarray(x), labels=np.where(y < 0, np.nan, y), train=mask)
-    a, b = open_store("a"), open_store("b")
+    a, b = open_graph_store("a"), open_graph_store("b")
     for key in ("x", "crow", "col", "y", "train_mask"):
         assert torch.equal(a[key], b[key]), key
     assert a.digest == b.digest
     assert a.y.tolist() == y.tolist()
     assert a.class_names == ["0", "1"]
     convert("c", edges=[EDGES], features=x + 1, labels=y)
-    assert open_store("c").digest != a.digest
+    assert open_graph_store("c").digest != a.digest
 
 
 def test_labels_as_names_in_an_array(files):
     convert("out", edges=[EDGES], labels=np.array(["b", "a", "", "b"] * 3))
-    data = open_store("out")
+    data = open_graph_store("out")
     assert (data.class_names, data.y.tolist()) == (["a", "b"], [1, 0, -1, 1] * 3)
     assert (data.get("x"), data.num_nodes) == (None, N)
 
@@ -163,7 +163,7 @@ def test_labels_as_names_in_an_array(files):
 def test_no_edges(files):
     (files / "edges.csv").write_text("source,target\n")
     convert("out", edges="edges.csv", features="x.npy")
-    data = open_store("out")
+    data = open_graph_store("out")
     assert data.crow.tolist() == [0] * (N + 1)
     assert len(data.col) == 0
 
@@ -197,14 +197,14 @@ def test_text(folder, name):
     else:
         with pytest.warns(PignnWarning, match=note):
             done = convert("out", edges=name, num_nodes=3)
-    same_graph(open_store("out"), [[0, 1], [1, 2]], 3)
+    same_graph(open_graph_store("out"), [[0, 1], [1, 2]], 3)
     assert (done.rows_read, done.edges) == (2, 2)
 
 
 def test_text_that_is_packed(folder):
     (folder / "edges.tsv.gz").write_bytes(gzip.compress(b"0\t1\n1\t2\n"))
     convert("out", edges="edges.tsv.gz", num_nodes=3)
-    same_graph(open_store("out"), [[0, 1], [1, 2]], 3)
+    same_graph(open_graph_store("out"), [[0, 1], [1, 2]], 3)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_text_that_is_packed(folder):
 def test_weights(folder, content, options, weight):
     (folder / "edges.csv").write_text(content)
     done = convert("out", edges="edges.csv", num_nodes=3, **options)
-    data = open_store("out")
+    data = open_graph_store("out")
     assert edge_index(data).tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
     assert done.weighted is (weight is not None)
     assert (None if data.get("edge_weight") is None else data.edge_weight.tolist()) == weight
@@ -239,13 +239,13 @@ def test_features_may_be_named_by_numbers(files):
     table = pd.DataFrame(np.load("x.npy")).assign(label="a")
     table.to_csv("nodes.csv")  # pandas numbers the rows in a column without a name
     convert("out", edges="edges.csv", nodes="nodes.csv", label="label")
-    assert np.array_equal(open_store("out").x.numpy(), np.load("x.npy"))
+    assert np.array_equal(open_graph_store("out").x.numpy(), np.load("x.npy"))
 
 
 def test_columns_are_chosen_by_name_or_pattern(files):
     pd.DataFrame({"name": "a", "x1": 1, "x2": 2, "y": 3}, index=range(N)).to_csv("nodes.csv", index=False)
     convert("out", edges="edges.csv", nodes="nodes.csv", columns=["y", "x*"])
-    assert open_store("out").x[0].tolist() == [3, 1, 2]
+    assert open_graph_store("out").x[0].tolist() == [3, 1, 2]
     columns = {"nodes": "nodes.csv", "features": None, "out": "new"}
     fails(DataError, "'name' is not a finite number at node 0 ('a')", **columns)
     fails(ConfigError, "'z'", **columns | {"columns": ["z"]})
@@ -260,7 +260,7 @@ def test_parquet(files):
     label = pd.Series(["b", "a", None] * 4, dtype="category")
     pd.DataFrame({"x": np.arange(N), "label": label, "train": [True, False] * 6}).to_parquet("nodes.parquet")
     convert("out", edges="edges.parquet", nodes="nodes.parquet", label="label", train="train", memory=500)
-    data = open_store("out")
+    data = open_graph_store("out")
     same_graph(data, EDGES, N, torch.from_numpy(weight))
     assert data.y.tolist() == [1, 0, -1] * 4
     assert data.x[:, 0].tolist() == list(range(N))
@@ -412,14 +412,14 @@ def test_a_place_that_is_taken(files):
     convert("out", edges="edges.csv", features="x.npy")
     fails(OutputError, "--force")
     convert("out", edges=[EDGES[:1]], features="x.npy", force=True)
-    assert len(open_store("out").col) == 2
+    assert len(open_graph_store("out").col) == 2
     (files / "out" / "mine.txt").touch()
     fails(OutputError, "mine.txt", force=True)
     fails(OutputError, "a file of that name", out="x.npy", force=True)
     (files / "empty").mkdir()
     convert("empty", edges="edges.csv", features="x.npy")
     convert("new/below", edges="edges.csv", features="x.npy")
-    assert len(open_store("new/below").x) == N
+    assert len(open_graph_store("new/below").x) == N
 
 
 @pytest.mark.parametrize("out", ["x.npy/below", "/proc/nowhere/store", "x" * 300])
@@ -472,8 +472,8 @@ def test_a_killed_conversion_leaves_nothing_that_opens(files):
     assert process.returncode == -signal.SIGKILL
     assert (left / "x.f32").exists()
     with pytest.raises(DataError, match="not finished"):
-        open_store(left)
-    assert len(open_store("out").x) == N
+        open_graph_store(left)
+    assert len(open_graph_store("out").x) == N
     convert("out", edges="edges.csv", features="x.npy", force=True)
     assert sorted(os.listdir()) == ["edges.csv", "out", "x.npy", "y.npy"]
 
@@ -489,7 +489,7 @@ def store(files):
 
 def refuses(*words, **options):
     with pytest.raises(DataError) as caught:
-        open_store("out", **options)
+        open_graph_store("out", **options)
     message = str(caught.value)
     assert "\n" not in message
     assert message.endswith(("convert again", "make one with pignn convert"))
@@ -514,7 +514,7 @@ def test_large_files_are_compared_on_demand(store, monkeypatch):
     content = bytearray((store / "crow.i64").read_bytes())
     content[8] ^= 1
     (store / "crow.i64").write_bytes(content)
-    open_store("out")
+    open_graph_store("out")
     refuses("the checksum of crow.i64 differs", verify=True)
     content[-8] ^= 1
     (store / "crow.i64").write_bytes(content)
@@ -561,18 +561,18 @@ def test_what_is_no_store(store):
     (store / "store.json").unlink()
     refuses("out is not a store")
     with pytest.raises(DataError, match="no store at nowhere"):
-        open_store("nowhere")
+        open_graph_store("nowhere")
     with pytest.raises(DataError, match=r"no store at x\.npy"):
-        open_store("x.npy")
+        open_graph_store("x.npy")
 
 
 def test_changes_stay_in_memory(store):
     before = (store / "x.f32").read_bytes()
-    data = open_store("out")
+    data = open_graph_store("out")
     data.x[3] = 77
     data.y[:] = 0
     assert (store / "x.f32").read_bytes() == before
-    assert open_store("out").x[3].tolist() == [6, 7]
+    assert open_graph_store("out").x[3].tolist() == [6, 7]
 
 
 def test_files_larger_than_memory_are_mapped(store):
@@ -585,7 +585,7 @@ def test_files_larger_than_memory_are_mapped(store):
         os.truncate(store / "x.f32", 4 * N * features)  # a hole: it takes no room
     except OSError as error:
         pytest.skip(f"no file of a terabyte here: {error}")
-    data = check(load_store("out"))
+    data = check(load_graph_store("out"))
     assert data.x.shape == (N, features)
     assert data.x[-1, -1] == 0
 
@@ -594,7 +594,7 @@ def test_files_larger_than_memory_are_mapped(store):
 
 
 def test_check(store):
-    data = load_store("out")
+    data = load_graph_store("out")
     assert is_csr(data)
     again = check(data)
     assert again.x.data_ptr() == data.x.data_ptr()
@@ -638,38 +638,38 @@ def large(**masks):
 
 def test_masks_are_the_store_s_own_or_drawn(folder):
     large()
-    drawn, again, other = load_store("out"), load_store("out"), load_store("out", split_seed=1)
+    drawn, again, other = load_graph_store("out"), load_graph_store("out"), load_graph_store("out", split_seed=1)
     assert torch.equal(drawn.train_mask, again.train_mask)
     assert not torch.equal(drawn.train_mask, other.train_mask)
     assert drawn.train_mask.sum() == 60
     with pytest.raises(ConfigError, match="no split of its own"):
-        load_store("out", split="own")
+        load_graph_store("out", split="own")
     with pytest.raises(ConfigError, match="unknown split"):
-        load_store("out", split="owm")
+        load_graph_store("out", split="owm")
     (folder / "out").rename("drawn")
     mask = np.arange(300) < 200
     large(train=mask)
-    own = load_store("out")
+    own = load_graph_store("out")
     assert own.train_mask.sum() == 200
     assert not own.val_mask.any()
-    assert torch.equal(load_store("out", split="random").train_mask, drawn.train_mask)
+    assert torch.equal(load_graph_store("out", split="random").train_mask, drawn.train_mask)
 
 
 def test_describe(folder):
     _, edges = large()
-    data = load_store("out")
+    data = load_graph_store("out")
     memory = Data(x=data.x, y=data.y, edge_index=torch.from_numpy(edges.T.copy()))
     assert describe(data) == describe(memory)
     assert describe(data)["edges"] == len(data.col) // 2
     convert("bare", edges=[EDGES], num_nodes=N)
-    found = describe(open_store("bare"))
+    found = describe(open_graph_store("bare"))
     assert (found["nodes"], found["edges"], found["features"], found["classes"]) == (N, 4, 0, {})
     assert (found["unlabelled"], found["homophily"], found["isolated"], found["components"]) == (N, None, 6, 8)
 
 
 def test_noise_and_learning_as_on_the_same_graph_in_memory(folder):
     _, edges = large()
-    data = pignn.corrupt(load_store("out"), "symmetric", 0.4, seed=1)
+    data = pignn.corrupt(load_graph_store("out"), "symmetric", 0.4, seed=1)
     simple = simple_edges(torch.from_numpy(edges.T.copy()), 300).edge_index
     keys = ("x", "y", "y_true", "train_mask", "val_mask", "test_mask", "class_names")
     memory = Data(edge_index=simple, **{key: data[key] for key in keys})
@@ -682,7 +682,7 @@ def test_noise_and_learning_as_on_the_same_graph_in_memory(folder):
 
 
 MEMORY = """
-from pignn.graphs import convert, open_store
+from pignn.graphs import convert, open_graph_store
 
 def most():  # not ru_maxrss: that of the process which started this one counts there too
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
@@ -690,7 +690,7 @@ def most():  # not ru_maxrss: that of the process which started this one counts 
 convert("small", edges="small.csv", num_nodes=3)  # everything is imported
 start = most()
 convert("out", edges="many.csv", features="many.npy", memory=64_000_000)
-print(most() - start, len(open_store("out").col))
+print(most() - start, len(open_graph_store("out").col))
 """
 
 
@@ -714,7 +714,7 @@ def test_memory_stays_within_bounds(folder):
 def test_a_store_has_no_directions(files):
     rng = np.random.default_rng(0)
     convert("out", edges=[EDGES], features=rng.random((N, 3)), labels=np.arange(N) % 2)
-    data = open_store("out")
+    data = open_graph_store("out")
     data.train_mask = torch.ones(N, dtype=torch.bool)
     data.val_mask = data.test_mask = torch.zeros(N, dtype=torch.bool)
     with pytest.raises(ConfigError, match="has no directions"):

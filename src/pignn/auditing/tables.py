@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.errors import DataError
-from ..graphs.tables.node_tables import kind_of, open_table, read_frame
+from ..graphs.tables import file_suffix, open_table, read_dataframe
 from ..io import files
 from ..report.spreadsheet import neutral, plain
 from .label_files import JSON, PARQUET, same
@@ -135,8 +135,8 @@ def _rows(path: Path) -> tuple[list[tuple[int, list[str]]], str]:
     """
     if not path.is_file():
         raise DataError(f"{path}: no such file of decisions")
-    if kind_of(path) in JSON + PARQUET:
-        frame = read_frame(open_table(path, None, of_nodes=True)[0]).astype(object)
+    if file_suffix(path) in JSON + PARQUET:
+        frame = read_dataframe(open_table(path, None, of_nodes=True)[0]).astype(object)
         frame = frame.where(frame.notna(), "")
         return list(enumerate([[str(name) for name in frame], *frame.astype(str).to_numpy().tolist()])), ","
     try:

@@ -100,7 +100,7 @@ def audit(
         else:
             graph = which.read_graph(**own)
             if not json:
-                print(f"{graphs.understood(graph)}\n", flush=True)
+                print(f"{graphs.summarize_import(graph)}\n", flush=True)
         if decided is not None:
             graph = audits.trust(graph, decided)
         elif (nodes := files.nodes) and (beside := nodes.with_name(f"{nodes.stem}.trusted.csv")).exists():
@@ -171,12 +171,12 @@ def _write(out: Path, graph: Data, found: Audit, chosen: Any, facts: dict[str, A
 
 def _columns(origin: Any) -> Any:
     """What the user's file says of the nodes, for the page: node i is row i. None where it is not a table."""
-    from ..graphs.tables import node_tables as tables
+    from ..graphs import tables
 
-    if origin is None or tables.kind_of(origin.nodes) in which.WHOLE:
+    if origin is None or tables.is_graph_file(origin.nodes):
         return None
     table, _ = tables.open_table(origin.nodes, origin.delimiter, of_nodes=True)
-    frame = tables.read_frame(table)
+    frame = tables.read_dataframe(table)
     return frame.drop(columns=[c for c in (origin.id, origin.label, origin.trusted, origin.source) if c in frame])
 
 

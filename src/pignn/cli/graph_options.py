@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ConfigError, PignnWarning
+from ..graphs.tables import file_suffix, is_graph_file, list_suffixes
 from . import options as o
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-WHOLE = (".npz", ".pt", ".pth", ".graphml", ".gml")  # files that hold a graph and name its parts
-_FILES = (".csv", ".tsv", ".txt", ".gz", ".jsonl", ".ndjson", ".json", ".parquet", ".pq", *WHOLE)
 COLUMNS = ("label", "id", "trusted", "source", "delimiter")
 
 
@@ -108,7 +107,7 @@ class LabelledFiles(Files):
 
     def options(self, command: str, named: Named, val: float = 0.0) -> dict[str, Any] | None:
         found = super().options(command, named, val)
-        if self.nodes is not None and self.label is None and self.nodes.suffix.lower() not in WHOLE:
+        if self.nodes is not None and self.label is None and not is_graph_file(self.nodes):
             raise ConfigError("which column of --nodes has the labels? say so with --label")
         return found
 
@@ -120,7 +119,7 @@ def load_graph(dataset: str | None, root: Path | None, options: dict[str, Any]) 
     dataset = dataset or ""
     if _is_store(dataset):
         return _load_store(dataset, **options)
-    if Path(dataset).suffix.lower() in _FILES:
+    if file_suffix(dataset) in list_suffixes():
         raise ConfigError(
             f"{dataset} is no name of a dataset; your own graph: --nodes FILE --edges FILE --label COLUMN"
         )
@@ -168,4 +167,4 @@ def _load_store(
         raise ConfigError(f"{what} is for named datasets; {path} is a store")
     if split_index not in (None, 0):
         raise ConfigError(f"split_index {split_index} is out of range: {path} has 1 split")
-    return graphs.load_store(path, split=split, split_seed=split_seed)
+    return graphs.load_graph_store(path, split=split, split_seed=split_seed)

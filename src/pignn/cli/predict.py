@@ -79,7 +79,7 @@ def _own_graph(folder: Path, fitted: Method, own: dict[str, Any]) -> Data:
     """A graph of the user's own with the features that the model was trained on."""
     from .. import graphs
 
-    encoder = graphs.load_encoder(folder)
+    encoder = graphs.load_feature_encoder(folder)
     graph = which.read_graph(**own, encoder=encoder, class_names=fitted.class_names_)
     if encoder is None and not graph.encoder.is_given:
         raise ModelFileError(

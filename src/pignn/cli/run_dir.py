@@ -89,10 +89,10 @@ def save_model(path: Path, model: Method, graph: Data, facts: Mapping[str, Any])
 
 def card(model: Method, graph: Data, facts: Mapping[str, Any]) -> str:
     """What one should know of a model before one uses it, in a page of Markdown; ``facts`` are those of its run."""
-    from ..graphs import understood
+    from ..graphs import summarize_import
     from ..methods.core.fingerprint import fingerprint
 
-    origin, about = graph.origin, understood(graph)
+    origin, about = graph.origin, summarize_import(graph)
     noise = graph.get("noise")
     lines = [
         f"# {model.name} on {graph.name}",

@@ -172,7 +172,7 @@ def train(
     late = DeferredInterrupt()
     with folder.made(out), folder.resumable(None if force else out), distributed.open_process_group(device or "cpu"):
         graph = which.load_graph(files.dataset, named.root, of_graph) if own is None else which.read_graph(**of_graph)
-        about = None if own is None else graphs.understood(graph)
+        about = None if own is None else graphs.summarize_import(graph)
         if about is not None and not json and distributed.is_main_process():
             print(f"{about}\n", flush=True)
         if own is None or kind != "none":  # of one's own graph nobody knows the true labels
@@ -194,11 +194,11 @@ def train(
                     f"pi-gnn was taken, for {', '.join(reasons)} needs a network; --method names another"
                 )
             if about is not None:
-                facts["understood"] = about.to_dict()
+                facts["import_summary"] = about.to_dict()
             if out is not None:
                 plain = {key: str(value) if isinstance(value, Path) else value for key, value in of_graph.items()}
                 write_run(out, model, graph, learnt_from, facts | {"graph": plain, "pignn": __version__}, report=report)
-    hidden = ("settings", "understood")
+    hidden = ("settings", "import_summary")
     show_json(facts) if json else show_facts({k: v for k, v in facts.items() if k not in hidden})
     if stopped is not None:
         where = f"; the best so far is in {out}, go on with --resume" if out else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .errors import PignnError
 
 
-def counted(number: int, noun: str) -> str:
+def pluralize(number: int, noun: str) -> str:
     """ "1 edge", "2,000 edges"."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 

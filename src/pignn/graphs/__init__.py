@@ -12,9 +12,18 @@ if TYPE_CHECKING:
     from .datasets.catalog import DatasetInfo, available, list_datasets, where
     from .datasets.digits import digits
     from .edges import SimpleEdges, simple_edges
-    from .importers import Encoder, Origin, from_networkx, from_pandas, from_scipy, load_encoder, read_graph, understood
+    from .importers import (
+        FeatureEncoder,
+        Origin,
+        from_networkx,
+        from_pandas,
+        from_scipy,
+        load_feature_encoder,
+        read_graph,
+        summarize_import,
+    )
     from .splits import trust
-    from .store import Conversion, convert, load_store, open_store
+    from .store import Conversion, convert, load_graph_store, open_graph_store
     from .summary import describe
     from .synthetic import csbm
 
@@ -22,7 +31,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Conversion": "store",
     "DatasetInfo": "datasets.catalog",
-    "Encoder": "importers",
+    "FeatureEncoder": "importers",
     "Origin": "importers",
     "SimpleEdges": "edges",
     "available": "datasets.catalog",
@@ -37,21 +46,21 @@ _HOMES = {
     "is_csr": "checks",
     "list_datasets": "datasets.catalog",
     "load": "datasets.loading",
-    "load_encoder": "importers",
-    "load_store": "store",
+    "load_feature_encoder": "importers",
+    "load_graph_store": "store",
     "num_classes": "checks",
-    "open_store": "store",
+    "open_graph_store": "store",
     "read_graph": "importers",
     "simple_edges": "edges",
     "trust": "splits",
-    "understood": "importers",
+    "summarize_import": "importers",
     "where": "datasets.catalog",
 }
 
 __all__ = [
     "Conversion",
     "DatasetInfo",
-    "Encoder",
+    "FeatureEncoder",
     "Origin",
     "SimpleEdges",
     "available",
@@ -66,14 +75,14 @@ __all__ = [
     "is_csr",
     "list_datasets",
     "load",
-    "load_encoder",
-    "load_store",
+    "load_feature_encoder",
+    "load_graph_store",
     "num_classes",
-    "open_store",
+    "open_graph_store",
     "read_graph",
     "simple_edges",
+    "summarize_import",
     "trust",
-    "understood",
     "where",
 ]
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
 from ..core.errors import DataError, PignnWarning
-from ..core.text import counted
+from ..core.text import pluralize
 
 MASKS = ("train_mask", "val_mask", "test_mask")
 LARGEST = 1e18  # of a feature or weight: squares and sums of larger ones are infinite in float32
@@ -35,7 +35,7 @@ def num_classes(data: Data) -> int:
 
 
 def is_csr(data: Data) -> bool:
-    """Whether the edges are given row by row (`crow`, `col`, see `open_store`) in place of `edge_index`."""
+    """Whether the edges are given row by row (`crow`, `col`, see `open_graph_store`) in place of `edge_index`."""
     return data.get("edge_index") is None and data.get("crow") is not None and data.get("col") is not None
 
 
@@ -81,7 +81,7 @@ def check(data: Any, *, split_index: int | None = None, labels: bool = True) -> 
     data.x = _features(data.get("x"), checked)
     nodes = data.x.size(0)
     if "num_nodes" in data and data.num_nodes != nodes:
-        raise DataError(f"num_nodes is {data.num_nodes}, but x has {counted(nodes, 'row')}; give every node a row")
+        raise DataError(f"num_nodes is {data.num_nodes}, but x has {pluralize(nodes, 'row')}; give every node a row")
     if is_csr(data):
         data.crow, data.col = _rows(data.crow, data.col, nodes, checked)
         edges = data.col.numel()
@@ -128,7 +128,7 @@ def _features(x: Any, checked: bool = False) -> Tensor:
             bad = (x.abs() >= LARGEST).nonzero()
             what, advice = "huge value", f"scale the features below {LARGEST:g}"
         node, column = bad[0].tolist()
-        raise DataError(f"x has {counted(len(bad), what)}, first at node {node}, column {column}; {advice}")
+        raise DataError(f"x has {pluralize(len(bad), what)}, first at node {node}, column {column}; {advice}")
     return x
 
 
@@ -149,7 +149,7 @@ def _edges(edge_index: Any, nodes: int) -> Tensor:
             first = int(bad[0])
             a, b = edge_index[:, first].tolist()
             raise DataError(
-                f"edge_index is out of range at {counted(len(bad), 'edge')}, first at position {first} "
+                f"edge_index is out of range at {pluralize(len(bad), 'edge')}, first at position {first} "
                 f"({a} -> {b}); nodes are numbered 0 to {nodes - 1}"
             )
     return edge_index
@@ -161,7 +161,7 @@ def _rows(crow: Any, col: Any, nodes: int, checked: bool) -> tuple[Tensor, Tenso
         raise DataError("crow and col must hold integers of shape [nodes + 1] and [edges]")
     if crow.numel() != nodes + 1:
         raise DataError(
-            f"crow has {crow.numel():,} entries, but the graph has {counted(nodes, 'node')}: one more needed"
+            f"crow has {crow.numel():,} entries, but the graph has {pluralize(nodes, 'node')}: one more needed"
         )
     crow = crow.to(torch.int64)
     if int(crow[0]) != 0 or int(crow[-1]) != col.numel():
@@ -191,7 +191,7 @@ def _weights(value: Any, name: str, length: int, what: str, checked: bool = Fals
         wanted = f"below {LARGEST:g}" if math.isfinite(value[first]) and value[first] > 0 else "finite and not negative"
         raise DataError(
             f"{name} must be {wanted}, but is {float(value[first]):g} at position {first} "
-            f"({counted(int(bad.sum()), 'such value')})"
+            f"({pluralize(int(bad.sum()), 'such value')})"
         )
     return value
 
@@ -205,7 +205,7 @@ def _check_labels(data: Data, nodes: int) -> None:
     classes = num_classes(data)
     if data.get("class_names") is None and classes > max(nodes, 1000):
         raise DataError(
-            f"the largest label is {classes - 1} on {counted(nodes, 'node')}; "
+            f"the largest label is {classes - 1} on {pluralize(nodes, 'node')}; "
             "number the classes 0, 1, 2, ... or declare class_names"
         )
     for name in ("y", "y_true"):
@@ -216,7 +216,7 @@ def _check_labels(data: Data, nodes: int) -> None:
         if len(bad):
             first = int(bad[0])
             raise DataError(
-                f"{name} has {counted(len(bad), 'label')} out of range, first {int(values[first])} at node "
+                f"{name} has {pluralize(len(bad), 'label')} out of range, first {int(values[first])} at node "
                 f"{first}; labels are 0 to {classes - 1}, or -1 for none"
             )
     if data.get("label_weight") is not None:
@@ -281,7 +281,7 @@ def _check_training(data: Data) -> None:
     if unlabelled == int(train.sum()):
         raise DataError("no training node has a label (y is -1 on all of train_mask); give some labels")
     if unlabelled:
-        _warn(f"{counted(unlabelled, 'training node')} without a label (y is -1) left out of training")
+        _warn(f"{pluralize(unlabelled, 'training node')} without a label (y is -1) left out of training")
         data.train_mask = train = train & given
     classes = num_classes(data)
     counts = torch.bincount(data.y[train], minlength=classes)
@@ -298,7 +298,7 @@ def _check_training(data: Data) -> None:
         raise DataError("label_weight is 0 on every training node; give some a positive weight")
     both = int((data.train_mask & data.test_mask).sum())
     if both:
-        _warn(f"{counted(both, 'node')} in both train_mask and test_mask: test scores will be too high")
+        _warn(f"{pluralize(both, 'node')} in both train_mask and test_mask: test scores will be too high")
 
 
 def _flat(value: Tensor, name: str, length: int, what: str) -> Tensor:
@@ -308,7 +308,7 @@ def _flat(value: Tensor, name: str, length: int, what: str) -> Tensor:
     if value.dim() == 2 and value.size(1) == 1:
         value = value.view(-1)
     if value.dim() != 1 or value.numel() != length:
-        raise DataError(f"{name} has shape {_shape(value)}, but the graph has {counted(length, what[:-1])}")
+        raise DataError(f"{name} has shape {_shape(value)}, but the graph has {pluralize(length, what[:-1])}")
     return value
 
 

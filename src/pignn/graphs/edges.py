@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..core.text import counted
+from ..core.text import pluralize
 
 
 class SimpleEdges(NamedTuple):
@@ -30,7 +30,7 @@ def simple_edges(
     loops = edge_index[0] == edge_index[1]
     dropped = int(loops.sum())
     if dropped:
-        notes.append(f"dropped {counted(dropped, 'self-loop')}")
+        notes.append(f"dropped {pluralize(dropped, 'self-loop')}")
         edge_index = edge_index[:, ~loops]
         edge_weight = None if edge_weight is None else edge_weight[~loops]
     del loops
@@ -42,7 +42,7 @@ def simple_edges(
     before = key.numel()
     key, weight = _merge(key, weight)
     if merged := before - key.numel():
-        notes.append(f"merged {counted(merged, 'duplicate edge')}")
+        notes.append(f"merged {pluralize(merged, 'duplicate edge')}")
     if not directed:
         key, weight = _both_ways(key, weight, num_nodes, notes)
     row = torch.div(key, max(num_nodes, 1), rounding_mode="floor")
@@ -67,7 +67,7 @@ def _both_ways(key: Tensor, weight: Tensor | None, num_nodes: int, notes: list[s
             _say_uneven((first & ~alone & (both_weight != twin)).sum(), notes)
             both_weight = torch.where(alone, both_weight, torch.maximum(both_weight, twin))[first]
         both = both[first]
-        notes.append(f"made {counted(both.numel() - key.numel(), 'one-way edge')} two-way")
+        notes.append(f"made {pluralize(both.numel() - key.numel(), 'one-way edge')} two-way")
         return both, both_weight
     if weight is not None and reverse_weight is not None:
         _say_uneven((weight != reverse_weight).sum(), notes)
@@ -77,7 +77,7 @@ def _both_ways(key: Tensor, weight: Tensor | None, num_nodes: int, notes: list[s
 
 def _say_uneven(directions: Tensor, notes: list[str]) -> None:
     if uneven := int(directions) // 2:
-        notes.append(f"took the larger weight of {counted(uneven, 'edge')} whose two directions differ")
+        notes.append(f"took the larger weight of {pluralize(uneven, 'edge')} whose two directions differ")
 
 
 def _sort(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..core.errors import DataError
-from ..core.text import counted
+from ..core.text import pluralize
 
 TRAIN, VAL = 20, 30
 
@@ -62,7 +62,7 @@ def _by_rank(y: Tensor, rank: Tensor, train: int, val: int) -> Masks:
     if small.numel():
         name, size = int(small[0]), int(sizes[small[0]])
         raise DataError(
-            f"cannot split: class {name} has {counted(size, 'node')}, and train, val and test need one each; "
+            f"cannot split: class {name} has {pluralize(size, 'node')}, and train, val and test need one each; "
             "leave that class out or give masks of your own"
         )
     short = sizes <= train + val

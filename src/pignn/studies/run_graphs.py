@@ -48,7 +48,7 @@ def _load(job: dict[str, Any]) -> Data:
             raise ConfigError(f"{name} is a store: it has no option '{next(iter(options))}'")
         if rule not in ("default", "random"):
             raise ConfigError(f"{name} is a store: split '{rule}' is for named datasets")
-        return graphs.load_store(name, split=rule, split_seed=seed)
+        return graphs.load_graph_store(name, split=rule, split_seed=seed)
     if rule == "own":
         data = graphs.load(name, split="own", **options)
         splits = data.train_mask.shape[1] if data.train_mask.dim() == 2 else 1

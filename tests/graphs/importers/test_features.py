@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from pignn.core.errors import DataError, ModelFileError, PignnWarning
-from pignn.graphs import from_pandas, load_encoder
+from pignn.graphs import from_pandas, load_feature_encoder
 from pignn.graphs.importers import structure
 from pignn.graphs.importers.column_kinds import days, guess
 
@@ -156,7 +156,7 @@ def test_the_same_features_for_other_nodes(tmp_path):
     data = read()
     data.encoder.save(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"features.json", "features.safetensors"}
-    encoder = load_encoder(tmp_path)
+    encoder = load_feature_encoder(tmp_path)
     some = [7, 3, 39, 0, 11, 12, 30, 22, 1, 2]
     new = from_pandas(FRAME.iloc[some], EDGES.iloc[:0], encoder=encoder, class_names=data.class_names)
     assert torch.equal(new.x, data.x[some])
@@ -233,7 +233,7 @@ def test_a_damaged_encoder(tmp_path, spoil):
     read().encoder.save(tmp_path)
     spoil(tmp_path)
     with pytest.raises(ModelFileError):
-        load_encoder(tmp_path)
+        load_feature_encoder(tmp_path)
 
 
 # ---- structure ----

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pignn.core.errors import PignnError
-from pignn.graphs import read_graph, understood
+from pignn.graphs import read_graph, summarize_import
 
 CELLS = ["a", "b", "c", "", "1", "2", "-1", "0.5", "1e999", "nan", "NA", "é", '"', '"a,b"', "'", "2024-01-01", "true"]
 ODD_CELLS = ["9" * 30, "=1+1", "[1,2]", "{}", "\t", "\ufeff", "x y z w v", "\u202e", "\r", "#", "%"]
@@ -55,7 +55,7 @@ def reads(folder: Path, *arguments: object, **options: object) -> None:
             return
     assert torch.isfinite(data.x).all() or "(given)" in data.encoder.columns
     assert data.x.shape[0] == len(data.node_id) == len(data.y)
-    assert str(understood(data))
+    assert str(summarize_import(data))
 
 
 @settings(max_examples=250)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from pignn.core.errors import ConfigError, DataError, PignnWarning
-from pignn.graphs import from_pandas, read_graph, understood
+from pignn.graphs import from_pandas, read_graph, summarize_import
 from pignn.graphs.tables import node_tables as tables
 
 NODES = pd.DataFrame(
@@ -88,7 +88,7 @@ def test_a_guess_is_said(tmp_path):
         data = read_graph(tmp_path / "n.txt", tmp_path / "e.csv", **ROLES)
     as_expected(data)
     assert "nodes: columns separated by semicolons, with a header" in data.origin.read
-    text = str(understood(data))
+    text = str(summarize_import(data))
     for word in ("6 nodes", "4 edges", "2 components", "cat 2", "dog 3", "1 nodes without a label", "homophily 0.00"):
         assert word in text
     assert "one more feature says where it is missing; 1 missing" in text

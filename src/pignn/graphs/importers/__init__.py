@@ -4,20 +4,20 @@
 `features` make numbers of columns; `reading` puts it all together; `summary` says what was understood.
 """
 
-from .features import Encoder, load_encoder
+from .features import FeatureEncoder, load_feature_encoder
 from .from_objects import from_networkx, from_pandas, from_scipy
 from .origin import Origin
 from .reading import read_graph
-from .summary import Understood, understood
+from .summary import ImportSummary, summarize_import
 
 __all__ = [
-    "Encoder",
+    "FeatureEncoder",
+    "ImportSummary",
     "Origin",
-    "Understood",
     "from_networkx",
     "from_pandas",
     "from_scipy",
-    "load_encoder",
+    "load_feature_encoder",
     "read_graph",
-    "understood",
+    "summarize_import",
 ]

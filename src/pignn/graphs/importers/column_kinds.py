@@ -141,8 +141,8 @@ def vectors(column: pd.Series[Any], title: str, width: int | None = None) -> np.
     except (TypeError, ValueError):
         raise DataError(f"{title} must hold lists of equally many numbers") from None
     if rows.ndim != 2 or not rows.shape[1] or (width is not None and rows.shape[1] != width):
-        wanted = "equally many" if width is None else f"{width:,}"
-        raise DataError(f"{title} must hold lists of {wanted} numbers")
+        spec = "equally many" if width is None else f"{width:,}"
+        raise DataError(f"{title} must hold lists of {spec} numbers")
     found = np.full((len(column), rows.shape[1]), np.nan)
     found[known] = rows
     return np.clip(np.where(np.isinf(found), np.nan, found), -1e100, 1e100)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.errors import ConfigError, DataError
-from ...core.text import counted
+from ...core.text import pluralize
 from ..store.external_sort import edge_columns
 from ..tables.chunked import PathLike, edge_weights, first_row, shown
 from ..tables.node_tables import Chunk, JsonLines, Table, how_read, open_table, without_header
@@ -87,7 +87,7 @@ def read_edges(
         message = unknown.message(rows, table.name, ids.title)
         if not drop_unknown:
             raise DataError(f"{message}; {_advice(unknown, rows, ids, frame)}")
-        notes.append(f"edges: left out {counted(unknown.edges, 'edge')} to unknown nodes; {message}")
+        notes.append(f"edges: left out {pluralize(unknown.edges, 'edge')} to unknown nodes; {message}")
     whole = np.concatenate([np.empty((2, 0), np.int64), *parts], axis=1)
     return Edges(whole, np.concatenate(weights) if weights else None, notes)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.errors import PignnWarning
-from ...core.text import counted
+from ...core.text import pluralize
 from ..tables.chunked import shown
 from .column_kinds import MISSING, days, first_of, no_numbers, numbers, vectors
 from .structure import NAMES
@@ -24,7 +24,7 @@ MOST_SCALED = 10.0  # standard deviations from the mean; what is further out is 
 BLOCK = 1 << 16  # texts at a time
 
 
-class Part(ABC):
+class ColumnEncoder(ABC):
     """Some features, and the columns they come from."""
 
     kind: ClassVar[str]
@@ -54,7 +54,7 @@ class Part(ABC):
         """From `about` and `arrays`."""
 
 
-class Given(Part):
+class PassthroughEncoder(ColumnEncoder):
     """Features that are numbers already, as they are."""
 
     kind = "given"
@@ -79,7 +79,7 @@ class Given(Part):
         return cls(int(about["width"]))
 
 
-class Numbers(Part):
+class NumericEncoder(ColumnEncoder):
     """Numbers, dates and lists of numbers.
 
     Values from 0 to 1 stay as they are, others are standardised, on a logarithmic scale if they are not negative and
@@ -189,7 +189,7 @@ def _scaled(scale: np.ndarray, kind: str) -> str:
     return f"{noun}scaled to mean 0 and deviation 1"
 
 
-class Categories(Part):
+class CategoryEncoder(ColumnEncoder):
     """One feature for each of the most frequent values, one for all others; none of them where it is missing."""
 
     kind = "category"
@@ -198,7 +198,7 @@ class Categories(Part):
         self.name, self.values, self.other, self.needs = name, values, other, [name]
         self.names = [f"{name} = {value}" for value in values] + [f"{name} is another"] * other
         self.width = len(self.names)
-        self.words = f"one feature for each of {counted(len(values), 'value')}{', one for the rest' if other else ''}"
+        self.words = f"one feature for each of {pluralize(len(values), 'value')}{', one for the rest' if other else ''}"
 
     @classmethod
     def learn(cls, rows: Rows, name: str) -> Self:
@@ -237,7 +237,7 @@ def _texts(column: pd.Series[Any]) -> pd.Series[Any]:
     return text.where(column.notna() & ~text.str.lower().isin(MISSING))
 
 
-class Words(Part):
+class TfidfEncoder(ColumnEncoder):
     """TF-IDF: (1 + log of the word's frequency) · log((1 + N)/(1 + nodes with it)) + 1, each node's to length 1."""
 
     kind = "text"
@@ -245,7 +245,7 @@ class Words(Part):
     def __init__(self, name: str, terms: list[str], idf: np.ndarray) -> None:
         self.name, self.terms, self.idf, self.needs = name, terms, idf, [name]
         self.names, self.width = [f"{name}: {term}" for term in terms], len(terms)
-        self.words = f"TF-IDF of {counted(len(terms), 'word')}"
+        self.words = f"TF-IDF of {pluralize(len(terms), 'word')}"
         if idf.shape != (len(terms),):
             raise ValueError("the weights of words do not fit the words")
 
@@ -292,7 +292,7 @@ def _vectorizer(**options: Any) -> Any:
     return TfidfVectorizer(sublinear_tf=True, strip_accents="unicode", dtype=np.float64, **options)
 
 
-class Structure(Part):
+class StructureEncoder(ColumnEncoder):
     """Features from the graph alone, see :mod:`.structure`, to mean 0 and deviation 1."""
 
     kind = "structure"

@@ -16,15 +16,17 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ConfigError, DataError, ModelFileError, unknown
-from ...core.text import counted
+from ...core.text import pluralize
 from ..tables.chunked import PathLike
 from .column_kinds import KINDS, guess
-from .encoders import Categories, Given, Numbers, Part, Structure, Words
+from .encoders import CategoryEncoder, ColumnEncoder, NumericEncoder, PassthroughEncoder, StructureEncoder, TfidfEncoder
 from .structure import structural
 
 FORMAT = 1
 JSON, TENSORS = "features.json", "features.safetensors"
-_PARTS: dict[str, type[Part]] = {part.kind: part for part in (Given, Numbers, Categories, Words, Structure)}
+_PARTS: dict[str, type[ColumnEncoder]] = {
+    part.kind: part for part in (PassthroughEncoder, NumericEncoder, CategoryEncoder, TfidfEncoder, StructureEncoder)
+}
 
 
 @dataclass
@@ -48,24 +50,24 @@ class Rows:
 
 
 @dataclass(eq=False, repr=False)
-class Encoder:
+class FeatureEncoder:
     """How the columns of a node table become features, learnt once and applied to any table with these columns.
 
     `columns` says for each column what was done and why, `reading` how the files were read (id, label, ...).
     """
 
-    parts: list[Part]
+    parts: list[ColumnEncoder]
     columns: dict[str, str]
     reading: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def learn(cls, rows: Rows, columns: Sequence[str], kinds: Mapping[str, str], *, structure: bool) -> Encoder:
+    def learn(cls, rows: Rows, columns: Sequence[str], kinds: Mapping[str, str], *, structure: bool) -> FeatureEncoder:
         """From these columns, of the kinds that are told, else guessed; structural features where nothing else is."""
         done: dict[str, str] = {}
-        parts: list[Part] = []
+        parts: list[ColumnEncoder] = []
         if rows.x is not None:
-            parts.append(Given.learn(rows))
-            done["(given)"] = f"{counted(rows.x.shape[1], 'number')} a node, as they are"
+            parts.append(PassthroughEncoder.learn(rows))
+            done["(given)"] = f"{pluralize(rows.x.shape[1], 'number')} a node, as they are"
         chosen: dict[str, list[str]] = {kind: [] for kind in KINDS}
         why: dict[str, str] = {}
         for name in columns:
@@ -76,26 +78,26 @@ class Encoder:
         done |= {name: f"left out: {why[name]}" for name in chosen["none"]}
         flat = {name: kind for kind in ("number", "date", "vector") for name in chosen[kind]}
         if flat:
-            numbers = Numbers.learn(rows, {name: flat[name] for name in columns if name in flat})
+            numbers = NumericEncoder.learn(rows, {name: flat[name] for name in columns if name in flat})
             done |= numbers.words
             parts.append(numbers)
         budget = max(2**29 // max(rows.nodes, 1), 64)  # features of texts, so that they fit into about 2 GB
         for name in chosen["category"]:
-            category = Categories.learn(rows, name)
+            category = CategoryEncoder.learn(rows, name)
             done[name] = f"{category.words}: {why[name]}"
             parts.append(category)
         for name in chosen["text"]:
-            words = Words.learn(rows, name, most=min(1000, budget))
+            words = TfidfEncoder.learn(rows, name, most=min(1000, budget))
             done[name] = f"{words.words}: {why[name]}" if words.width else "left out: no word is in two nodes"
             parts += [words] if words.width else []
         if structure or not parts:
             reason = "as told" if structure else "there are no other features"
-            parts.append(Structure.learn(rows))
+            parts.append(StructureEncoder.learn(rows))
             done["(structure)"] = f"degrees, triangles, random walks: {reason}"
         return cls(parts, done)
 
     def __repr__(self) -> str:
-        return f"Encoder({counted(len(self.needed), 'column')}, {counted(self.width, 'feature')})"
+        return f"FeatureEncoder({pluralize(len(self.needed), 'column')}, {pluralize(self.width, 'feature')})"
 
     @property
     def width(self) -> int:
@@ -104,7 +106,7 @@ class Encoder:
     @property
     def is_given(self) -> bool:
         """Whether the features are numbers as they came, and nothing was learnt."""
-        return all(isinstance(part, Given) for part in self.parts)
+        return all(isinstance(part, PassthroughEncoder) for part in self.parts)
 
     @property
     def needed(self) -> list[str]:
@@ -125,7 +127,7 @@ class Encoder:
     def transform(self, rows: Rows) -> Tensor:
         """Features [N, width] in float32."""
         self.check_columns(rows.frame.columns, rows.title)
-        given = next((part.width for part in self.parts if isinstance(part, Given)), None)
+        given = next((part.width for part in self.parts if isinstance(part, PassthroughEncoder)), None)
         if given is not None and (rows.x is None or rows.x.shape[1] != given):
             has = "none" if rows.x is None else str(rows.x.shape[1])
             raise DataError(f"{rows.title}: the model was trained on {given} given features, here there are {has}")
@@ -160,7 +162,7 @@ class Encoder:
         files.write_tensors(Path(folder) / TENSORS, tensors, {"kind": "features"})
 
 
-def load_encoder(path: PathLike) -> Encoder | None:
+def load_feature_encoder(path: PathLike) -> FeatureEncoder | None:
     """The encoder in the folder of a model or of a run; None where there is none."""
     from ...io import files
 
@@ -185,12 +187,14 @@ def load_encoder(path: PathLike) -> Encoder | None:
         parts = [
             _PARTS[part.pop("kind")].restore(part, arrays.get(str(i), {})) for i, part in enumerate(about["parts"])
         ]
-        return Encoder(parts, dict(about["columns"]), dict(about["reading"]))
+        return FeatureEncoder(parts, dict(about["columns"]), dict(about["reading"]))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise ModelFileError(f"{folder / JSON} is damaged: {type(error).__name__} {error}") from None
 
 
-def told(features: Sequence[str], columns: Sequence[str], taken: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+def parse_feature_spec(
+    features: Sequence[str], columns: Sequence[str], taken: Mapping[str, str]
+) -> tuple[list[str], dict[str, str]]:
     """Columns that `features` names, by name or pattern, and the kinds told by `name:kind`."""
     chosen: list[str] = []
     kinds: dict[str, str] = {}

@@ -14,8 +14,9 @@ import numpy as np
 import torch
 
 from ...core.errors import DataError
-from ...core.text import counted, one_line
-from .graph_files import Whole, from_arrays, from_graph
+from ...core.text import one_line, pluralize
+from ..tables.formats import FORMATS, find_format
+from .graph_files import GraphFile, from_arrays, from_graph
 
 _SAVE = "a graph is saved with torch.save(data, ...) or as a dictionary of tensors"
 # Classes that a .pt file may ask for and that stand for something people do save.
@@ -23,25 +24,22 @@ _REASONS = {
     "HeteroData": "heterogeneous graphs are not supported; save one kind of nodes, with data.to_homogeneous()",
     "SparseTensor": "the adjacency is a SparseTensor of torch_sparse, which is not read; save edge_index instead",
 }
-SUFFIXES = (".npz", ".pt", ".pth", ".graphml", ".gml")
 MOST_UNPACKED = 4 << 30  # bytes; more than that, from a file 200 times smaller, is a trap
 
 
-def read_whole(path: Path) -> Whole:
+def read_graph_file(path: Path) -> GraphFile:
     """The graph in a file."""
     if not path.is_file():
         raise DataError(f"cannot read {path}: " + ("it is a folder" if path.is_dir() else "no such file"))
     if not path.stat().st_size:
         raise DataError(f"{path} is empty")
-    kind = path.suffix.lower()
-    if kind == ".npz":
-        return from_arrays(_npz(path), str(path))
-    if kind in (".pt", ".pth"):
-        return from_arrays(_torch(path), str(path))
-    return from_graph(_networkx(path, kind), str(path))
+    name = find_format(path)
+    assert name is not None
+    content = FORMATS.get(name).load_reader()(path)
+    return from_arrays(content, str(path)) if isinstance(content, dict) else from_graph(content, str(path))
 
 
-def _npz(path: Path) -> dict[str, Any]:
+def read_npz(path: Path) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(path) as file:
             unpacked = sum(entry.file_size for entry in file.infolist())
@@ -66,7 +64,7 @@ def _array(arrays: Any, name: str, path: Path) -> np.ndarray:
         raise
 
 
-def _torch(path: Path) -> dict[str, Any]:
+def read_torch(path: Path) -> dict[str, Any]:
     """Tensors, texts and lists of a .pt file, by torch's safe mode; of other classes what PyG's `Data` is made of."""
     from torch_geometric.data import Data
     from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
@@ -131,7 +129,7 @@ def _plain(value: Any, name: str, path: Path) -> Any:
             return _sparse(value, name, path)
         if value.numel() * value.element_size() > value.untyped_storage().nbytes():
             raise DataError(
-                f"{path}: '{name}' claims {counted(value.numel(), 'value')} and holds fewer; that is refused"
+                f"{path}: '{name}' claims {pluralize(value.numel(), 'value')} and holds fewer; that is refused"
             )
         value = value.detach()
         return (value.float() if value.dtype == torch.bfloat16 else value).contiguous().numpy()
@@ -161,17 +159,25 @@ def _sparse(value: torch.Tensor, name: str, path: Path) -> Any:
     return matrix.tocsr()
 
 
-def _networkx(path: Path, kind: str) -> Any:
+def read_graphml(path: Path) -> Any:
+    """The NetworkX graph in a GraphML file."""
     import networkx
 
-    if kind == ".graphml":
-        with open(path, "rb") as file:
-            head = file.read(1 << 16)
-        if b"<!DOCTYPE" in head or b"<!ENTITY" in head or b"\0" in head:
-            raise DataError(f"{path} is refused: a GraphML file is XML in UTF-8 that declares no entities")
+    with open(path, "rb") as file:
+        head = file.read(1 << 16)
+    if b"<!DOCTYPE" in head or b"<!ENTITY" in head or b"\0" in head:
+        raise DataError(f"{path} is refused: a GraphML file is XML in UTF-8 that declares no entities")
     try:
-        if kind == ".graphml":
-            return networkx.read_graphml(path)
+        return networkx.read_graphml(path)
+    except Exception as error:
+        raise DataError(f"cannot read {path}: {one_line(error)}") from None
+
+
+def read_gml(path: Path) -> Any:
+    """The NetworkX graph in a GML file."""
+    import networkx
+
+    try:
         return networkx.read_gml(path, label=None)
     except Exception as error:
         raise DataError(f"cannot read {path}: {one_line(error)}") from None
@@ -179,7 +185,7 @@ def _networkx(path: Path, kind: str) -> Any:
 
 def matrix(path: Path) -> np.ndarray:
     """Features in an .npz file: a sparse matrix of SciPy's, or an array x or features."""
-    whole = from_arrays(_npz(path), str(path), features_only=True)
+    whole = from_arrays(read_npz(path), str(path), features_only=True)
     if whole.x is None:
         raise DataError(f"{path} holds no features: save a SciPy matrix, or an array x of shape [nodes, features]")
     return whole.x

@@ -9,9 +9,9 @@ import pandas as pd
 from torch_geometric.data import Data
 
 from ...core.errors import ConfigError, DataError
-from .build_data import made
+from .build_data import build_data
 from .graph_files import from_arrays, from_graph
-from .import_spec import Wanted
+from .import_spec import ImportSpec
 from .reading import from_whole, read_graph
 
 
@@ -30,8 +30,8 @@ def from_networkx(graph: Any, **options: Any) -> Data:
     """
     if not hasattr(graph, "nodes") or not hasattr(graph, "edges"):
         raise DataError(f"expected a networkx.Graph, not {type(graph).__name__}")
-    wanted = _wanted(options)
-    return made(from_whole(from_graph(graph, "graph"), wanted, "graph"), wanted, "graph")
+    spec = _wanted(options)
+    return build_data(from_whole(from_graph(graph, "graph"), spec, "graph"), spec, "graph")
 
 
 def from_scipy(
@@ -66,12 +66,12 @@ def from_scipy(
     frame.columns = frame.columns.astype(str)
     whole.frame, whole.label = frame, None if labels is None else "(labels)"
     whole.id = None if ids is None else "(ids)"
-    wanted = _wanted(options | ({} if trusted is None else {"trusted": "(trusted)"}))
-    return made(from_whole(whole, wanted, "graph"), wanted, "graph")
+    spec = _wanted(options | ({} if trusted is None else {"trusted": "(trusted)"}))
+    return build_data(from_whole(whole, spec, "graph"), spec, "graph")
 
 
-def _wanted(options: dict[str, Any]) -> Wanted:
+def _wanted(options: dict[str, Any]) -> ImportSpec:
     try:
-        return Wanted(**options)
+        return ImportSpec(**options)
     except TypeError as error:
-        raise ConfigError(str(error).replace("Wanted.__init__() got an ", "")) from None
+        raise ConfigError(str(error).replace("ImportSpec.__init__() got an ", "")) from None

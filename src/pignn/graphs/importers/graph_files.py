@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.errors import DataError, PignnWarning
-from ...core.text import counted, one_line
+from ...core.text import one_line, pluralize
 
 X = ("x", "features", "node_features", "attr", "attr_matrix")
 Y = ("y", "label", "labels", "node_labels")
@@ -24,7 +24,7 @@ OF_NODES = (*MASKS, "trusted_mask", "label_weight", "y_true")  # named so in a `
 
 
 @dataclass
-class Whole:
+class GraphFile:
     """`ends` are rows of `frame`; `label`, `id` and `trusted` are the columns that say so by their names."""
 
     frame: pd.DataFrame
@@ -40,7 +40,7 @@ class Whole:
     label_weight: np.ndarray | None = None
 
 
-def from_arrays(arrays: Mapping[str, Any], title: str, *, features_only: bool = False) -> Whole:
+def from_arrays(arrays: Mapping[str, Any], title: str, *, features_only: bool = False) -> GraphFile:
     """From arrays by their names: `x`, `y`, `edge_index` and so on; a matrix may be in the parts that SciPy saves."""
     found = dict(arrays)
     for prefix in ("adj_", "attr_", ""):
@@ -50,15 +50,15 @@ def from_arrays(arrays: Mapping[str, Any], title: str, *, features_only: bool = 
             found = {key: value for key, value in found.items() if not _is_part(key, prefix)} | {name: sparse}
     x = next((_dense(found[name], name, title) for name in X if name in found), None)
     if features_only:
-        return Whole(pd.DataFrame(), np.empty((2, 0), np.int64), x=x)
+        return GraphFile(pd.DataFrame(), np.empty((2, 0), np.int64), x=x)
     ends, weight, size = _edges(found, title)
     label = next((name for name in Y if name in found), None)
     nodes = _nodes(x, size, found, label, title)
     if ends.size and (ends.min() < 0 or ends.max() >= nodes):
         node = int(ends.min() if ends.min() < 0 else ends.max())
-        raise DataError(f"{title}: edges go to node {node:,}, but there are {counted(nodes, 'node')}")
+        raise DataError(f"{title}: edges go to node {node:,}, but there are {pluralize(nodes, 'node')}")
     names = found.get("class_names")
-    whole = Whole(pd.DataFrame(index=pd.RangeIndex(nodes)), ends, weight, x)
+    whole = GraphFile(pd.DataFrame(index=pd.RangeIndex(nodes)), ends, weight, x)
     whole.class_names = None if names is None else [str(name) for name in np.asarray(names).reshape(-1)]
     columns: dict[str, Any] = {}
     for name, value in found.items():
@@ -101,7 +101,9 @@ def _of_nodes(value: Any, name: str, nodes: int, title: str) -> np.ndarray:
     several = name in MASKS and array.ndim == 2 and array.shape[1] > 1
     if not (array.ndim == 1 or several) or len(array) != nodes:
         shape = f"has shape {list(array.shape)}" if array.dtype.kind != "O" else f"is a {type(value).__name__}"
-        raise DataError(f"{title}: '{name}' {shape}, but there are {counted(nodes, 'node')}: one value each is needed")
+        raise DataError(
+            f"{title}: '{name}' {shape}, but there are {pluralize(nodes, 'node')}: one value each is needed"
+        )
     if name == "y_true":
         return _numbered(array, name, title, gaps=False).astype(np.int64)
     if name == "label_weight":
@@ -129,7 +131,7 @@ def _numbered(array: np.ndarray, name: str, title: str, *, gaps: bool = True) ->
     return array
 
 
-def from_graph(graph: Any, title: str) -> Whole:
+def from_graph(graph: Any, title: str) -> GraphFile:
     """From a NetworkX graph: attributes of nodes are columns, the attribute `weight` of edges is their weight."""
     if not len(graph):
         raise DataError(f"{title} has no nodes")
@@ -148,7 +150,7 @@ def from_graph(graph: Any, title: str) -> Whole:
             weight = np.array([1.0 if value is None else value for value in given], np.float32)
         except (TypeError, ValueError):
             raise DataError(f"{title}: weights of edges must be numbers") from None
-    return Whole(frame, pairs.T.copy(), weight, id=own)
+    return GraphFile(frame, pairs.T.copy(), weight, id=own)
 
 
 def _is_part(key: str, prefix: str) -> bool:
@@ -216,7 +218,7 @@ def _edges(arrays: Mapping[str, Any], title: str) -> tuple[np.ndarray, np.ndarra
         _say_what_is_unused(arrays.get("edge_attr"), ends.shape[1], title)
         return ends.astype(np.int64), None, None
     if not isinstance(weights, np.ndarray) or weights.dtype.kind not in "biuf" or weights.size != ends.shape[1]:
-        raise DataError(f"{title}: weights must be numbers, one for each of {counted(ends.shape[1], 'edge')}")
+        raise DataError(f"{title}: weights must be numbers, one for each of {pluralize(ends.shape[1], 'edge')}")
     with np.errstate(over="ignore"):
         return ends.astype(np.int64), weights.reshape(-1).astype(np.float32), None
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.errors import DataError
-from ...core.text import counted
+from ...core.text import pluralize
 from ..tables.chunked import shown
 
 NAMES = ("id", "node", "node_id", "nodeid")
@@ -28,7 +28,7 @@ class Ids:
         if not self.index.is_unique:
             counts = self.index[self.index.duplicated(keep=False)].value_counts()
             raise DataError(
-                f"{title}: {counted(len(counts), 'id')} given to several nodes: {listed(dict(counts.head(5)))}"
+                f"{title}: {pluralize(len(counts), 'id')} given to several nodes: {listed(dict(counts.head(5)))}"
                 f"{' and more' if len(counts) > 5 else ''}; every node needs an id of its own"
             )
 
@@ -43,9 +43,8 @@ class Ids:
         text = texts(column)
         empty = (column.isna() | (text == "")).to_numpy()
         if empty.any():
-            raise DataError(
-                f"{title}: {counted(int(empty.sum()), 'row')} without an id, first row {first + int(empty.argmax()):,}"
-            )
+            row = first + int(empty.argmax())
+            raise DataError(f"{title}: {pluralize(int(empty.sum()), 'row')} without an id, first row {row:,}")
         if column.dtype.kind in "iu" and int(column.max()) < 2**63:
             return cls(column.to_numpy(np.int64), title)
         if text.str.fullmatch(_WHOLE).all():
@@ -93,7 +92,7 @@ class Unknown:
         many = "at least " if len(self.names) >= _MOST_COUNTED else ""
         listing = ", ".join(f"{name} ({count:,})" for name, count in self.names.most_common(5))
         return (
-            f"{edges}: {self.edges:,} of {counted(rows, 'edge')} name {many}{counted(len(self.names), 'node')} "
+            f"{edges}: {self.edges:,} of {pluralize(rows, 'edge')} name {many}{pluralize(len(self.names), 'node')} "
             f"that {nodes} does not have: {listing}{f' and {more:,} more' if more > 0 else ''}"
         )
 

@@ -14,8 +14,8 @@ import pandas as pd
 from ...core import validation as settings
 from ...core.errors import ConfigError, unknown
 from ..tables.chunked import delimiter_named
-from ..tables.node_tables import SUFFIXES, kind_of
-from .features import Encoder
+from ..tables.formats import file_suffix, list_suffixes
+from .features import FeatureEncoder
 from .ids import Ids
 from .origin import Origin
 
@@ -23,7 +23,7 @@ Features: TypeAlias = str | os.PathLike[str] | Sequence[str] | np.ndarray | None
 
 
 @dataclass
-class Wanted:
+class ImportSpec:
     """What a graph is to be made of; see :func:`read_graph`."""
 
     label: str | None = None
@@ -37,7 +37,7 @@ class Wanted:
     directed: bool = False
     val: float = 0.0
     seed: int = 0
-    encoder: Encoder | None = None
+    encoder: FeatureEncoder | None = None
     class_names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class Wanted:
 
 
 @dataclass
-class Came:
+class RawGraph:
     """A graph as it came in."""
 
     frame: pd.DataFrame
@@ -83,17 +83,17 @@ def _names(text: str) -> list[str]:
 
 
 def _is_file(text: str) -> bool:
-    return kind_of(text) in (".npy", ".npz", *SUFFIXES) and Path(text).exists()
+    return file_suffix(text) in (".npy", ".npz", *list_suffixes("table")) and Path(text).exists()
 
 
-def check_columns(frame: pd.DataFrame, wanted: Wanted, title: str) -> None:
+def check_columns(frame: pd.DataFrame, spec: ImportSpec, title: str) -> None:
     for option in ("id", "label", "trusted", "source"):
-        column = getattr(wanted, option)
+        column = getattr(spec, option)
         if column is not None and column not in frame.columns:
             raise unknown(f"{option} column of {title}", column, list(frame.columns))
-    given = [column for column in (wanted.id, wanted.label, wanted.trusted, wanted.source) if column is not None]
+    given = [column for column in (spec.id, spec.label, spec.trusted, spec.source) if column is not None]
     for column in given:
-        if given.count(column) > 1 and column in (wanted.id, wanted.trusted):
-            raise ConfigError(f"column '{column}' cannot be two things; it is the {wanted.roles()[column]}")
-    if (wanted.trusted or wanted.source) and wanted.label is None:
+        if given.count(column) > 1 and column in (spec.id, spec.trusted):
+            raise ConfigError(f"column '{column}' cannot be two things; it is the {spec.roles()[column]}")
+    if (spec.trusted or spec.source) and spec.label is None:
         raise ConfigError("trusted and source are about labels: say with label which column has them")

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ...core.errors import DataError, PignnWarning
-from ...core.text import counted
+from ...core.text import pluralize
 from ..store.nodes import MOST_CLASSES, _texts
 from ..tables.chunked import shown
 
@@ -74,12 +74,12 @@ def _check(found: list[str], labelled: int, title: str) -> None:
         raise DataError(f"{title} has no label at all; is it the right column?")
     if len(found) > MOST_CLASSES or len(found) > max(labelled / 2, 20):
         raise DataError(
-            f"{title} has {len(found):,} different values on {counted(labelled, 'labelled node')}; is it the label?"
+            f"{title} has {len(found):,} different values on {pluralize(labelled, 'labelled node')}; is it the label?"
         )
     if len(found) > MANY and labelled < FEW * len(found):
         _warn(
-            f"{title}: {len(found):,} classes on {counted(labelled, 'labelled node')}, fewer than {FEW} labels each on "
-            "average; is it the label, or a column of ids?"
+            f"{title}: {len(found):,} classes on {pluralize(labelled, 'labelled node')}, fewer than {FEW} labels each "
+            "on average; is it the label, or a column of ids?"
         )
     if doubtful := [name for name in found if name.lower() in _DOUBTFUL]:
         _warn(f"{title}: {_some(doubtful)} taken for a class; leave the cell empty where there is no label")

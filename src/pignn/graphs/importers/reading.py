@@ -12,14 +12,15 @@ from torch_geometric.data import Data
 
 from ...core.errors import ConfigError, DataError
 from ..tables.chunked import PathLike
-from ..tables.node_tables import how_read, kind_of, open_table, read_frame
+from ..tables.formats import is_graph_file
+from ..tables.node_tables import how_read, open_table, read_dataframe
 from . import file_readers as files
-from .build_data import made
+from .build_data import build_data
 from .edges import read_edges
-from .features import Encoder
-from .graph_files import Whole
+from .features import FeatureEncoder
+from .graph_files import GraphFile
 from .ids import NAMES, Ids
-from .import_spec import Came, Features, Wanted, check_columns
+from .import_spec import Features, ImportSpec, RawGraph, check_columns
 from .origin import Origin
 
 
@@ -38,13 +39,13 @@ def read_graph(
     directed: bool = False,
     val: float = 0.0,
     seed: int = 0,
-    encoder: Encoder | None = None,
+    encoder: FeatureEncoder | None = None,
     class_names: Sequence[str] | None = None,
 ) -> Data:
     """A graph from files: `x`, `edge_index`, `y` (-1 where there is no label), masks, `node_id` and `class_names`.
 
     `train_mask` are the labelled nodes. `data.encoder` is what was learnt to make features of columns, `data.origin`
-    where everything came from; :func:`~pignn.graphs.understood` shows both.
+    where everything came from; :func:`~pignn.graphs.summarize_import` shows both.
 
     Args:
         nodes: one node a row: CSV, TSV, JSON lines (each also .gz) or Parquet. Or a file with everything in it: .npz,
@@ -67,7 +68,7 @@ def read_graph(
         encoder: of a trained model, to make the same features for other nodes and graphs.
         class_names: of a trained model, in its order.
     """
-    wanted = Wanted(
+    spec = ImportSpec(
         label,
         id,
         features,
@@ -85,82 +86,82 @@ def read_graph(
     if isinstance(nodes, pd.DataFrame):
         if edges is None:
             raise ConfigError("the edges are missing; give them as a data frame or file")
-        return made(_from_frame(nodes, edges, wanted, "nodes", Origin("nodes")), wanted, "graph")
+        return build_data(_from_frame(nodes, edges, spec, "nodes", Origin("nodes")), spec, "graph")
     name = Path(nodes).name.partition(".")[0]
-    if kind_of(nodes) in files.SUFFIXES:
+    if is_graph_file(nodes):
         if edges is not None:
             raise ConfigError(f"{nodes} holds a whole graph; leave the edges out")
-        return made(from_whole(files.read_whole(Path(nodes)), wanted, str(nodes)), wanted, name)
+        return build_data(from_whole(files.read_graph_file(Path(nodes)), spec, str(nodes)), spec, name)
     if edges is None:
         if not Path(nodes).exists():
             raise DataError(f"cannot read {nodes}: no such file")
         raise ConfigError(f"{nodes} holds nodes only: give the edges, with --edges FILE (edges=)")
-    return made(_from_table(nodes, edges, wanted), wanted, name)
+    return build_data(_from_table(nodes, edges, spec), spec, name)
 
 
-def from_whole(whole: Whole, wanted: Wanted, title: str) -> Came:
+def from_whole(whole: GraphFile, spec: ImportSpec, title: str) -> RawGraph:
     """A graph that came in one piece; columns that say by their names what they are, are that."""
-    wanted.as_trained(list(whole.frame.columns))
-    wanted.id = whole.id if wanted.id is None else wanted.id
-    wanted.label = whole.label if wanted.label is None else wanted.label
+    spec.as_trained(list(whole.frame.columns))
+    spec.id = whole.id if spec.id is None else spec.id
+    spec.label = whole.label if spec.label is None else spec.label
     if whole.trusted is not None:
-        if wanted.label is None or whole.label not in (None, wanted.label):  # it speaks of other labels
+        if spec.label is None or whole.label not in (None, spec.label):  # it speaks of other labels
             whole.frame = whole.frame.drop(columns=whole.trusted)
-        elif wanted.trusted is None:
-            wanted.trusted = whole.trusted
-    check_columns(whole.frame, wanted, title)
-    ids = _ids(whole.frame, wanted.id, title)
-    came = Came(whole.frame, ids, whole.ends, whole.weight, _origin(wanted, title, None), whole.x)
-    came.masks, came.class_names = whole.masks, whole.class_names
-    came.y_true, came.label_weight = whole.y_true, whole.label_weight
-    return came
+        elif spec.trusted is None:
+            spec.trusted = whole.trusted
+    check_columns(whole.frame, spec, title)
+    ids = _ids(whole.frame, spec.id, title)
+    raw = RawGraph(whole.frame, ids, whole.ends, whole.weight, _origin(spec, title, None), whole.x)
+    raw.masks, raw.class_names = whole.masks, whole.class_names
+    raw.y_true, raw.label_weight = whole.y_true, whole.label_weight
+    return raw
 
 
-def _from_table(nodes: PathLike, edges: Any, wanted: Wanted) -> Came:
-    table, digest = open_table(nodes, wanted.delimiter, of_nodes=True)
-    wanted.as_trained(table.columns)
-    if wanted.id is None:
-        wanted.id = next((name for name in table.columns if table.header and name.lower() in NAMES), None)
-    text = [name for name in wanted.roles() if name in table.columns]
-    frame = read_frame(table, text)
+def _from_table(nodes: PathLike, edges: Any, spec: ImportSpec) -> RawGraph:
+    table, digest = open_table(nodes, spec.delimiter, of_nodes=True)
+    spec.as_trained(table.columns)
+    if spec.id is None:
+        spec.id = next((name for name in table.columns if table.header and name.lower() in NAMES), None)
+    text = [name for name in spec.roles() if name in table.columns]
+    frame = read_dataframe(table, text)
     origin = Origin(str(nodes), sha256=digest, header=table.header, delimiter=getattr(table, "delimiter", None))
     origin.read.append(f"nodes: {how_read(table)}")
-    return _from_frame(frame, edges, wanted, str(nodes), origin)
+    return _from_frame(frame, edges, spec, str(nodes), origin)
 
 
-def _from_frame(frame: pd.DataFrame, edges: Any, wanted: Wanted, title: str, origin: Origin) -> Came:
+def _from_frame(frame: pd.DataFrame, edges: Any, spec: ImportSpec, title: str, origin: Origin) -> RawGraph:
     frame = frame.reset_index(drop=True)
     frame.columns = frame.columns.astype(str)
     if not frame.columns.is_unique:
         raise DataError(f"{title} has two columns named '{frame.columns[frame.columns.duplicated()][0]}'; rename one")
     if not len(frame):
         raise DataError(f"{title} has no rows")
-    wanted.as_trained(list(frame.columns))
-    if wanted.id is None:
-        wanted.id = next((name for name in frame.columns if name.lower() in NAMES), None)
-    check_columns(frame, wanted, title)
-    if wanted.encoder is not None and wanted.features is None:  # before the edges, which fit no other table either
-        wanted.encoder.check_columns(frame.columns, title)
-    ids = _ids(frame, wanted.id, title, origin.first_row)
-    how = f"ids are column '{wanted.id}'" if wanted.id else "no column of ids: nodes are numbered by their rows, from 0"
-    origin = _origin(wanted, title, edges if isinstance(edges, str | os.PathLike) else None, origin)
+    spec.as_trained(list(frame.columns))
+    if spec.id is None:
+        spec.id = next((name for name in frame.columns if name.lower() in NAMES), None)
+    check_columns(frame, spec, title)
+    if spec.encoder is not None and spec.features is None:  # before the edges, which fit no other table either
+        spec.encoder.check_columns(frame.columns, title)
+    ids = _ids(frame, spec.id, title, origin.first_row)
+    how = f"ids are column '{spec.id}'" if spec.id else "no column of ids: nodes are numbered by their rows, from 0"
+    origin = _origin(spec, title, edges if isinstance(edges, str | os.PathLike) else None, origin)
     origin.read.append(f"nodes: {how}")
     found = read_edges(
         edges,
         ids,
         frame,
-        columns=wanted.edge_columns,
-        delimiter=wanted.delimiter,
-        drop_unknown=wanted.drop_unknown,
+        columns=spec.edge_columns,
+        delimiter=spec.delimiter,
+        drop_unknown=spec.drop_unknown,
     )
     origin.read += found.notes
-    return Came(frame, ids, found.ends, found.weight, origin)
+    return RawGraph(frame, ids, found.ends, found.weight, origin)
 
 
-def _origin(wanted: Wanted, title: str, edges: Any, origin: Origin | None = None) -> Origin:
+def _origin(spec: ImportSpec, title: str, edges: Any, origin: Origin | None = None) -> Origin:
     origin = origin or Origin(title)
     origin.edges = None if edges is None else str(edges)
-    origin.id, origin.label, origin.trusted, origin.source = wanted.id, wanted.label, wanted.trusted, wanted.source
+    origin.id, origin.label, origin.trusted, origin.source = spec.id, spec.label, spec.trusted, spec.source
     return origin
 
 

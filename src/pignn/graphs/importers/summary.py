@@ -8,12 +8,12 @@ from typing import Any
 
 from torch_geometric.data import Data
 
-from ...core.text import counted
+from ...core.text import pluralize
 from ..summary import describe
 
 
 @dataclass
-class Understood:
+class ImportSummary:
     """Facts as :func:`~pignn.graphs.describe` has them, what was guessed and changed, what became of each column."""
 
     facts: dict[str, Any]
@@ -27,10 +27,9 @@ class Understood:
 
     def __str__(self) -> str:
         facts = self.facts
-        nodes, edges = counted(facts["nodes"], "node"), counted(facts["edges"], "edge")
-        lines = [
-            f"{nodes}, {edges}, {counted(facts['components'], 'component')}, {facts['isolated']:,} without a neighbour"
-        ]
+        nodes, edges = pluralize(facts["nodes"], "node"), pluralize(facts["edges"], "edge")
+        components = pluralize(facts["components"], "component")
+        lines = [f"{nodes}, {edges}, {components}, {facts['isolated']:,} without a neighbour"]
         labelled = sum(facts["classes"].values())
         if facts["classes"]:
             sizes = sorted(facts["classes"].items(), key=lambda item: -item[1])
@@ -47,7 +46,7 @@ class Understood:
             if facts.get(name):
                 lines.append(f"{name}: {facts[name]}")
         lines += self.read
-        lines.append(f"{counted(facts['features'], 'feature')}:")
+        lines.append(f"{pluralize(facts['features'], 'feature')}:")
         lines += [f"  {names}: {what}" for names, what in self._grouped()]
         return "\n".join(lines)
 
@@ -65,17 +64,17 @@ class Understood:
         return found
 
 
-def understood(data: Data) -> Understood:
+def summarize_import(data: Data) -> ImportSummary:
     """What :func:`~pignn.read_graph` and its kin made of a graph; `print` it."""
     facts = describe(data)
     trusted, sources = data.get("trusted_mask"), data.get("label_source")
     if trusted is not None:
-        facts["trusted"] = counted(int(trusted.sum()), "label")
+        facts["trusted"] = pluralize(int(trusted.sum()), "label")
     if sources is not None:
         counts = {name: int((sources == i).sum()) for i, name in enumerate(data.source_names)}
         facts["sources"] = ", ".join(f"{_short(name)} {count:,}" for name, count in list(counts.items())[:12])
     origin, encoder = data.get("origin"), data.get("encoder")
-    return Understood(
+    return ImportSummary(
         facts,
         [] if origin is None else list(origin.read),
         {} if origin is None else dict(origin.missing),

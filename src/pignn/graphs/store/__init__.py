@@ -17,6 +17,6 @@ divided by ranges into files, then each range is sorted on its own.
 """
 
 from .conversion import Conversion, convert
-from .store import load_store, open_store
+from .store import load_graph_store, open_graph_store
 
-__all__ = ["Conversion", "convert", "load_store", "open_store"]
+__all__ = ["Conversion", "convert", "load_graph_store", "open_graph_store"]

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._version import __version__
 from ...core.errors import ConfigError
-from ...core.text import counted
+from ...core.text import pluralize
 from ..tables.chunked import PathLike, Values, delimiter_named, edge_table, is_array, node_table
 from .external_sort import edge_columns, write_edges
 from .nodes import Nodes, feature_columns
@@ -43,10 +43,10 @@ class Conversion:
     def notes(self) -> list[str]:
         """What was changed, in words."""
         changes = {
-            f"dropped {counted(self.self_loops_dropped, 'self-loop')}": self.self_loops_dropped,
-            f"merged {counted(self.duplicates_merged, 'duplicate edge')}": self.duplicates_merged,
-            f"made {counted(self.made_two_way, 'one-way edge')} two-way": self.made_two_way,
-            f"took the larger weight of {counted(self.larger_weight_taken, 'edge')} whose two directions differ": (
+            f"dropped {pluralize(self.self_loops_dropped, 'self-loop')}": self.self_loops_dropped,
+            f"merged {pluralize(self.duplicates_merged, 'duplicate edge')}": self.duplicates_merged,
+            f"made {pluralize(self.made_two_way, 'one-way edge')} two-way": self.made_two_way,
+            f"took the larger weight of {pluralize(self.larger_weight_taken, 'edge')} whose two directions differ": (
                 self.larger_weight_taken
             ),
         }
@@ -78,7 +78,7 @@ def convert(
     force: bool = False,
     progress: bool | None = None,
 ) -> Conversion:
-    """Make a store from files of any size, whole or not at all; see :func:`open_store` for how to read it.
+    """Make a store from files of any size, whole or not at all; see :func:`open_graph_store` for how to read it.
 
     Args:
         out: folder to make.

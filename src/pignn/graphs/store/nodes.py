@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.errors import ConfigError, DataError
-from ...core.text import counted
+from ...core.text import pluralize
 from ..checks import LARGEST
 from ..tables.chunked import Table, Values, as_array, column_of, first_row, is_number, numbers, shown
 from .output import Bar, File, write
@@ -69,7 +69,7 @@ class Nodes:
         name, nodes = next(iter(self.lengths.items()))
         for other, length in self.lengths.items():
             if length != nodes:
-                raise DataError(f"{name} has {counted(nodes, 'node')}, {other} has {length:,}; they must be the same")
+                raise DataError(f"{name} has {pluralize(nodes, 'node')}, {other} has {length:,}; they must be the same")
         if nodes < 1:
             raise DataError(f"{name} has no nodes")
         if nodes > MOST_NODES:

@@ -40,7 +40,7 @@ KEYS = {"weight.f32": "edge_weight"} | {f"{name}.u8": f"{name}_mask" for name in
 GRAPH = {"crow.i64", "col.i32", "weight.f32", "x.f32"}
 
 
-def open_store(path: PathLike, *, verify: bool = False) -> Data:
+def open_graph_store(path: PathLike, *, verify: bool = False) -> Data:
     """The graph in a store, memory-mapped: nothing is read before it is used, and changes stay in memory.
 
     In place of `edge_index` it has `crow` [N + 1] and `col` [E], the neighbours of node i being
@@ -68,15 +68,15 @@ def open_store(path: PathLike, *, verify: bool = False) -> Data:
     return data
 
 
-def load_store(path: PathLike, *, split: str = "default", split_seed: int = 0) -> Data:
-    """`open_store` with all three masks.
+def load_graph_store(path: PathLike, *, split: str = "default", split_seed: int = 0) -> Data:
+    """`open_graph_store` with all three masks.
 
     `split`: "own" are the masks in the store; "random" 20 + 30 nodes a class drawn by `split_seed`; "default" the
     former where there is one, else the latter.
     """
     if split not in ("default", "own", "random"):
         raise unknown("split", split, ("default", "own", "random"))
-    data = open_store(path)
+    data = open_graph_store(path)
     own = [data.get(f"{name}_mask") for name in MASKS]
     if split == "own" and own[0] is None:
         raise ConfigError(f"{path} comes with no split of its own; use split='default' or split='random'")

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.errors import ConfigError, DataError, PignnError, PignnWarning, unknown
-from ...core.text import counted, one_line
+from ...core.text import one_line, pluralize
 from ..checks import LARGEST
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -137,7 +137,7 @@ class _Text:
 
     def _uneven(self, row: int, columns: int) -> DataError:
         return DataError(
-            f"{self.path}, row {row:,}: {counted(columns, 'column')}, but {len(self.columns)} in the "
+            f"{self.path}, row {row:,}: {pluralize(columns, 'column')}, but {len(self.columns)} in the "
             f"{'header' if self.header else 'first row'}; every row needs the same columns"
         )
 

@@ -18,12 +18,10 @@ from ...core.errors import DataError
 from ...core.text import one_line
 from .chunked import MOST_LINE, Chunk, PathLike, _Parquet, _reading, _Text, edge_table, node_table
 from .chunked import Table as DiskTable
+from .formats import find_format
 
 BLOCK = 1 << 20
 ROWS = 1 << 18
-_PARQUET = (".parquet", ".pq")
-_JSON = (".jsonl", ".ndjson", ".json")
-SUFFIXES = (".csv", ".tsv", ".tab", ".txt", *_JSON, *_PARQUET)
 
 
 class JsonLines:
@@ -57,17 +55,11 @@ def open_table(path: PathLike, delimiter: str | None, *, of_nodes: bool) -> tupl
     path = Path(path)
     if not path.is_file():
         raise DataError(f"cannot read {path}: " + ("it is a folder" if path.is_dir() else "no such file"))
-    suffix = kind_of(path)
-    digest = "" if suffix in (*_PARQUET, ".npy") else _scan(path)
-    if suffix in _JSON:
+    name = find_format(path)
+    digest = "" if name in ("parquet", "npy") else _scan(path)
+    if name == "jsonl":
         return JsonLines(path), digest
     return node_table(path, delimiter) if of_nodes else edge_table(path, delimiter), digest
-
-
-def kind_of(path: PathLike) -> str:
-    """The last part of a file's name that says what it is, without .gz."""
-    path = Path(path)
-    return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
 
 
 def without_header(table: Table) -> None:
@@ -87,7 +79,7 @@ def how_read(table: Table) -> str:
     return "JSON lines" if isinstance(table, JsonLines) else "Parquet" if isinstance(table, _Parquet) else "an array"
 
 
-def read_frame(table: Table, text: Sequence[str] = ()) -> pd.DataFrame:
+def read_dataframe(table: Table, text: Sequence[str] = ()) -> pd.DataFrame:
     """All rows. Columns in `text`, and those that are not numbers throughout, are text."""
     wide = len(table.columns) >= 32
     frames: list[pd.DataFrame] = []
@@ -102,7 +94,7 @@ def read_frame(table: Table, text: Sequence[str] = ()) -> pd.DataFrame:
     if isinstance(table, _Text):
         mixed = [name for name in table.columns if len({_is_text(frame[name]) for frame in frames}) > 1]
         if mixed:
-            return read_frame(table, [*text, *mixed])
+            return read_dataframe(table, [*text, *mixed])
     return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
 
 
