@@ -24,7 +24,7 @@ from torch_geometric.utils import subgraph
 
 import pignn
 from pignn.auditing import assess, audit, crossfit, evidence, review, trust
-from pignn.backbones import Inputs
+from pignn.backbones import GraphInputs
 
 OUT = Path(__file__).parent / "results" / "audit.csv"
 DATASETS = ("cora", "citeseer", "digits", "photo", "pubmed")
@@ -71,7 +71,7 @@ def scores(data: Data, ways: set[str]) -> Iterator[tuple[str, np.ndarray, dict[s
         yield "audit", table["p_wrong"].to_numpy(), extra, time.perf_counter() - start
     checked = data.clone()
     checked.train_mask = torch.ones(data.num_nodes, dtype=torch.bool)
-    inputs = Inputs.from_data(pignn.graphs.check(checked))
+    inputs = GraphInputs.from_data(pignn.graphs.check(checked))
     if ways & {"logistic", "margin"}:
         start = time.perf_counter()
         z = evidence.coordinates(inputs, nodes, 0.1, 0)
@@ -230,7 +230,7 @@ def rules(datasets: list[str]) -> None:
         right += [(np.where(rule, table["suggested"], given) == truth).mean() for rule in chosen]
         checked = data.clone()
         checked.train_mask = torch.ones(data.num_nodes, dtype=torch.bool)
-        views = evidence.own_and_around(Inputs.from_data(pignn.graphs.check(checked)), nodes, nodes, 0)
+        views = evidence.own_and_around(GraphInputs.from_data(pignn.graphs.check(checked)), nodes, nodes, 0)
         nobody = np.zeros(len(given), dtype=bool)
         agree = [(crossfit.Logistic(z, given, fold, n, nobody)().argmax(axis=1) == given).mean() for z in views]
         cells = [f"{v:.3f}" for v in (*right, found.homophily or 0.0, *agree)]

@@ -14,7 +14,7 @@ import pignn
 from pignn import graphs
 from pignn.auditing import audit, clean, crossfit, find_label_issues, trust
 from pignn.auditing.evidence import labelled_edges, similar_counts
-from pignn.backbones import Inputs
+from pignn.backbones import GraphInputs
 from pignn.core.errors import ConfigError, DataError, PignnWarning
 from pignn.noise import corrupt
 
@@ -227,7 +227,7 @@ def test_ids_may_be_numbers_of_a_tensor() -> None:
 
 def test_evidence_is_that_of_the_graph() -> None:
     data = Data(x=torch.eye(5), edge_index=torch.tensor([[0, 1, 2, 0], [1, 2, 3, 0]]), y=torch.zeros(5).long())
-    row, col = labelled_edges(Inputs.from_data(graphs.check(data, labels=False)), np.array([0, 1, 3]))
+    row, col = labelled_edges(GraphInputs.from_data(graphs.check(data, labels=False)), np.array([0, 1, 3]))
     assert sorted(zip(row.tolist(), col.tolist(), strict=True)) == [(0, 1), (1, 0)]
     z = np.array([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], dtype=np.float32)
     votes = similar_counts(z, np.array([0, 1, 0, 1]), 2)

@@ -12,7 +12,7 @@ from pignn.auditing import audit, clean, crossfit, evidence
 from pignn.auditing import diagnostics as doubts
 from pignn.auditing.dawid_skene import outvoted
 from pignn.auditing.suspects import contradicted, suspects
-from pignn.backbones import Inputs
+from pignn.backbones import GraphInputs
 from pignn.core.errors import PignnWarning
 from pignn.noise import corrupt
 
@@ -76,7 +76,7 @@ def test_no_vote_is_no_evidence_and_trusted_labels_are_right() -> None:
 
 def test_what_is_around_a_node_is_not_the_node() -> None:
     data = graphs.csbm(60, 3, degree=4, features=5)
-    inputs = Inputs.from_data(graphs.check(data))
+    inputs = GraphInputs.from_data(graphs.check(data))
     some = np.arange(0, 60, 7)
     _, before = evidence.own_and_around(inputs, np.arange(60), some, 0)
     x = data.x / data.x.norm(dim=1, keepdim=True)
@@ -85,7 +85,7 @@ def test_what_is_around_a_node_is_not_the_node() -> None:
         mean = x[near].sum(dim=0) if len(near) else torch.zeros(5)
         np.testing.assert_allclose(row, mean / mean.norm().clamp(min=1e-12), atol=1e-5)
     data.x[some[1]] += 10
-    own, after = evidence.own_and_around(Inputs.from_data(graphs.check(data)), np.arange(60), some, 0)
+    own, after = evidence.own_and_around(GraphInputs.from_data(graphs.check(data)), np.arange(60), some, 0)
     np.testing.assert_allclose(after[1], before[1])
     assert own.shape == (60, 5)
 

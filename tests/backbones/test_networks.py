@@ -41,7 +41,7 @@ def test_gcn_equals_pyg(weighted, density):
             layer.lin.weight.copy_(weight.t())
             bias.uniform_(-1, 1)
             layer.bias.copy_(bias)
-    inputs = backbones.Inputs.from_data(data)
+    inputs = backbones.GraphInputs.from_data(data)
     assert isinstance(inputs.features, SparseFeatures) == (density < 0.1)
     result = ours(inputs)
     h = F.relu(layers[0](data.x, data.edge_index, data.edge_weight))
@@ -60,12 +60,12 @@ def test_sage_equals_pyg():
     ours = backbones.build("sage", 20, 4).eval()
     layers = [SAGEConv(20, 64), SAGEConv(64, 4)]
     with torch.no_grad():
-        for layer, own, neighbours in zip(layers, ours.own, ours.neighbours, strict=True):
-            layer.lin_l.weight.copy_(neighbours.t())
+        for layer, own, neighbors in zip(layers, ours.own, ours.neighbors, strict=True):
+            layer.lin_l.weight.copy_(neighbors.t())
             layer.lin_l.bias.zero_()
             layer.lin_r.weight.copy_(own.t())
     h = layers[1](F.relu(layers[0](data.x, data.edge_index)), data.edge_index)
-    torch.testing.assert_close(ours(backbones.Inputs.from_data(data)), h, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(ours(backbones.GraphInputs.from_data(data)), h, rtol=1e-5, atol=1e-5)
 
 
 def test_sage_weighs_its_mean():
@@ -74,20 +74,20 @@ def test_sage_weighs_its_mean():
         edge_index=torch.tensor([[0, 0], [1, 2]]),
         edge_weight=torch.tensor([1.0, 3.0]),
     )
-    mean = backbones.Inputs.from_data(data).mean @ data.x
+    mean = backbones.GraphInputs.from_data(data).mean_adj @ data.x
     torch.testing.assert_close(mean, torch.tensor([[(1 * 1 + 3 * 4) / 4], [0.0], [0.0]]))
 
 
 def test_directed_propagation_follows_the_edges_and_its_gradient_the_transpose():
     data = Data(x=torch.eye(3), edge_index=torch.tensor([[0], [1]]))
-    mean = backbones.Inputs.from_data(data, directed=True).mean
+    mean = backbones.GraphInputs.from_data(data, directed=True).mean_adj
     x = torch.eye(3, requires_grad=True)
     result = mean @ x
     assert result[1, 0] == 1  # node 1 hears node 0
     assert result[0].sum() == 0  # and not the other way round
     (result * torch.tensor([[1.0], [2.0], [3.0]])).sum().backward()
     torch.testing.assert_close(x.grad[0], torch.full((3,), 2.0))
-    undirected = backbones.Inputs.from_data(data).mean @ torch.eye(3)
+    undirected = backbones.GraphInputs.from_data(data).mean_adj @ torch.eye(3)
     assert undirected[0, 1] == undirected[1, 0] == 1
 
 
@@ -109,7 +109,7 @@ def test_gat_equals_pyg(density, directed):
             layer.att_dst.copy_(ours.targets[i][None])
             ours.biases[i].uniform_(-1, 1)
             layer.bias.copy_(ours.biases[i])
-    result = ours(backbones.Inputs.from_data(data, directed=directed))
+    result = ours(backbones.GraphInputs.from_data(data, directed=directed))
     expected = layers[1](F.elu(layers[0](data.x, data.edge_index)), data.edge_index)
     torch.testing.assert_close(result, expected, rtol=1e-5, atol=1e-5)
     ours_grad = torch.autograd.grad(result.square().sum(), [*ours.weights, *ours.sources, *ours.targets])
@@ -135,10 +135,10 @@ def test_dropout_on_sparse_features_keeps_their_mean():
 
 
 @pytest.mark.parametrize("name", backbones.BACKBONES)
-@pytest.mark.parametrize("init", backbones.INITIALISATIONS)
+@pytest.mark.parametrize("init", backbones.INITIALIZATIONS)
 def test_initialisations(name, init):
     torch.manual_seed(0)
-    network = backbones.build(name, 300, 7, init=init, hidden=50)
+    network = backbones.build(name, 300, 7, init=init, hidden_channels=50)
     shapes = {key: p for key, p in network.named_parameters() if p.dim() == 2 and 300 in p.shape}
     assert shapes
     for p in shapes.values():
@@ -156,7 +156,7 @@ def test_initialisations(name, init):
 
 
 def test_layers_and_hidden():
-    network = backbones.build("gcn", 20, 4, layers=3, hidden=32, dropout=0.1)
+    network = backbones.build("gcn", 20, 4, num_layers=3, hidden_channels=32, dropout=0.1)
     assert [tuple(w.shape) for w in network.weights] == [(20, 32), (32, 32), (32, 4)]
     assert network.dropout == 0.1
 
@@ -171,7 +171,7 @@ def test_somebody_elses_module_gets_weights_only_if_it_takes_them():
             return self.linear(x)
 
     network = backbones.build(Mine, 20, 4)
-    assert network(backbones.Inputs.from_data(graph(weighted=True))).shape == (60, 4)
+    assert network(backbones.GraphInputs.from_data(graph(weighted=True))).shape == (60, 4)
     assert not network.uses_weights
     assert backbones.build(lambda a, b: GCNConv(a, b), 20, 4).uses_weights
 
@@ -179,7 +179,7 @@ def test_somebody_elses_module_gets_weights_only_if_it_takes_them():
 def test_unknown_names_are_told_with_the_nearest():
     with pytest.raises(ConfigError, match="unknown backbone 'gnc'; did you mean 'gcn'"):
         backbones.build("gnc", 3, 2)
-    with pytest.raises(ConfigError, match="unknown initialisation 'glorott'; did you mean 'glorot'"):
+    with pytest.raises(ConfigError, match="unknown init 'glorott'; did you mean 'glorot'"):
         backbones.build("gcn", 3, 2, init="glorott")
     assert isinstance(backbones.build("GraphSAGE", 3, 2), backbones.GraphSAGE)
 
@@ -191,15 +191,15 @@ def test_inference_in_parts_is_that_of_the_whole(monkeypatch, name, weighted, di
     data = Data(x=torch.randn(50, 12), edge_index=torch.randint(0, 44, (2, 300)), y=torch.zeros(50, dtype=torch.long))
     if weighted:
         data.edge_weight = torch.rand(300) + 0.5
-    inputs = backbones.Inputs.from_data(data, directed=directed)
+    inputs = backbones.GraphInputs.from_data(data, directed=directed)
     network = backbones.build(name, 12, 4).eval()
     monkeypatch.setattr("pignn.graphs.sparse.PART", 20)
     with torch.no_grad():
         whole = network(inputs)
-        torch.testing.assert_close(network(inputs.in_parts()), whole, rtol=1e-6, atol=1e-6)
-    sizes = [part.size for _, _, part in inputs.incoming.parts()]
+        torch.testing.assert_close(network(inputs.as_chunked()), whole, rtol=1e-6, atol=1e-6)
+    sizes = [part.size for _, _, part in inputs.adj.parts()]
     assert len(sizes) > 5
-    assert sum(sizes) == inputs.incoming.size
+    assert sum(sizes) == inputs.adj.size
 
 
 def test_parts_cover_all_rows_once(monkeypatch):

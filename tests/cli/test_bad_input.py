@@ -38,7 +38,7 @@ FLAGS = [
     ("unknown target 'sof'; did you mean 'soft'?", "--target", "sof"),
     ("unknown split 'publc'", "--split", "publc"),
     ("unknown device 'gpu'", "--device", "gpu"),
-    ("unknown initialisation 'glorrot'; did you mean 'glorot'?", "--set", "init=glorrot"),
+    ("unknown init 'glorrot'; did you mean 'glorot'?", "--set", "init=glorrot"),
     ("unknown schedule 'pretrained'; did you mean 'pretrain'?", "--set", "schedule=pretrained"),
     ("unknown setting 'epoch'; did you mean 'epochs'?", "--set", "epoch=3"),
     ("unknown setting 'foo'; known: backbone, ", "--set", "foo=3"),
@@ -59,8 +59,8 @@ FLAGS = [
     ("--checkpoint-every must be at least 1, not 0", "--checkpoint-every", "0"),
     ("checkpoint_minutes must be a number of at least 0", "--epochs", "3", "--checkpoint-minutes", "nan"),
     ("checkpoint_minutes must be a number of at least 0", "--epochs", "3", "--checkpoint-minutes", "-1"),
-    ("neighbours must be a list of numbers", "--batch-size", "10", "--set", "neighbours=5"),
-    ("hidden must be below 2^31", "--set", f"hidden={2**63}"),
+    ("num_neighbors must be a list of numbers", "--batch-size", "10", "--set", "num_neighbors=5"),
+    ("hidden_channels must be below 2^31", "--set", f"hidden_channels={2**63}"),
     ("rank must be below 2^63", "--set", f"rank={2**63}"),
     ("csbm: nodes must be an integer below 2^31", "--data", f"nodes={2**63}"),
     ("split_index 3 is out of range", "--split-index", "3"),
@@ -72,7 +72,7 @@ FLAGS = [
     ("missing.npz: no such file", "--noise", "missing.npz"),
     ("missing.csv: no such file", "--noise", "missing.csv"),
     # flags that do not go together, or are no flags
-    ("--set takes KEY=VALUE, not 'hidden'", "--set", "hidden"),
+    ("--set takes KEY=VALUE, not 'hidden_channels'", "--set", "hidden_channels"),
     ("--set takes KEY=VALUE, not '=3'", "--set", "=3"),
     ("--data takes KEY=VALUE, not 'nodes'", "--data", "nodes"),
     ("use --seed", "--set", "seed=3"),
@@ -98,7 +98,7 @@ def test_flags_of_train(train, tmp_path, monkeypatch, said, flags):
 
 WRONG = {
     "whole numbers": (
-        ("epochs", "hidden", "layers", "rank", "warmup"),
+        ("epochs", "hidden_channels", "num_layers", "rank", "warmup"),
         ("abc", "1.5", "[]", "{}", "true", "-7", "", "NaN"),
     ),
     "numbers": (("lr", "weight_decay", "beta"), ("abc", "-1", "NaN", "Infinity", "[1]", "{}", "true", "")),
@@ -109,7 +109,7 @@ WRONG = {
     ),
     "flags": (("directed",), ("abc", "3", "null", "[]")),
     "weights": (("class_weight",), ("foo", "3", "[1,2]", '["a","b","c","d"]', "{}", "[0,0,0,0]", "[1,1,1,NaN]")),
-    "not nothing": (("epochs", "layers", "weight_decay", "beta", "init", "device", "warmup", "rank"), ("null",)),
+    "not nothing": (("epochs", "num_layers", "weight_decay", "beta", "init", "device", "warmup", "rank"), ("null",)),
 }
 VALUES = [(key, value) for keys, values in WRONG.values() for key in keys for value in values]
 VALUES.remove(("pair_labels", "true"))  # the oracle's name

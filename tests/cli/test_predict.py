@@ -176,7 +176,7 @@ SIMPLE = {
     "fewer classes": (edit(class_names=["a", "b"]), "damaged", "names 2"),
     "more classes": (edit(class_names=list("abcde")), "damaged", "names 5"),
     "rounds": (edit(rounds="x"), "does not fit this version of 'prototypes'"),
-    "no sharpness": (edit(sharpness=None), "does not fit this version of 'prototypes'"),
+    "no inverse temperature": (edit(inverse_temperature=None), "does not fit this version of 'prototypes'"),
 }
 
 

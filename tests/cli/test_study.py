@@ -21,7 +21,7 @@ datasets = [{ name = "csbm", nodes = 120, classes = 3 }]
 noises = ["symmetric:0.2", "flip:0.4"]
 seeds = "0-1"
 protocol = "paper"
-settings = { epochs = 3, hidden = 4 }
+settings = { epochs = 3, hidden_channels = 4 }
 
 [[rows]]
 label = "GCN"

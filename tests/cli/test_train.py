@@ -37,9 +37,9 @@ def test_auto_is_taken_unless_something_is_asked_for_that_networks_have(train):
     assert plain["method"] == "auto"
     assert plain["chosen"] in plain["why"]
     assert "not_auto" not in plain
-    asked = json.loads(train(*noise, "--epochs", "2", "--warmup", "0", "--set", "hidden=4").out)
+    asked = json.loads(train(*noise, "--epochs", "2", "--warmup", "0", "--set", "hidden_channels=4").out)
     assert asked["method"] == "pi-gnn"
-    assert "--epochs, --warmup, --hidden" in asked["not_auto"]
+    assert "--epochs, --warmup, --hidden_channels" in asked["not_auto"]
     assert "not_auto" not in json.loads(train(*noise, "--method", "vanilla", "--epochs", "2").out)
 
 
@@ -191,11 +191,20 @@ def test_the_same_seed_gives_the_same_bytes(train, tmp_path):
 
 
 def test_settings_reach_the_method(train, tmp_path):
-    more = ("--set", "hidden=5", "--set", "class-weight=balanced", "--set", "dropout=0.25", "--set", "directed=true")
+    more = (
+        "--set",
+        "hidden_channels=5",
+        "--set",
+        "class-weight=balanced",
+        "--set",
+        "dropout=0.25",
+        "--set",
+        "directed=true",
+    )
     flags = ("--method", "vanilla", "--backbone", "sage", "--selection", "last")
     assert train(*SHORT, *flags, *more, "--out", tmp_path).code == 0
     settings = json.loads((tmp_path / "run.json").read_text())["settings"]
-    wanted = {"hidden": 5, "class_weight": "balanced", "dropout": 0.25, "directed": True, "backbone": "sage"}
+    wanted = {"hidden_channels": 5, "class_weight": "balanced", "dropout": 0.25, "directed": True, "backbone": "sage"}
     assert wanted.items() <= settings.items()
     weights = load_file(tmp_path / "model" / "model.safetensors")
     assert sorted(tuple(value.shape) for value in weights.values()) == [(4,), (5,), (5, 4), (5, 4), (32, 5), (32, 5)]

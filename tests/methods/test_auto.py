@@ -23,13 +23,13 @@ from pignn.training.metrics import calibration_error
 def test_chooses_says_why_saves_and_never_reads_the_truth(noisy: Data, tmp_path: Path) -> None:
     model = pignn.make("auto").fit(noisy)
     assert model.score(noisy) > 0.8
-    assert model.chosen_ in model.compared_
-    assert model.chosen_ in model.why_
+    assert model.chosen_ in model.holdout_log_likelihood_
+    assert model.chosen_ in model.explanation_
     proba = model.predict_proba(noisy)
     model.save(tmp_path / "model")
     again = pignn.load_model(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(noisy), proba)
-    assert (again.chosen_, again.why_) == (model.chosen_, model.why_)
+    assert (again.chosen_, again.explanation_) == (model.chosen_, model.explanation_)
     scrambled = noisy.clone()
     scrambled.y_true = scrambled.y_true.flip(0)
     np.testing.assert_array_equal(pignn.make("auto").fit(scrambled).predict_proba(noisy), proba)
@@ -70,8 +70,8 @@ def crossed(monkeypatch: pytest.MonkeyPatch) -> Data:
 def test_a_network_is_taken_where_it_agrees_more_often(crossed: Data) -> None:
     model = pignn.make("auto").fit(crossed)
     assert model.chosen_ == "MLP"
-    assert "'MLP' was taken: of held-out given labels it agrees with" in model.why_
-    assert "without a network" in model.why_
+    assert "'MLP' was taken: of held-out given labels it agrees with" in model.explanation_
+    assert "without a network" in model.explanation_
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def uneven() -> Data:
 def test_classes_of_very_different_size(uneven: Data) -> None:
     model = pignn.make("auto").fit(uneven)
     assert model.chosen_ in auto.NETWORKS
-    assert auto.UNEVEN in model.why_
+    assert auto.UNEVEN in model.explanation_
     largest = float((uneven.y_true[uneven.test_mask] == 0).double().mean())
     assert model.score(uneven) > largest
     with pytest.warns(PignnWarning, match=auto.UNEVEN):
@@ -116,7 +116,7 @@ def test_homophily_is_seen_through_the_noise(share: float) -> None:
     truth = float((one == other).double().mean())
     data = pignn.corrupt(clean, "symmetric", 0.4, seed=0, splits=("all",))
     everyone = GivenLabels(torch.arange(2000), data.y, torch.ones(2000), torch.zeros(2000, dtype=torch.bool), classes=4)
-    inputs = backbones.Inputs.from_data(graphs.check(data))
+    inputs = backbones.GraphInputs.from_data(graphs.check(data))
     found = homophily.homophily(inputs, everyone, symmetric(0.4, 4))
     assert found is not None
     assert abs(found[0] - truth) < min(3 * found[1], 0.1)
@@ -132,7 +132,7 @@ def test_the_average_is_that_of_probabilities(noisy: Data) -> None:
     assert len(model.weights_) > 1
     assert sum(model.weights_.values()) == pytest.approx(1)
     parts = [weight * model.models_[name].predict_proba(noisy) for name, weight in model.weights_.items()]
-    scaled = sum(parts) ** model.sharpness_
+    scaled = sum(parts) ** model.inverse_temperature_
     scaled /= scaled.sum(1, keepdims=True)
     labels = int((noisy.train_mask | noisy.val_mask).sum())
     expected = (scaled * labels + 1 / 3) / (labels + 1)
@@ -179,7 +179,7 @@ def test_validation_labels_choose_and_are_not_learnt_from(noisy: Data, tmp_path:
     assert "class means" in model.agreement_
     right = model.agreement_[model.chosen_]
     assert right >= max(value for name, value in model.agreement_.items() if name != auto.ALONE) - 1e-9
-    assert f"'{model.chosen_}' agrees with {right:.1%} of them" in model.why_
+    assert f"'{model.chosen_}' agrees with {right:.1%} of them" in model.explanation_
     given = model.models_[model.chosen_].predict(noisy)[noisy.val_mask] == noisy.y[noisy.val_mask].numpy()
     assert given.mean() == pytest.approx(right)
     for each in model.models_.values():
@@ -224,11 +224,11 @@ def test_the_embedding_is_saved_once_and_models_of_before_are_read(noisy: Data) 
     model = pignn.make("auto", labels="noisy-val").fit(noisy)
     tensors, about = model._state()
     embeddings = {key: value for key, value in tensors.items() if key.startswith("embedding.")}
-    assert len(embeddings) == len({each.restart for each in model.models_.values()})
+    assert len(embeddings) == len({each.alpha for each in model.models_.values()})
     assert not any(key.endswith(".components") for key in tensors)
     for number, each in enumerate(about["models"]):
-        restart = float(each["settings"].get("restart", 0.1))
-        tensors[f"{number}.components"] = embeddings[f"embedding.{restart}"]
+        alpha = float(each["settings"].get("alpha", 0.1))
+        tensors[f"{number}.components"] = embeddings[f"embedding.{alpha}"]
     before = pignn.make("auto", labels="noisy-val")
     before.class_names_, before.num_features_ = model.class_names_, model.num_features_
     before._set_state({key: value for key, value in tensors.items() if key not in embeddings}, about)

@@ -81,7 +81,7 @@ def test_one_step_is_what_the_design_says(noisy):
     settings = {"epochs": 1, "warmup": -1, "selection": "last", "seed": 7, "dropout": 0.0}
     model = pignn.PIGNN(**settings).fit(noisy)
     torch.manual_seed(7)
-    inputs = backbones.Inputs.from_data(graphs.check(noisy))
+    inputs = backbones.GraphInputs.from_data(graphs.check(noisy))
     classifier, estimator = (backbones.build("gcn", 32, 3, dropout=0.0) for _ in range(2))
     optimizers = [torch.optim.Adam(n.parameters(), lr=0.01, weight_decay=5e-4) for n in (estimator, classifier)]
     n = 240
@@ -122,19 +122,19 @@ def test_beta_replaces_c_in_the_classifier_only(noisy):
 def test_sampled_pairs_leave_weights_and_dropout_as_they_are(noisy):
     """So that sampled and exact runs of one seed differ by the pairs alone: with all partners, not at all."""
     exact = pignn.PIGNN(pairs="exact", **FAST).fit(noisy)
-    everybody = pignn.PIGNN(pairs="sampled", partners=239, **FAST).fit(noisy)
-    some = pignn.PIGNN(pairs="sampled", partners=20, **FAST).fit(noisy)
+    everybody = pignn.PIGNN(pairs="sampled", num_negatives=239, **FAST).fit(noisy)
+    some = pignn.PIGNN(pairs="sampled", num_negatives=20, **FAST).fit(noisy)
     assert np.allclose(exact.embed(noisy), everybody.embed(noisy), atol=1e-2)
     assert not np.allclose(exact.embed(noisy), some.embed(noisy), atol=1e-4)
-    assert same(weights(some), weights(pignn.PIGNN(pairs="sampled", partners=20, **FAST).fit(noisy)))
-    fewer = pignn.PIGNN(pairs="sampled", partners=20, connected_share=0.5, **FAST).fit(noisy)
+    assert same(weights(some), weights(pignn.PIGNN(pairs="sampled", num_negatives=20, **FAST).fit(noisy)))
+    fewer = pignn.PIGNN(pairs="sampled", num_negatives=20, edge_fraction=0.5, **FAST).fit(noisy)
     assert not same(weights(some), weights(fewer))
 
 
 def test_auto_takes_exact_pairs_where_they_are_cheap(noisy):
     model = pignn.PIGNN(epochs=2).fit(noisy)
     assert model.pairs_ == "exact"
-    assert "240² pairs would take about" in model.pairs_why_
+    assert "240² pairs would take about" in model.pairs_explanation_
     from pignn.methods.core.pair_regularizer import choose
 
     assert choose(100_000, 400)[0] == "sampled"
@@ -243,7 +243,7 @@ def test_label_weight_and_class_weight_enter_the_loss(noisy):
     plain = pignn.make("vanilla", **settings).fit(noisy).history_[0]["class_loss"]
     nodes = noisy.train_mask.nonzero().view(-1)
     torch.manual_seed(0)
-    h = backbones.build("gcn", 32, 3, dropout=0.0)(backbones.Inputs.from_data(graphs.check(noisy)))[nodes]
+    h = backbones.build("gcn", 32, 3, dropout=0.0)(backbones.GraphInputs.from_data(graphs.check(noisy)))[nodes]
     y = noisy.y[nodes]
     each = nn.functional.cross_entropy(h, y, reduction="none")
     assert plain == pytest.approx(each.mean().item(), rel=1e-5)
@@ -369,7 +369,7 @@ def test_answers_need_a_fitted_model_and_the_same_features(noisy):
         ({"target": "hard"}, "unknown target 'hard'"),
         ({"selection": "cleanval"}, "did you mean 'clean-val'"),
         ({"schedule": "pretrained"}, "did you mean 'pretrain'"),
-        ({"init": "xavier"}, "unknown initialisation"),
+        ({"init": "xavier"}, "unknown init"),
         ({"pairs": "exakt"}, "did you mean 'exact'"),
         ({"epochs": 0}, "epochs must be a whole number of at least 1"),
         ({"epochs": 2.5}, "epochs must be a whole number"),
@@ -381,18 +381,18 @@ def test_answers_need_a_fitted_model_and_the_same_features(noisy):
         ({"beta": "much"}, "beta must be"),
         ({"beta": -1.0}, "beta must be"),
         ({"dropout": 1.0}, "dropout must be"),
-        ({"hidden": 0}, "hidden must be"),
-        ({"layers": 0}, "layers must be"),
+        ({"hidden_channels": 0}, "hidden_channels must be"),
+        ({"num_layers": 0}, "num_layers must be"),
         ({"class_weight": "even"}, "class_weight must be"),
         ({"class_weight": [1.0]}, "class_weight must be 3 numbers"),
         ({"device": "gpu"}, "unknown device 'gpu'"),
-        ({"layers": "two"}, "layers must be"),
+        ({"num_layers": "two"}, "num_layers must be"),
         ({"dropout": "half"}, "dropout must be"),
         ({"directed": "yes"}, "directed must be true or false"),
         ({"backbone": 3}, "a backbone is a name or a callable"),
         ({"class_weight": {"a": 1}}, "class_weight must be"),
         ({"selection": 1}, "unknown selection '1'"),
-        ({"connected_share": 0}, "connected_share must be above 0"),
+        ({"edge_fraction": 0}, "edge_fraction must be above 0"),
         ({"seed": -1}, "seed must be"),
         ({"seed": "x"}, "seed must be"),
     ],
@@ -440,7 +440,7 @@ def test_backbones_that_do_not_fit_are_one_line(noisy, tmp_path):
 
 
 def test_three_layers_need_no_more_than_that(noisy):
-    assert pignn.PIGNN(layers=3, epochs=2).fit(noisy).embed(noisy).shape == (240, 3)
+    assert pignn.PIGNN(num_layers=3, epochs=2).fit(noisy).embed(noisy).shape == (240, 3)
 
 
 def test_scores_take_what_fit_takes(noisy):

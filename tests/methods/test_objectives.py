@@ -196,7 +196,7 @@ def test_jocor():
 
 def test_a_committee_says_the_mean_probability(noisy):
     model = pignn.make("decoupling", epochs=3).fit(noisy)
-    inputs = backbones.Inputs.from_data(graphs.check(noisy))
+    inputs = backbones.GraphInputs.from_data(graphs.check(noisy))
     with torch.no_grad():
         members = [member(inputs).softmax(-1) for member in model.networks_["classifier"].members]
     np.testing.assert_allclose(model.predict_proba(noisy), (members[0] + members[1]).numpy() / 2, atol=1e-5)
@@ -327,7 +327,7 @@ def test_propagated_labels_come_from_the_nearer_seed_and_nowhere_else():
             train_mask=torch.tensor([1, 0, 0, 0, 1, 0, 1]).bool(),
         )
     )
-    inputs = backbones.Inputs.from_data(data)
+    inputs = backbones.GraphInputs.from_data(data)
     said = lpm.propagate(inputs, data.y, torch.tensor([0, 4]), 2, 0.9, 50)
     assert said.tolist() == [0, 0, 0, 1, 1, -1, -1] or said.tolist() == [0, 0, 1, 1, 1, -1, -1]
 

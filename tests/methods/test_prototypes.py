@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 import pignn
 from pignn import graphs
 from pignn.core import errors
-from pignn.methods.core.calibration import sharpness
+from pignn.methods.core.calibration import fit_inverse_temperature
 from pignn.methods.core.labels import GivenLabels, fitted_transition, symmetric
 from pignn.methods.denoised import EVEN, balanced, denoise, even_rate, left_out_cosines, logistic
 from pignn.methods.low_density import information, separate
@@ -101,13 +101,17 @@ def test_noise_does_not_dull_the_sharpness() -> None:
     scores = torch.tensor([[1.0, 0.0]]).repeat(100, 1)
     y = torch.tensor([0] * 80 + [1] * 20)
     noisy = torch.tensor([[0.8, 0.2], [0.2, 0.8]])
-    assert sharpness(scores, torch.eye(2)[:, y].T, torch.ones(100))[0] == pytest.approx(math.log(4), rel=0.06)
-    assert sharpness(scores, noisy[:, y].T, torch.ones(100))[0] > 2 * math.log(4)
+    assert fit_inverse_temperature(scores, torch.eye(2)[:, y].T, torch.ones(100))[0] == pytest.approx(
+        math.log(4), rel=0.06
+    )
+    assert fit_inverse_temperature(scores, noisy[:, y].T, torch.ones(100))[0] > 2 * math.log(4)
 
 
 def test_few_labels_that_agree_are_no_proof_of_certainty() -> None:
     found = [
-        sharpness(torch.tensor([[3.0, 0.0]]).repeat(n, 1), torch.tensor([[1.0, 0.0]]).repeat(n, 1), torch.ones(n))[0]
+        fit_inverse_temperature(
+            torch.tensor([[3.0, 0.0]]).repeat(n, 1), torch.tensor([[1.0, 0.0]]).repeat(n, 1), torch.ones(n)
+        )[0]
         for n in (5, 50, 5000)
     ]
     assert 1 < found[0] < found[1] < found[2] < 10
@@ -150,7 +154,7 @@ def test_logistic_regression_is_at_its_optimum() -> None:
 
 @pytest.mark.parametrize(("name", "chosen"), METHODS)
 def test_learns_saves_and_never_reads_the_truth(noisy: Data, tmp_path: Path, name: str, chosen: dict[str, Any]) -> None:
-    model = pignn.make(name, labels="given", **chosen).fit(noisy)
+    model = pignn.make(name, labels="train+val", **chosen).fit(noisy)
     assert model.score(noisy) > 0.8
     proba = model.predict_proba(noisy)
     np.testing.assert_allclose(proba.sum(1), 1, atol=1e-5)
@@ -161,7 +165,9 @@ def test_learns_saves_and_never_reads_the_truth(noisy: Data, tmp_path: Path, nam
     assert again.predict(other).shape == (90,)
     scrambled = noisy.clone()
     scrambled.y_true = scrambled.y_true[torch.randperm(noisy.num_nodes, generator=torch.Generator().manual_seed(1))]
-    np.testing.assert_array_equal(pignn.make(name, labels="given", **chosen).fit(scrambled).predict_proba(noisy), proba)
+    np.testing.assert_array_equal(
+        pignn.make(name, labels="train+val", **chosen).fit(scrambled).predict_proba(noisy), proba
+    )
 
 
 @pytest.mark.parametrize(("name", "chosen"), METHODS)

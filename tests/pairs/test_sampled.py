@@ -23,10 +23,10 @@ def weights(sample):
     return found.fill_diagonal_(0)
 
 
-@pytest.mark.parametrize(("n", "partners"), [(6, 2), (7, 2), (8, 2), (5, 4), (5, 9), (2, 1), (9, 1)])
-def test_every_pair_of_distinct_nodes_counts_once_in_the_mean(n, partners):
+@pytest.mark.parametrize(("n", "num_negatives"), [(6, 2), (7, 2), (8, 2), (5, 4), (5, 9), (2, 1), (9, 1)])
+def test_every_pair_of_distinct_nodes_counts_once_in_the_mean(n, num_negatives):
     torch.manual_seed(0)
-    draws = torch.stack([weights(pairs.PairSample(n, partners)) for _ in range(3000)])
+    draws = torch.stack([weights(pairs.PairSample(n, num_negatives)) for _ in range(3000)])
     error = draws.std(0) / len(draws) ** 0.5
     off = ~torch.eye(n, dtype=torch.bool)
     assert ((draws.mean(0) - 1).abs() < 5 * error + 1e-6)[off].all()

@@ -11,7 +11,7 @@ from pignn.core import errors
 from pignn.propagation import Embedding, smooth
 
 
-def dense(data: Data, restart: float, steps: int) -> torch.Tensor:
+def dense(data: Data, alpha: float, num_hops: int) -> torch.Tensor:
     n = data.num_nodes
     a = torch.zeros(n, n)
     a[data.edge_index[0], data.edge_index[1]] = 1.0
@@ -19,8 +19,8 @@ def dense(data: Data, restart: float, steps: int) -> torch.Tensor:
     d = a.sum(1).rsqrt()
     a = d[:, None] * a * d
     s = torch.eye(n)
-    for _ in range(steps):
-        s = (1 - restart) * a @ s + restart * torch.eye(n)
+    for _ in range(num_hops):
+        s = (1 - alpha) * a @ s + alpha * torch.eye(n)
     return s
 
 
@@ -31,9 +31,9 @@ def graph() -> Data:
 
 def test_smoothing_is_the_dense_product(graph: Data, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pignn.propagation.smoothing.COLUMNS", 7)  # several blocks of columns
-    torch.testing.assert_close(smooth(graph, restart=0.2, steps=6), dense(graph, 0.2, 6) @ graph.x)
+    torch.testing.assert_close(smooth(graph, alpha=0.2, num_hops=6), dense(graph, 0.2, 6) @ graph.x)
     torch.testing.assert_close(smooth(graph, graph.x[:, 0]), dense(graph, 0.1, 20) @ graph.x[:, 0])
-    assert torch.equal(smooth(graph, restart=1), graph.x)
+    assert torch.equal(smooth(graph, alpha=1), graph.x)
 
 
 def test_the_embedding_is_the_svd_of_the_smoothed_features(graph: Data, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,8 +60,8 @@ def test_it_applies_to_other_graphs_and_to_rows_without_anything(graph: Data) ->
 
 
 def test_mistakes_are_named(graph: Data) -> None:
-    with pytest.raises(errors.ConfigError, match="restart"):
-        smooth(graph, restart=0)
+    with pytest.raises(errors.ConfigError, match="alpha"):
+        smooth(graph, alpha=0)
     with pytest.raises(errors.DataError, match="120 nodes"):
         smooth(graph, torch.ones(3))
     with pytest.raises(errors.NotFittedError):

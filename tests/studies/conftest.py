@@ -70,7 +70,7 @@ def make(**changes: Any) -> Study:
         "noises": (NoiseSpec("symmetric", 0.2), NoiseSpec("flip", 0.4)),
         "rows": (StudyRow("GCN", "vanilla"), StudyRow("PI-GNN", "pi-gnn", {"warmup": 1})),
         "seeds": (0, 1),
-        "settings": {"epochs": 3, "hidden": 4},
+        "settings": {"epochs": 3, "hidden_channels": 4},
         "protocol": Protocol.named("paper"),
     }
     return Study(**parts | changes)

@@ -75,7 +75,7 @@ def test_the_page_is_whole_and_loads_nothing(results):
 
 def test_hostile_names_stay_text(numbers):
     evil = "<script>alert(1)</script>|**x**"
-    study = make(rows=(StudyRow(evil, "vanilla"), StudyRow("GCN", "vanilla", {"layers": 1})), title=evil)
+    study = make(rows=(StudyRow(evil, "vanilla"), StudyRow("GCN", "vanilla", {"num_layers": 1})), title=evil)
     results = numbers(study, lambda *_: 0.5)
     assert "script" not in {tag for tag, _ in Page(html(results)).tags}
     assert "<script>" not in markdown(results)

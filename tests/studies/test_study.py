@@ -53,9 +53,9 @@ def test_rows_are_chosen_by_label_or_by_method_or_are_new():
 
 
 def test_every_combination_is_a_row():
-    rows = vary("pi-gnn", {"hidden": 4}, {"warmup": [0, 5], "beta": ["auto"]})
+    rows = vary("pi-gnn", {"hidden_channels": 4}, {"warmup": [0, 5], "beta": ["auto"]})
     assert [row.label for row in rows] == ["warmup=0, beta=auto", "warmup=5, beta=auto"]
-    assert rows[1].settings == {"hidden": 4, "warmup": 5, "beta": "auto"}
+    assert rows[1].settings == {"hidden_channels": 4, "warmup": 5, "beta": "auto"}
 
 
 def test_nothing_twice_and_nothing_missing():

@@ -34,7 +34,7 @@ def test_numbers_are_those_of_a_bare_training(tiny, swept):
         results = collect_results(tiny, store)
     assert results.done == len(tiny)
     noisy = pignn.corrupt(graphs.load("csbm", **dict(GRAPH.options)), "flip", 0.4, seed=1)
-    model = pignn.make("pi-gnn", warmup=1, epochs=3, hidden=4, selection="clean-val", seed=1).fit(noisy)
+    model = pignn.make("pi-gnn", warmup=1, epochs=3, hidden_channels=4, selection="clean-val", seed=1).fit(noisy)
     cell = (GRAPH, tiny.noises[1], "PI-GNN")
     for metric in ("accuracy", "balanced_accuracy", "macro_f1", "average_precision"):
         assert results.cell(*cell, metric)[1] == pytest.approx(model.score(noisy, metric=metric))
@@ -57,7 +57,7 @@ def test_nothing_is_computed_twice(tiny, swept, here):
 
 
 def test_rows_that_are_the_same_run_are_one_run(tmp_path, here):
-    study = make(rows=(StudyRow("a", "vanilla"), StudyRow("b", "vanilla", {"layers": 2})), seeds=(0,))
+    study = make(rows=(StudyRow("a", "vanilla"), StudyRow("b", "vanilla", {"num_layers": 2})), seeds=(0,))
     summary = run_study(study, tmp_path)
     assert (summary.planned, summary.computed) == (2, 2)
     with open_results(tmp_path) as store:
@@ -113,7 +113,7 @@ def test_tuning_tries_the_same_number_for_all_and_sees_given_labels_only(tmp_pat
     assert all(call == {"split": "val", "against": "given"} for call in asked)
     with open_results(tmp_path) as store:
         chosen = [json.loads(row["chosen"]) for row in store.all()]
-    assert all(set(one) <= {"lr", "weight_decay", "hidden"} for one in chosen)
+    assert all(set(one) <= {"lr", "weight_decay", "hidden_channels"} for one in chosen)
 
 
 def test_draws():
@@ -335,8 +335,8 @@ def test_what_methods_say_stands_below_the_table(tmp_path, here):
 
 
 def test_a_value_that_tuning_cannot_try_is_found_before_it_begins(tmp_path, here):
-    row = StudyRow("GCN", "vanilla", search={"hidden": [8, "a"]})
-    with pytest.raises(ConfigError, match="row 'GCN', search: hidden must be a whole number"):
+    row = StudyRow("GCN", "vanilla", search={"hidden_channels": [8, "a"]})
+    with pytest.raises(ConfigError, match="row 'GCN', search: hidden_channels must be a whole number"):
         run_study(make(rows=(row,), protocol=Protocol.named("honest", trials=2)), tmp_path)
 
 
@@ -354,8 +354,8 @@ def test_what_is_said_of_one_graph_stands_below_its_table_alone(tmp_path, here):
 
 
 def test_values_that_go_together_are_tried_together(tmp_path, here):
-    settings = {"epochs": 2, "batch_size": 32, "neighbours": [5, 5]}
-    row = StudyRow("GCN", "vanilla", settings, search={"layers": [2, 3], "neighbours": [[5, 5, 5], [9, 9, 9]]})
+    settings = {"epochs": 2, "batch_size": 32, "num_neighbors": [5, 5]}
+    row = StudyRow("GCN", "vanilla", settings, search={"num_layers": [2, 3], "num_neighbors": [[5, 5, 5], [9, 9, 9]]})
     study = make(rows=(row,), seeds=(0,), protocol=Protocol.named("honest", trials=3))
     assert run_study(study, tmp_path).failed == 0
 

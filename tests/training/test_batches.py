@@ -14,12 +14,12 @@ from pignn.training import batches
 
 @pytest.fixture
 def inputs(noisy):
-    return backbones.Inputs.from_data(graphs.check(noisy))
+    return backbones.GraphInputs.from_data(graphs.check(noisy))
 
 
 def test_entries_are_different_of_their_row_and_uniform(inputs):
     torch.manual_seed(0)
-    pattern = inputs.incoming
+    pattern = inputs.adj
     row = int(pattern.counts.argmax())
     degree = int(pattern.counts[row])
     hits = torch.zeros(degree)
@@ -40,7 +40,7 @@ def test_entries_are_different_of_their_row_and_uniform(inputs):
 def test_with_all_neighbours_a_batch_sees_what_the_graph_shows(noisy, backbone, weighted):
     if weighted:
         noisy.edge_weight = 1.0 + noisy.edge_index.sum(0) % 3
-    inputs = backbones.Inputs.from_data(graphs.check(noisy))
+    inputs = backbones.GraphInputs.from_data(graphs.check(noisy))
     network = backbones.build(backbone, 32, 3).eval()
     seeds = torch.tensor([5, 200, 17, 0])
     batch = batches.NeighborSampler(inputs, (1000, 1000))(seeds)
@@ -88,19 +88,19 @@ def with_pyg_lib(compiled_sampler, monkeypatch):
 @pytest.mark.parametrize("backbone", ["gcn", "sage", "gat"])
 def test_pygs_sampler_gives_the_same_batches(noisy, with_pyg_lib, backbone):
     noisy.edge_weight = 1.0 + noisy.edge_index.sum(0) % 3
-    inputs = backbones.Inputs.from_data(graphs.check(noisy))
+    inputs = backbones.GraphInputs.from_data(graphs.check(noisy))
     network = backbones.build(backbone, 32, 3).eval()
     seeds = torch.tensor([5, 200, 17, 0])
     sampler = batches.make_neighbor_sampler(inputs, (1000, 1000))
     assert isinstance(sampler, batches.PyGNeighborSampler)
     torch.testing.assert_close(network(sampler(seeds).inputs)[:4], network(inputs)[seeds], rtol=1e-4, atol=1e-5)
     few = batches.make_neighbor_sampler(inputs, (2, 1))(seeds).inputs
-    assert few.incoming.counts[:4].tolist() == inputs.incoming.counts[seeds].clamp(max=2).tolist()
-    assert int(few.incoming.counts[4:].max()) <= 1
+    assert few.adj.counts[:4].tolist() == inputs.adj.counts[seeds].clamp(max=2).tolist()
+    assert int(few.adj.counts[4:].max()) <= 1
 
 
 def test_a_method_learns_with_pygs_sampler(noisy, with_pyg_lib):
-    model = pignn.PIGNN(batch_size=64, neighbours=(5, 3), epochs=2, warmup=0).fit(noisy)
+    model = pignn.PIGNN(batch_size=64, num_neighbors=(5, 3), epochs=2, warmup=0).fit(noisy)
     assert len(model.history_) == 2
 
 
@@ -112,7 +112,7 @@ def test_without_pyg_lib_nothing_else_is_needed(inputs, monkeypatch):
 def test_a_sampled_layer_is_unbiased(inputs):
     torch.manual_seed(0)
     sampler, seeds = batches.NeighborSampler(inputs, (3,)), torch.arange(60)
-    for name in ("gcn", "mean"):
+    for name in ("gcn_adj", "mean_adj"):
         exact = (getattr(inputs, name) @ inputs.x)[seeds]
         draws = []
         for _ in range(600):
@@ -172,13 +172,13 @@ def test_fixed_labels_of_a_part_are_those_of_the_whole(source):
 @pytest.mark.parametrize("backbone", ["gcn", "sage", "gat"])
 @pytest.mark.parametrize("method", ["vanilla", "pi-gnn"])
 def test_training_in_batches_learns(noisy, method, backbone):
-    model = pignn.make(method, backbone=backbone, batch_size=64, neighbours=(5, 5), epochs=30, warmup=10).fit(noisy)
+    model = pignn.make(method, backbone=backbone, batch_size=64, num_neighbors=(5, 5), epochs=30, warmup=10).fit(noisy)
     assert model.score(noisy) > 0.6
     assert np.isfinite(model.history_[-1]["class_loss"])
 
 
 def test_training_in_batches_is_seeded_and_resumes_exactly(noisy, tmp_path):
-    settings = {"batch_size": 50, "neighbours": (4, 3), "warmup": 2}
+    settings = {"batch_size": 50, "num_neighbors": (4, 3), "warmup": 2}
     whole = pignn.PIGNN(epochs=6, **settings).fit(noisy)
     pignn.PIGNN(epochs=4, **settings).fit(noisy, checkpoint=tmp_path)
     resumed = pignn.PIGNN(epochs=6, **settings).fit(noisy, checkpoint=tmp_path, resume=True)
@@ -197,7 +197,7 @@ def test_other_pair_labels_in_batches(noisy, settings):
 def test_wrong_settings(noisy):
     with pytest.raises(ConfigError, match="batch_size must be"):
         pignn.PIGNN(batch_size=1).fit(noisy)
-    with pytest.raises(ConfigError, match="neighbours must be at least 2 numbers"):
-        pignn.PIGNN(batch_size=10, neighbours=[5]).fit(noisy)
-    with pytest.raises(ConfigError, match="each of neighbours must be"):
-        pignn.PIGNN(batch_size=10, neighbours=[5, 0]).fit(noisy)
+    with pytest.raises(ConfigError, match="num_neighbors must be at least 2 numbers"):
+        pignn.PIGNN(batch_size=10, num_neighbors=[5]).fit(noisy)
+    with pytest.raises(ConfigError, match="each of num_neighbors must be"):
+        pignn.PIGNN(batch_size=10, num_neighbors=[5, 0]).fit(noisy)

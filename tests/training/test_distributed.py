@@ -16,7 +16,7 @@ import pignn
 
 TRAIN = [
     *("-m", "pignn", "train", "--dataset", "csbm", "--data", "nodes=200", "--noise", "symmetric", "--rate", "0.2"),
-    *("--batch-size", "50", "--warmup", "2", "--set", "neighbours=[4,4]"),
+    *("--batch-size", "50", "--warmup", "2", "--set", "num_neighbors=[4,4]"),
 ]
 
 
@@ -54,7 +54,7 @@ def gradients(learner, batches):
     return torch.cat([p.grad.view(-1) for n in learner.networks.values() for p in n.parameters()])
 
 data = graphs.check(pignn.corrupt(graphs.csbm(nodes=200, seed=0), "symmetric", 0.2))
-method = pignn.PIGNN(batch_size=40, neighbours=(100, 100), dropout=0.0, warmup=2)
+method = pignn.PIGNN(batch_size=40, num_neighbors=(100, 100), dropout=0.0, warmup=2)
 method.pairs_ = "batch"
 with distributed.open_process_group():
     rank, size = distributed.get_rank_and_world_size()

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
-from ..backbones import Inputs
+from ..backbones import GraphInputs
 from ..graphs.sparse import SparseFeatures
 from ..noise.kinds import Floats, Ints
 from ..propagation import Embedding, smooth, unit_rows
@@ -20,7 +20,7 @@ BLOCK = 16  # columns smoothed at a time on a large graph
 LARGE = 1_000_000  # nodes
 
 
-def coordinates(inputs: Inputs, nodes: Ints, restart: float, seed: int) -> NDArray[np.float32]:
+def coordinates(inputs: GraphInputs, nodes: Ints, alpha: float, seed: int) -> NDArray[np.float32]:
     """Smoothed features of `nodes` in at most 128 dimensions, rows of length 1.
 
     Where there are no more features than that, they are smoothed as they are, a block of columns at a time, and only
@@ -28,23 +28,23 @@ def coordinates(inputs: Inputs, nodes: Ints, restart: float, seed: int) -> NDArr
     """
     at = torch.from_numpy(nodes)
     if inputs.x.shape[1] > DIMENSIONS or isinstance(inputs.features, SparseFeatures):
-        return Embedding(DIMENSIONS, restart=restart, seed=seed).fit_transform(inputs)[at].numpy()
+        return Embedding(DIMENSIONS, alpha=alpha, seed=seed).fit_transform(inputs)[at].numpy()
     scale = inputs.x.abs().sum(dim=1, keepdim=True)
     scale = torch.where(scale > 0, 1 / scale, 0.0)
     width = BLOCK if inputs.num_nodes > LARGE else inputs.x.shape[1]
-    parts = [smooth(inputs, block * scale, restart=restart)[at] for block in inputs.x.split(width, dim=1)]
+    parts = [smooth(inputs, block * scale, alpha=alpha)[at] for block in inputs.x.split(width, dim=1)]
     return unit_rows(torch.cat(parts, dim=1)).numpy()
 
 
 def own_and_around(
-    inputs: Inputs, nodes: Ints, some: Ints, seed: int
+    inputs: GraphInputs, nodes: Ints, some: Ints, seed: int
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Features of `nodes` as they are, and the mean of the neighbours' features of `some`; rows of length 1.
 
     A node's own features have no part in the second; without a neighbour it is zero.
     """
     if inputs.x.shape[1] > DIMENSIONS or isinstance(inputs.features, SparseFeatures):
-        x = Embedding(DIMENSIONS, restart=1.0, seed=seed).fit_transform(inputs)
+        x = Embedding(DIMENSIONS, alpha=1.0, seed=seed).fit_transform(inputs)
         own, scale = x[torch.from_numpy(nodes)].numpy(), torch.ones(len(x))
     else:
         x, own = inputs.x, coordinates(inputs, nodes, 1.0, seed)
@@ -56,9 +56,9 @@ def own_and_around(
     return own, unit_rows(torch.from_numpy(links @ x.numpy())).numpy()
 
 
-def _entries(inputs: Inputs, nodes: Ints) -> tuple[Ints, torch.Tensor]:
+def _entries(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, torch.Tensor]:
     """The links of `nodes`: position in `nodes`, and the node at the other end."""
-    crow, col = inputs.incoming.crow, inputs.incoming.col
+    crow, col = inputs.adj.crow, inputs.adj.col
     at = torch.from_numpy(nodes)
     start = crow[at].numpy().astype(np.int64)
     size = crow[at + 1].numpy().astype(np.int64) - start
@@ -68,7 +68,7 @@ def _entries(inputs: Inputs, nodes: Ints) -> tuple[Ints, torch.Tensor]:
     return row, col[torch.from_numpy(entry)]
 
 
-def labelled_edges(inputs: Inputs, nodes: Ints) -> tuple[Ints, Ints]:
+def labelled_edges(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, Ints]:
     """Both directions of the edges between labelled nodes, by their position in `nodes`."""
     row, col = _entries(inputs, nodes)
     position = np.full(inputs.num_nodes, -1, dtype=np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from ..backbones import Inputs
+from ..backbones import GraphInputs
 from ..noise.kinds import Ints
 from ..report.audit import Around
 from . import evidence
@@ -22,8 +22,8 @@ def around(data: Data, suspects: Ints, labelled: Ints, seed: int = 0) -> list[Ar
     """For every suspect. Similar nodes are told up to as many labels as the audit itself compares."""
     graph = data.__copy__()
     graph.x = graph.x if isinstance(graph.x, torch.Tensor) else torch.as_tensor(graph.x)
-    inputs = Inputs.from_data(graph)
-    crow, col = inputs.incoming.crow.numpy(), inputs.incoming.col.numpy()
+    inputs = GraphInputs.from_data(graph)
+    crow, col = inputs.adj.crow.numpy(), inputs.adj.col.numpy()
     given = torch.as_tensor(data.y).reshape(-1).numpy()
     near = _similar(inputs, suspects, labelled, seed)
     all_of = [col[crow[node] : crow[node + 1]] for node in suspects]
@@ -70,7 +70,7 @@ def _votes(classes: Any) -> list[list[int]]:
     return [[int(c), int(count[c])] for c in present[np.argsort(-count[present], kind="stable")]]
 
 
-def _similar(inputs: Inputs, suspects: Ints, labelled: Ints, seed: int) -> Ints | None:
+def _similar(inputs: GraphInputs, suspects: Ints, labelled: Ints, seed: int) -> Ints | None:
     if len(labelled) > evidence.MOST_COMPARED or len(labelled) < 2:
         return None
     z = evidence.coordinates(inputs, labelled, evidence.RESTART, seed)

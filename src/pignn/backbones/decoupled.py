@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from ..graphs.sparse import SparseFeatures
 
 if TYPE_CHECKING:
-    from .networks import Inputs
+    from .networks import GraphInputs
 
 
 class MLP(nn.Module):
@@ -20,14 +20,16 @@ class MLP(nn.Module):
 
     uses_weights = False
 
-    def __init__(self, inputs: int, outputs: int, *, hidden: int = 64, layers: int = 2, dropout: float = 0.5) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, *, hidden_channels: int = 64, num_layers: int = 2, dropout: float = 0.5
+    ) -> None:
         super().__init__()
         self.dropout = dropout
-        sizes = [inputs, *[hidden] * (layers - 1), outputs]
+        sizes = [inputs, *[hidden_channels] * (num_layers - 1), outputs]
         self.weights = nn.ParameterList(nn.Parameter(torch.empty(a, b)) for a, b in pairwise(sizes))
         self.biases = nn.ParameterList(nn.Parameter(torch.zeros(b)) for b in sizes[1:])
 
-    def forward(self, graph: Inputs) -> Tensor:
+    def forward(self, graph: GraphInputs) -> Tensor:
         h: Tensor | SparseFeatures = graph.features
         for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             if i:
@@ -35,7 +37,7 @@ class MLP(nn.Module):
             h = self.gathered(graph, h @ weight) + bias
         return h  # type: ignore[return-value]
 
-    def gathered(self, graph: Inputs, h: Tensor) -> Tensor:
+    def gathered(self, graph: GraphInputs, h: Tensor) -> Tensor:
         """What a node hears of its neighbours in a layer: here nothing."""
         return h
 
@@ -45,17 +47,19 @@ class SGC(nn.Module):
 
     uses_weights = True
 
-    def __init__(self, inputs: int, outputs: int, *, hidden: int = 0, layers: int = 2, dropout: float = 0.0) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, *, hidden_channels: int = 0, num_layers: int = 2, dropout: float = 0.0
+    ) -> None:
         super().__init__()
-        self.layers = layers
+        self.num_layers = num_layers
         self.dropout = dropout
         self.weight = nn.Parameter(torch.empty(inputs, outputs))
         self.bias = nn.Parameter(torch.zeros(outputs))
 
-    def forward(self, graph: Inputs) -> Tensor:
+    def forward(self, graph: GraphInputs) -> Tensor:
         h = graph.features @ self.weight
-        for _ in range(self.layers):  # Â(X W) = (Â X) W: the narrow matrix is propagated
-            h = graph.gcn @ h
+        for _ in range(self.num_layers):  # Â(X W) = (Â X) W: the narrow matrix is propagated
+            h = graph.gcn_adj @ h
         return h + self.bias
 
 
@@ -69,19 +73,19 @@ class APPNP(MLP):
         inputs: int,
         outputs: int,
         *,
-        hidden: int = 64,
-        layers: int = 2,
+        hidden_channels: int = 64,
+        num_layers: int = 2,
         dropout: float = 0.5,
-        steps: int = 10,
-        restart: float = 0.1,
+        num_hops: int = 10,
+        alpha: float = 0.1,
     ) -> None:
-        super().__init__(inputs, outputs, hidden=hidden, layers=layers, dropout=dropout)
-        self.steps = steps
-        self.restart = restart
+        super().__init__(inputs, outputs, hidden_channels=hidden_channels, num_layers=num_layers, dropout=dropout)
+        self.num_hops = num_hops
+        self.alpha = alpha
 
-    def forward(self, graph: Inputs) -> Tensor:
+    def forward(self, graph: GraphInputs) -> Tensor:
         h = super().forward(graph)
         z = h
-        for _ in range(self.steps):
-            z = torch.lerp(graph.gcn @ z, h, self.restart)
+        for _ in range(self.num_hops):
+            z = torch.lerp(graph.gcn_adj @ z, h, self.alpha)
         return z

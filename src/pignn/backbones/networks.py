@@ -1,7 +1,7 @@
 """The networks: GCN, GAT and GraphSAGE, two layers each by default, and whatever else a user brings.
 
-A backbone maps what a graph offers (:class:`Inputs`) to one row a node. GCN and GraphSAGE multiply with a CSR matrix
-that is normalised once for a graph; their outputs equal those of PyG's layers.
+A backbone maps :class:`GraphInputs` to one row per node. GCN and GraphSAGE multiply with a CSR matrix that is
+normalized once per graph; their outputs equal those of PyG's layers.
 """
 
 from __future__ import annotations
@@ -25,46 +25,46 @@ from ..graphs import simple_edges
 from ..graphs.sparse import InParts, Operator, Pattern, SparseFeatures, row_softmax, weighted
 from .decoupled import APPNP, MLP, SGC
 
-INITIALISATIONS = ("glorot", "uniform", "normal", "constant", "kaiming")
+INITIALIZATIONS = ("glorot", "uniform", "normal", "constant", "kaiming")
 ALL = slice(None)
 SPARSE_BELOW = 0.1  # features with a smaller share of non-zeros are multiplied as a sparse matrix
 
 
-class Inputs:
-    """What a network reads of a graph: features, whom each node hears, and the matrices made of that on first use.
+class GraphInputs:
+    """Features and adjacency of a graph. Normalized adjacency matrices are built lazily and cached.
 
-    ``incoming`` has a row for each target with its sources. In an undirected graph it is its own transpose, and so
+    Row i of ``adj`` has the nodes that send messages to node i. In an undirected graph it is its own transpose, and so
     are symmetric weights.
     """
 
     def __init__(
         self,
         x: Tensor,
-        incoming: Pattern,
+        adj: Pattern,
         edge_weight: Tensor | None = None,
         *,
         directed: bool = False,
-        whole: tuple[Tensor, Tensor] | None = None,
+        parent_degrees: tuple[Tensor, Tensor] | None = None,
     ) -> None:
         self.x = x
-        self.whole = whole  # of a sampled subgraph: degrees and numbers of neighbours in the graph it is of
-        self.incoming = incoming
+        self.parent_degrees = parent_degrees  # of a sampled subgraph: degrees and numbers of neighbors in its parent
+        self.adj = adj
         self.edge_weight = edge_weight
         self.directed = directed
         self.num_nodes = int(x.shape[0])
         self.notes: list[str] = []
-        self.parted = False
+        self.chunked = False
 
-    def in_parts(self) -> Inputs:
+    def as_chunked(self) -> GraphInputs:
         """The same for inference: matrices are made a few million entries at a time and not kept."""
         result = copy.copy(self)
-        for name in ("gcn", "mean", "heard"):
+        for name in ("gcn_adj", "mean_adj", "adj_with_self_loops"):
             result.__dict__.pop(name, None)
-        result.parted = True
+        result.chunked = True
         return result
 
     @classmethod
-    def from_data(cls, data: Data, *, directed: bool = False, device: str | torch.device = "cpu") -> Inputs:
+    def from_data(cls, data: Data, *, directed: bool = False, device: str | torch.device = "cpu") -> GraphInputs:
         """Of a checked graph: its simple edges, undirected unless asked otherwise; ``notes`` say what was changed."""
         shape = (data.x.shape[0], data.x.shape[0])
         weight = data.get("edge_weight")
@@ -87,7 +87,7 @@ class Inputs:
     @property
     def edge_index(self) -> Tensor:
         """As PyG has it: sources, targets."""
-        return torch.stack([self.incoming.col.long(), self.incoming.row])
+        return torch.stack([self.adj.col.long(), self.adj.row])
 
     @cached_property
     def features(self) -> Tensor | SparseFeatures:
@@ -101,57 +101,57 @@ class Inputs:
     def degree(self) -> Tensor:
         """The (weighted) in-degree of every node."""
         if self.edge_weight is None:
-            return self.incoming.counts.to(self.x.dtype)
-        return torch.segment_reduce(self.edge_weight, "sum", lengths=self.incoming.counts, initial=0)
+            return self.adj.counts.to(self.x.dtype)
+        return torch.segment_reduce(self.edge_weight, "sum", lengths=self.adj.counts, initial=0)
 
     @cached_property
-    def gcn(self) -> Operator | InParts:
+    def gcn_adj(self) -> Operator | InParts:
         """D^{-½}(A + I)D^{-½}, with D the (weighted) in-degrees of A + I."""
-        scale = (1 + (self.degree if self.whole is None else self.whole[0])).rsqrt()
+        scale = (1 + (self.degree if self.parent_degrees is None else self.parent_degrees[0])).rsqrt()
         ours = scale
-        if self.whole is not None:  # each sampled neighbour stands for those that were left out
-            ours = scale * (self.whole[1] / self.incoming.counts.clamp(min=1))
+        if self.parent_degrees is not None:  # each sampled neighbour stands for those that were left out
+            ours = scale * (self.parent_degrees[1] / self.adj.counts.clamp(min=1))
 
         def entries_of(part: Pattern, rows: slice, entries: slice) -> Tensor:
             values = part.spread(ours[rows]).mul_(scale[part.col])
             return values if self.edge_weight is None else values.mul_(self.edge_weight[entries])
 
-        if self.parted:
-            return InParts(self.incoming, entries_of, scale.square())
-        values = entries_of(self.incoming, ALL, ALL)
+        if self.chunked:
+            return InParts(self.adj, entries_of, scale.square())
+        values = entries_of(self.adj, ALL, ALL)
         if self.directed:
-            return Operator.from_values(self.incoming, values, scale.square())
-        matrix = self.incoming.matrix(values)
+            return Operator.from_values(self.adj, values, scale.square())
+        matrix = self.adj.matrix(values)
         return Operator(matrix, matrix, scale.square())
 
     @cached_property
-    def mean(self) -> Operator | InParts:
-        """D^{-1}A: the (weighted) mean over the neighbours; zero for a node that has none."""
+    def mean_adj(self) -> Operator | InParts:
+        """D^{-1}A: the (weighted) mean over the neighbors; zero for a node that has none."""
         share = 1 / self.degree.clamp(min=torch.finfo(self.x.dtype).tiny)
 
         def entries_of(part: Pattern, rows: slice, entries: slice) -> Tensor:
             values = part.spread(share[rows])
             return values if self.edge_weight is None else values.mul_(self.edge_weight[entries])
 
-        if self.parted:
-            return InParts(self.incoming, entries_of)
-        values = entries_of(self.incoming, ALL, ALL)
+        if self.chunked:
+            return InParts(self.adj, entries_of)
+        values = entries_of(self.adj, ALL, ALL)
         if self.directed:
-            return Operator.from_values(self.incoming, values)
+            return Operator.from_values(self.adj, values)
         weight = 1 if self.edge_weight is None else self.edge_weight
-        return Operator(self.incoming.matrix(values), self.incoming.matrix(share[self.incoming.col] * weight))
+        return Operator(self.adj.matrix(values), self.adj.matrix(share[self.adj.col] * weight))
 
     @cached_property
-    def heard(self) -> Pattern:
-        """``incoming`` with every node among its own sources."""
-        return _with_itself(self.incoming, 0)
+    def adj_with_self_loops(self) -> Pattern:
+        """``adj`` with every node among its own sources."""
+        return _with_itself(self.adj, 0)
 
-    def hearing(self) -> Iterator[tuple[slice, Pattern]]:
-        """``heard``, whole or in parts: which targets, and their sources."""
-        if not self.parted:
-            yield ALL, self.heard
+    def iter_adj_chunks(self) -> Iterator[tuple[slice, Pattern]]:
+        """``adj_with_self_loops``, whole or in chunks: (target rows, their sources)."""
+        if not self.chunked:
+            yield ALL, self.adj_with_self_loops
             return
-        for rows, _, part in self.incoming.parts():
+        for rows, _, part in self.adj.parts():
             yield rows, _with_itself(part, rows.start)
 
 
@@ -171,11 +171,13 @@ class GCN(MLP):
 
     uses_weights = True
 
-    def __init__(self, inputs: int, outputs: int, *, hidden: int = 16, layers: int = 2, dropout: float = 0.5) -> None:
-        super().__init__(inputs, outputs, hidden=hidden, layers=layers, dropout=dropout)
+    def __init__(
+        self, inputs: int, outputs: int, *, hidden_channels: int = 16, num_layers: int = 2, dropout: float = 0.5
+    ) -> None:
+        super().__init__(inputs, outputs, hidden_channels=hidden_channels, num_layers=num_layers, dropout=dropout)
 
-    def gathered(self, graph: Inputs, h: Tensor) -> Tensor:
-        return graph.gcn @ h
+    def gathered(self, graph: GraphInputs, h: Tensor) -> Tensor:
+        return graph.gcn_adj @ h
 
 
 class GraphSAGE(nn.Module):
@@ -186,47 +188,59 @@ class GraphSAGE(nn.Module):
 
     uses_weights = True
 
-    def __init__(self, inputs: int, outputs: int, *, hidden: int = 64, layers: int = 2, dropout: float = 0.5) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, *, hidden_channels: int = 64, num_layers: int = 2, dropout: float = 0.5
+    ) -> None:
         super().__init__()
         self.dropout = dropout
-        sizes = [inputs, *[hidden] * (layers - 1), outputs]
+        sizes = [inputs, *[hidden_channels] * (num_layers - 1), outputs]
         shapes = list(pairwise(sizes))
-        self.neighbours = nn.ParameterList(nn.Parameter(torch.empty(a, b)) for a, b in shapes)
+        self.neighbors = nn.ParameterList(nn.Parameter(torch.empty(a, b)) for a, b in shapes)
         self.own = nn.ParameterList(nn.Parameter(torch.empty(a, b)) for a, b in shapes)
         self.biases = nn.ParameterList(nn.Parameter(torch.zeros(b)) for b in sizes[1:])
 
-    def forward(self, graph: Inputs) -> Tensor:
+    def forward(self, graph: GraphInputs) -> Tensor:
         h: Tensor | SparseFeatures = graph.features
-        for i, (neighbours, own, bias) in enumerate(zip(self.neighbours, self.own, self.biases, strict=True)):
+        for i, (neighbors, own, bias) in enumerate(zip(self.neighbors, self.own, self.biases, strict=True)):
             if i:
                 h = F.dropout(F.relu(h), self.dropout, self.training)  # type: ignore[arg-type]
             # mean(H) W = mean(H W): the product with the narrower matrix comes first.
-            h = graph.mean @ (h @ neighbours) + h @ own + bias
+            h = graph.mean_adj @ (h @ neighbors) + h @ own + bias
         return h  # type: ignore[return-value]
 
 
 class GAT(nn.Module):
     """Veličković et al. (ICLR 2018): 8 heads of 8 units, then one head; ELU; dropout on inputs and attention.
 
-    For every head, H ← Σ_j α_ij (H W)_j + b over the neighbours and the node itself, with α_i the softmax over j of
+    For every head, H ← Σ_j α_ij (H W)_j + b over the neighbors and the node itself, with α_i the softmax over j of
     LeakyReLU_0.2(a_s·(H W)_j + a_t·(H W)_i). Attention knows no edge weights: they are left out.
     """
 
     uses_weights = False
 
     def __init__(
-        self, inputs: int, outputs: int, *, hidden: int = 8, layers: int = 2, dropout: float = 0.6, heads: int = 8
+        self,
+        inputs: int,
+        outputs: int,
+        *,
+        hidden_channels: int = 8,
+        num_layers: int = 2,
+        dropout: float = 0.6,
+        heads: int = 8,
     ) -> None:
         super().__init__()
         self.dropout = dropout
-        self.shapes = [*[(heads, hidden)] * (layers - 1), (1, outputs)]  # of each layer: heads, units of a head
+        self.shapes = [
+            *[(heads, hidden_channels)] * (num_layers - 1),
+            (1, outputs),
+        ]  # (heads, units) of each layer
         widths = [inputs, *(a * b for a, b in self.shapes)]
         self.weights = nn.ParameterList(nn.Parameter(torch.empty(a, b)) for a, b in pairwise(widths))
         self.sources = nn.ParameterList(nn.Parameter(torch.empty(a, b)) for a, b in self.shapes)
         self.targets = nn.ParameterList(nn.Parameter(torch.empty(a, b)) for a, b in self.shapes)
         self.biases = nn.ParameterList(nn.Parameter(torch.zeros(b)) for b in widths[1:])
 
-    def forward(self, graph: Inputs) -> Tensor:
+    def forward(self, graph: GraphInputs) -> Tensor:
         h: Tensor | SparseFeatures = graph.features
         for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             if isinstance(h, SparseFeatures):
@@ -235,7 +249,7 @@ class GAT(nn.Module):
                 mapped = F.dropout(h if i == 0 else F.elu(h), self.dropout, self.training) @ weight
             heads = mapped.view(-1, *self.shapes[i])
             by_source, by_target = (heads * self.sources[i]).sum(dim=-1), (heads * self.targets[i]).sum(dim=-1)
-            parts = [self._attend(part, heads, by_source, by_target[rows]) for rows, part in graph.hearing()]
+            parts = [self._attend(part, heads, by_source, by_target[rows]) for rows, part in graph.iter_adj_chunks()]
             h = (parts[0] if len(parts) == 1 else torch.cat(parts)) + bias
         return h  # type: ignore[return-value]
 
@@ -250,7 +264,7 @@ class GAT(nn.Module):
         return torch.cat(heads, dim=1)
 
 
-class Foreign(nn.Module):
+class PyGAdapter(nn.Module):
     """Somebody else's module, called the way PyG's models are: ``module(x, edge_index[, edge_weight])``."""
 
     def __init__(self, module: nn.Module, outputs: int) -> None:
@@ -259,7 +273,7 @@ class Foreign(nn.Module):
         self.outputs = outputs
         self.uses_weights = "edge_weight" in inspect.signature(module.forward).parameters
 
-    def forward(self, graph: Inputs) -> Tensor:
+    def forward(self, graph: GraphInputs) -> Tensor:
         weights = {"edge_weight": graph.edge_weight} if self.uses_weights and graph.edge_weight is not None else {}
         try:
             result = self.module(graph.x, graph.edge_index, **weights)
@@ -341,22 +355,22 @@ def build(backbone: str | Builder, inputs: int, outputs: int, *, init: str = "gl
     """
     options = {key: value for key, value in options.items() if value is not None}
     if not isinstance(backbone, str):
-        return Foreign(_built(backbone, inputs, outputs), outputs)
+        return PyGAdapter(_built(backbone, inputs, outputs), outputs)
     network = _kind(backbone).module(inputs, outputs, **options)
-    initialise(network, init)
+    initialize(network, init)
     return network
 
 
 @torch.no_grad()
-def initialise(network: nn.Module, init: str = "glorot") -> None:
+def initialize(network: nn.Module, init: str = "glorot") -> None:
     """Set every weight matrix by the named rule and every bias to zero.
 
     glorot U(±√(6/(a + b))) · uniform U(±1/√a) · normal N(0, 0.1²) · constant 0.1 ·
     kaiming N(0, 2/a), for a matrix that maps a inputs to b outputs. After ``constant`` all hidden units are alike
     until dropout tells them apart: without dropout it cannot learn.
     """
-    if init not in INITIALISATIONS:
-        raise unknown("initialisation", init, INITIALISATIONS)
+    if init not in INITIALIZATIONS:
+        raise unknown("init", init, INITIALIZATIONS)
     for name, p in network.named_parameters():
         if "bias" in name:
             p.zero_()

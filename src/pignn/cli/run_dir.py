@@ -121,7 +121,7 @@ def card(model: Method, graph: Data, facts: Mapping[str, Any]) -> str:
         f"An audit estimated that {facts['estimated_wrong']:.1%} of them are."
         if "estimated_wrong" in facts
         else "What the method itself found is above; `pignn audit` says more."
-        if hasattr(model, "why_")
+        if hasattr(model, "explanation_")
         else "How many are was not estimated here; `pignn audit` does.",
         "",
     ]
@@ -145,6 +145,6 @@ def _protocol(model: Method, graph: Data, facts: Mapping[str, Any]) -> list[str]
         lines.append(f"- {held_out:,} labels held out")
     if getattr(model, "selection_", None):
         lines.append(f"- epoch chosen by: {model.selection_}")
-    if getattr(model, "why_", None):
-        lines.append(f"- {model.why_}")
+    if getattr(model, "explanation_", None):
+        lines.append(f"- {model.explanation_}")
     return lines

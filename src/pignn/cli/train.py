@@ -91,7 +91,7 @@ def train(
       pignn train --dataset digits --noise symmetric --rate 0.4 --out runs/first --report
       pignn train --dataset digits --noise symmetric --rate 0.4 --out runs/first --resume
       pignn train --dataset cora --noise flip --rate 0.4 --method vanilla --backbone gat --json
-      pignn train --dataset cora --noise llm_labels.npz --set hidden=64 --set class_weight=balanced
+      pignn train --dataset cora --noise llm_labels.npz --set hidden_channels=64 --set class_weight=balanced
       pignn train --dataset csbm --data nodes=5000 --data homophily=0.6 --noise pair --rate 0.3
       pignn train --nodes papers.csv --edges citations.csv --label topic --drop-suspects --out runs/cleaned
       torchrun --nproc-per-node 2 -m pignn train --dataset digits --noise pair --rate 0.2 --batch-size 128
@@ -253,14 +253,14 @@ def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
         facts |= {"realised_noise": report.rate, "pair_noise": report.pair_rate}
     if hasattr(model, "history_"):
         facts |= {
-            "pairs": model.pairs_why_ or model.pairs_,
+            "pairs": model.pairs_explanation_ or model.pairs_,
             "selection": model.selection_,
             "best_epoch": model.best_epoch_,
             "kept_in_warmup": model.best_epoch_ <= model.last_of_warmup(),
             "epochs_done": len(model.history_),
         }
-    if hasattr(model, "why_"):
-        facts |= {"chosen": model.chosen_, "why": model.why_}
+    if hasattr(model, "explanation_"):
+        facts |= {"chosen": model.chosen_, "why": model.explanation_}
     if learns_from_val(model) and bool(graph.val_mask.any()):
         facts["note"] = f"{model.name} learns from validation labels too; --set labels=train keeps them out"
     if hasattr(model, "history_") and len(predicted) > 1 and bool((predicted == predicted[0]).all()):

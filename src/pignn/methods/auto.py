@@ -18,7 +18,7 @@ from ..core import validation as settings
 from ..core.errors import DataError, ModelFileError, NotFittedError, PignnWarning, unknown
 from ..propagation import Embedding
 from .core.base import Method, checked_inputs, class_names
-from .core.calibration import folds, found_transition, sharpness, under_own_noise
+from .core.calibration import fit_inverse_temperature, folds, found_transition, under_own_noise
 from .core.embedding_classifier import Embedded
 from .core.ensembling import average, likely, not_surer, surely_better
 from .core.homophily import homophily
@@ -27,17 +27,17 @@ from .registry import make, method_class
 
 SMOOTHED: dict[str, tuple[str, dict[str, Any]]] = {
     "denoised": ("denoised", {}),
-    "denoised, nearer": ("denoised", {"restart": 0.3}),
+    "denoised, nearer": ("denoised", {"alpha": 0.3}),
     "mixture": ("prototypes", {"unlabelled": 0.01}),
     "low density": ("low-density", {}),
 }
 CAREFUL = ("denoised", "denoised, nearer")  # that put less down to noise than the others
 MORE: dict[str, tuple[str, dict[str, Any]]] = {  # that only labels apart can tell from one another
     "class means": ("prototypes", {"noise": "none"}),
-    "class means, nearer": ("prototypes", {"noise": "none", "restart": 0.3}),
+    "class means, nearer": ("prototypes", {"noise": "none", "alpha": 0.3}),
     "mixture, more unlabelled": ("prototypes", {"unlabelled": 0.05}),
     "mixture, any noise": ("prototypes", {"unlabelled": 0.01, "noise": "full"}),
-    "low density, nearer": ("low-density", {"restart": 0.3}),
+    "low density, nearer": ("low-density", {"alpha": 0.3}),
     "low density, weak": ("low-density", {"push": 5.0}),
     "low density, strong": ("low-density", {"push": 40.0}),
 }
@@ -45,8 +45,8 @@ PARTED = {f"{name}, part {k}": name for name in ("low density", "denoised") for 
 SHARE = 0.6  # of the labels of each class: what a candidate learns from that has but a part of them
 MOST_TOLD = 4  # candidates, in words
 ALONE = "features alone"
-LINEAR = SMOOTHED | MORE | {ALONE: ("denoised", {"restart": 1.0})}
-LABELS = ("given", "train", "noisy-val")
+LINEAR = SMOOTHED | MORE | {ALONE: ("denoised", {"alpha": 1.0})}
+LABELS = ("train+val", "train", "noisy-val")
 NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {"GCN": ("vanilla", {}), "MLP": ("mlp", {})}
 PARTS = 5  # of the labels, in the comparison with networks: one is held out at a time
 ASKED = 2  # of these parts
@@ -74,13 +74,14 @@ class Auto(Method):
     have seen fewer wrong ones; and the weights are ∝ exp(0.3·labels of validation nodes that one agrees with). No true
     label is read.
 
-    Fitted: ``chosen_`` (the name of what weighs most), ``weights_``, ``why_`` (one line), ``compared_`` (mean held-out
-    log-likelihoods), ``agreement_`` (with held-out labels, where it was asked for), ``models_`` (what is averaged,
+    Fitted: ``chosen_`` (the name of what weighs most), ``weights_``, ``explanation_`` (one line),
+    ``holdout_log_likelihood_`` (means), ``agreement_`` (with held-out labels, where it was asked for), ``models_``
+    (what is averaged,
     learnt from all labels), ``transition_``, ``homophily_`` (share of links within a class and its standard error, the
-    lower of two estimates; None where no link joins two labels), ``sharpness_``.
+    lower of two estimates; None where no link joins two labels), ``inverse_temperature_``.
 
     Args:
-        labels: learn from all ``"given"`` labels, those of validation nodes too; from the ``"train"`` ones only; or, as
+        labels: learn from all given labels, ``"train+val"``; from the ``"train"`` ones only; or, as
             networks do, from the training labels, and choose by those of validation nodes: ``"noisy-val"``.
         networks: ``"auto"`` as above; ``"never"``.
         directed: propagate along the edges' direction only.
@@ -88,7 +89,7 @@ class Auto(Method):
 
     name: ClassVar[str] = "auto"
 
-    labels: str = "given"
+    labels: str = "train+val"
     networks: str = "auto"
     directed: bool = False
 
@@ -102,7 +103,7 @@ class Auto(Method):
         judges = GivenLabels.of(data, "val") if self.labels == "noisy-val" else given
         fitted, unseen = self._trial(data, inputs, given, judges)
         held_out = self._weigh(fitted, unseen, judges, apart=judges is not given)
-        self.unsure_ = 1 / (len(given.y) + 1)
+        self.uniform_mass_ = 1 / (len(given.y) + 1)
         self.models_: dict[str, Any] = {name: fitted[name] for name in self.weights_}
         found = [homophily(inputs, given, fitted[name].transition_) for name in CAREFUL]
         self.homophily_ = min((each for each in found if each is not None), key=at_most, default=None)
@@ -113,7 +114,7 @@ class Auto(Method):
         if doubt == UNEVEN and self.chosen_ not in NETWORKS:
             told = f"auto: {doubt}: rare classes are found at its cost; a network ('vanilla', 'pi-gnn') may suit better"
             warnings.warn(told, PignnWarning, stacklevel=2)
-        self.why_ = self._why(float(1 - (self.transition_.diag()[given.y]).mean()), doubt)
+        self.explanation_ = self._why(float(1 - (self.transition_.diag()[given.y]).mean()), doubt)
         self.seconds_ = time.perf_counter() - start
         self.num_features_ = int(data.x.shape[1])
         self.class_names_ = class_names(data)
@@ -137,7 +138,7 @@ class Auto(Method):
                 f"graph has {features} and {classes}; fit anew"
             )
         given = GivenLabels.of(data, self._learnt_from())
-        again.unsure_ = 1 / (len(given.y) + 1)
+        again.uniform_mass_ = 1 / (len(given.y) + 1)
         made: dict[float, tuple[Embedding, Tensor]] = {}
         if self._smoothed():
             made = self._embeddings(checked_inputs(data, self.directed), self.models_)
@@ -148,7 +149,7 @@ class Auto(Method):
                 again.models_[name] = self._network(name, data, given, int(model.epochs))
             else:
                 again.models_[name] = self._learnt(name, given, made, known)
-                again.models_[name].sharpness_ = model.sharpness_
+                again.models_[name].inverse_temperature_ = model.inverse_temperature_
         return again
 
     def _why(self, rate: float, doubt: str) -> str:
@@ -163,19 +164,20 @@ class Auto(Method):
         taken = f"'{self.chosen_}' was taken" if len(self.weights_) == 1 else f"{weights} were averaged"
         if self.labels == "noisy-val":
             mine = f"'{self.chosen_}' agrees with {self.agreement_[self.chosen_]:.1%} of them"
-            least = min(self.agreement_[name] for name in self.compared_)
-            worst = f"the worst of {len(self.compared_)} with {least:.1%}"
+            least = min(self.agreement_[name] for name in self.holdout_log_likelihood_)
+            worst = f"the worst of {len(self.holdout_log_likelihood_)} with {least:.1%}"
             return f"{taken} by given labels of validation nodes: {mine}, {worst}"
+        values = self.holdout_log_likelihood_
         return (
-            f"{taken} by held-out given labels: log-likelihood of '{self.chosen_}' {self.compared_[self.chosen_]:.3f} "
-            f"under an estimated {rate:.0%} of wrong labels ({_told(self.compared_, '{:.3f}', self.chosen_)})"
+            f"{taken} by held-out given labels: log-likelihood of '{self.chosen_}' {values[self.chosen_]:.3f} "
+            f"under an estimated {rate:.0%} of wrong labels ({_told(values, '{:.3f}', self.chosen_)})"
         )
 
     def _learnt_from(self) -> str:
-        return "given" if self.labels == "given" else "train"
+        return "train+val" if self.labels == "train+val" else "train"
 
     def _trial(
-        self, data: Data, inputs: backbones.Inputs, given: GivenLabels, judges: GivenLabels
+        self, data: Data, inputs: backbones.GraphInputs, given: GivenLabels, judges: GivenLabels
     ) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """By name: candidates learnt from ``given``, and their scores of labels in ``judges`` that they have not seen.
 
@@ -185,13 +187,13 @@ class Auto(Method):
         made = self._embeddings(inputs, names)
         fitted: dict[str, Any]
         if judges is given:
-            fitted = {name: self._candidate(name).fit_embedded(data, given, *made[restart(name)]) for name in names}
+            fitted = {name: self._candidate(name).fit_embedded(data, given, *made[alpha_of(name)]) for name in names}
             return fitted, {name: model.held_out_ for name, model in fitted.items()}
         fitted = {}
         for name in (*names, *PARTED):
             fitted[name] = self._learnt(name, given, made, known=fitted)
             fitted[name].class_names_ = class_names(data)
-        return fitted, {name: model.scores(made[restart(name)][1][judges.nodes]) for name, model in fitted.items()}
+        return fitted, {name: model.scores(made[alpha_of(name)][1][judges.nodes]) for name, model in fitted.items()}
 
     def _learnt(
         self, name: str, given: GivenLabels, made: dict[float, tuple[Embedding, Tensor]], known: dict[str, Any]
@@ -199,11 +201,11 @@ class Auto(Method):
         """A candidate. One that has a part of the labels is a copy of another, that has all; it is in ``known``."""
         whole = PARTED.get(name, name)
         if whole not in known:
-            known[whole] = self._candidate(whole).learn_embedded(given, *made[restart(whole)])
+            known[whole] = self._candidate(whole).learn_embedded(given, *made[alpha_of(whole)])
         if whole == name:
             return known[whole]
         draw = (int(self.seed) * len(PARTED) + list(PARTED).index(name)) % 2**63
-        return known[whole].of_part(given.part(SHARE, draw), made[restart(whole)][1])
+        return known[whole].of_part(given.part(SHARE, draw), made[alpha_of(whole)][1])
 
     def _weigh(self, fitted: dict[str, Any], unseen: dict[str, Tensor], judges: GivenLabels, *, apart: bool) -> Tensor:
         """Weights, noise and sharpness by ``judges``, ``apart`` from what was learnt or not; their averaged scores."""
@@ -211,21 +213,24 @@ class Auto(Method):
         self.transition_ = fitted[CAREFUL[0]].transition_
         total = float(judges.weight.sum())
         share = judges.weight.double() / total
-        scaled, self.compared_ = {}, {}
+        scaled, self.holdout_log_likelihood_ = {}, {}
         for name, method in fitted.items():
             begin = self.transition_ if apart else method.transition_
-            method.sharpness_, likelihood = under_own_noise(unseen[name], judges, begin)
-            scaled[name], self.compared_[name] = method.sharpness_ * unseen[name], float(share @ likelihood)
+            method.inverse_temperature_, likelihood = under_own_noise(unseen[name], judges, begin)
+            scaled[name], self.holdout_log_likelihood_[name] = (
+                method.inverse_temperature_ * unseen[name],
+                float(share @ likelihood),
+            )
         self.agreement_ = {name: _agreement(scores, judges) for name, scores in scaled.items()} if apart else {}
-        proof = self.agreement_ if apart else self.compared_
+        proof = self.agreement_ if apart else self.holdout_log_likelihood_
         self.weights_ = likely({name: total * value for name, value in proof.items() if name != ALONE})
         held_out = average(scaled, self.weights_)
         if apart:  # labels that nobody learnt from tell it better
             self.transition_ = found_transition(held_out, judges.y, judges.trusted)
         reach = evidence(judges, self.transition_).exp()
-        self.sharpness_, value = sharpness(held_out, reach, judges.weight)
-        if surely_better(sharpness(unseen[ALONE], reach, judges.weight)[1], value, share):
-            self.weights_, self.sharpness_ = {ALONE: 1.0}, 1.0
+        self.inverse_temperature_, value = fit_inverse_temperature(held_out, reach, judges.weight)
+        if surely_better(fit_inverse_temperature(unseen[ALONE], reach, judges.weight)[1], value, share):
+            self.weights_, self.inverse_temperature_ = {ALONE: 1.0}, 1.0
             return scaled[ALONE]
         return held_out
 
@@ -234,13 +239,13 @@ class Auto(Method):
         own = {} if name in NETWORKS else {"labels": self._learnt_from()}
         return make(method, seed=self.seed, directed=self.directed, **chosen, **own)
 
-    def _embeddings(self, inputs: backbones.Inputs, names: Iterable[str]) -> dict[float, tuple[Embedding, Tensor]]:
-        """By restart: what is made once for all candidates that share it."""
+    def _embeddings(self, inputs: backbones.GraphInputs, names: Iterable[str]) -> dict[float, tuple[Embedding, Tensor]]:
+        """By alpha: what is made once for all candidates that share it."""
         made: dict[float, tuple[Embedding, Tensor]] = {}
         for method in map(self._candidate, names):
-            if method.restart not in made:
+            if method.alpha not in made:
                 embedding = method.embedding()
-                made[method.restart] = embedding, embedding.fit_transform(inputs)
+                made[method.alpha] = embedding, embedding.fit_transform(inputs)
         return made
 
     def _doubt(self, held_out: Tensor, judges: GivenLabels) -> str:
@@ -269,7 +274,7 @@ class Auto(Method):
             self.agreement_[name], epochs[name] = self._network_agreement(name, trials)
         best = max((LINEAR_ONES, *NETWORKS), key=lambda name: self.agreement_[name])
         if best in NETWORKS:
-            self.weights_, self.sharpness_ = {best: 1.0}, 1.0
+            self.weights_, self.inverse_temperature_ = {best: 1.0}, 1.0
             self.models_ = {best: self._network(best, data, given, epochs[best])}
 
     def _network_agreement(self, name: str, trials: list[Data]) -> tuple[float, int]:
@@ -298,13 +303,15 @@ class Auto(Method):
     def _outputs(self, data: Data) -> Tensor:
         if not self._smoothed():
             return next(iter(self.models_.values()))._outputs(data)
-        inputs = backbones.Inputs.from_data(data, directed=self.directed)
+        inputs = backbones.GraphInputs.from_data(data, directed=self.directed)
         made: dict[float, Tensor] = {}
         for model in self.models_.values():
-            if model.restart not in made:
-                made[model.restart] = model.embedded(inputs)
-        scores = {name: model.sharpness_ * model.scores(made[model.restart]) for name, model in self.models_.items()}
-        return not_surer(self.sharpness_ * average(scores, self.weights_), self.unsure_)
+            if model.alpha not in made:
+                made[model.alpha] = model.embedded(inputs)
+        scores = {
+            name: model.inverse_temperature_ * model.scores(made[model.alpha]) for name, model in self.models_.items()
+        }
+        return not_surer(self.inverse_temperature_ * average(scores, self.weights_), self.uniform_mass_)
 
     def _smoothed(self) -> bool:
         return all(isinstance(model, Embedded) for model in self.models_.values())
@@ -313,7 +320,7 @@ class Auto(Method):
         tensors, models = {"auto.transition": self.transition_.clone()}, []
         for number, (name, model) in enumerate(self.models_.items()):
             own, about = model._state()
-            if "components" in own:  # by far the largest, and the same wherever the restart is
+            if "components" in own:  # by far the largest, and the same wherever alpha is
                 tensors[_embedding_key(model)] = own.pop("components").clone()
             tensors |= {f"{number}.{key}": value.clone() for key, value in own.items()}  # some are shared
             models.append({"name": name, "method": model.name, "settings": model._plain_settings(), "about": about})
@@ -321,12 +328,12 @@ class Auto(Method):
             "models": models,
             "weights": self.weights_,
             "chosen": self.chosen_,
-            "why": self.why_,
-            "compared": self.compared_,
+            "explanation": self.explanation_,
+            "holdout_log_likelihood": self.holdout_log_likelihood_,
             "agreement": self.agreement_,
             "homophily": self.homophily_,
-            "sharpness": self.sharpness_,
-            "unsure": self.unsure_,
+            "inverse_temperature": self.inverse_temperature_,
+            "uniform_mass": self.uniform_mass_,
             "seconds": self.seconds_,
         }
 
@@ -345,8 +352,15 @@ class Auto(Method):
             model._set_state(own, inner["about"])
             self.models_[inner["name"]] = model
         self.weights_ = dict(about["weights"])
-        self.sharpness_, self.unsure_ = float(about["sharpness"]), float(about["unsure"])
-        self.chosen_, self.why_, self.compared_ = about["chosen"], about["why"], about["compared"]
+        self.inverse_temperature_, self.uniform_mass_ = (
+            float(about["inverse_temperature"]),
+            float(about["uniform_mass"]),
+        )
+        self.chosen_, self.explanation_, self.holdout_log_likelihood_ = (
+            about["chosen"],
+            about["explanation"],
+            about["holdout_log_likelihood"],
+        )
         self.agreement_ = dict(about.get("agreement", {}))  # models of before have none
         self.homophily_ = None if about["homophily"] is None else tuple(about["homophily"])
         self.seconds_ = float(about["seconds"])
@@ -371,7 +385,7 @@ def _with_labels(data: Data, train: Tensor, val: Tensor) -> Data:
 
 
 def _embedding_key(model: Embedded) -> str:
-    return f"embedding.{float(model.restart)!r}"
+    return f"embedding.{float(model.alpha)!r}"
 
 
 def at_most(estimate: tuple[float, float]) -> float:
@@ -390,6 +404,6 @@ def _agreement(scores: Tensor, labels: GivenLabels) -> float:
     return float(labels.weight.double() @ right / labels.weight.sum())
 
 
-def restart(name: str) -> float:
+def alpha_of(name: str) -> float:
     method, chosen = LINEAR[PARTED.get(name, name)]
-    return float(chosen.get("restart", method_class(method).restart))
+    return float(chosen.get("alpha", method_class(method).alpha))

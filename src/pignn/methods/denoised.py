@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from .. import noise
 from ..core import validation as settings
-from .core.calibration import MOST, sharpness
+from .core.calibration import MOST, fit_inverse_temperature
 from .core.embedding_classifier import Embedded
 from .core.labels import NEVER, GivenLabels, evidence, symmetric
 
@@ -77,7 +77,7 @@ def denoise(h: Tensor, given: GivenLabels, models: list[Tensor] | None = None) -
     posterior = torch.zeros_like(cosines)
     for transition in models:
         log_reach = evidence(given, transition)
-        s, _ = sharpness(SHARP * cosines, log_reach.exp(), given.weight)
+        s, _ = fit_inverse_temperature(SHARP * cosines, log_reach.exp(), given.weight)
         posterior += (s * SHARP * cosines + log_reach).softmax(1) / len(models)
     return models, posterior
 
@@ -94,8 +94,8 @@ def balanced(target: Tensor, weight: Tensor) -> Tensor:
     return target * wanted * (total.sum() / wanted.sum()) / total.clamp(min=1e-6)
 
 
-def logistic(x: Tensor, target: Tensor, strength: float) -> Tensor:
-    """W of multinomial logistic regression on weighted soft labels, ½·strength·|W|² beside the sum over them."""
+def logistic(x: Tensor, target: Tensor, l2: float) -> Tensor:
+    """W of multinomial logistic regression on weighted soft labels, ½·l2·|W|² beside the sum over them."""
     # Classes along the first dimension: with so few of them, a softmax over the last one takes eight times as long.
     x, target = (each.double().t().contiguous() for each in (x, target))
     weights = torch.zeros(len(target), len(x), dtype=x.dtype, requires_grad=True)
@@ -103,7 +103,7 @@ def logistic(x: Tensor, target: Tensor, strength: float) -> Tensor:
 
     def loss() -> Tensor:
         steps.zero_grad()
-        value = 0.5 * strength * weights.square().sum() - (target * (weights @ x).log_softmax(0)).sum()
+        value = 0.5 * l2 * weights.square().sum() - (target * (weights @ x).log_softmax(0)).sum()
         value.backward()
         return value
 
@@ -121,19 +121,19 @@ class Denoised(Embedded):
     logistic regression learns these, with classes made more equally frequent (:func:`balanced`).
 
     Fitted: ``transition_`` (P(given | true)), ``posterior_`` (P(true | features, given label) of the nodes in
-    ``labelled_``), ``sharpness_``.
+    ``labelled_``), ``inverse_temperature_``.
 
     Args:
-        labels: learn from the ``"train"`` labels, or from all ``"given"`` ones, of validation nodes too.
-        dimensions, restart, steps: of the embedding; ``restart=1`` leaves the graph out.
-        strength: of the regularisation, beside a sum over the labels.
+        labels: learn from the ``"train"`` labels, or from all ``"train+val"`` ones, of validation nodes too.
+        dimensions, alpha, num_hops: of the embedding; ``alpha=1`` leaves the graph out.
+        l2: of the regularisation, beside a sum over the labels.
         class_weight: ``None``, ``"balanced"``, or one number a class.
         directed: propagate along the edges' direction only.
     """
 
     name: ClassVar[str] = "denoised"
 
-    strength: float = 1.0
+    l2: float = 1.0
 
     def _learn(self, h: Tensor, given: GivenLabels) -> Tensor:
         self._models, self.posterior_ = denoise(h, given)
@@ -144,8 +144,8 @@ class Denoised(Embedded):
         return self._linear(h, given, denoise(h, given, self._models)[1])  # the noise is that of all labels
 
     def _linear(self, h: Tensor, given: GivenLabels, posterior: Tensor) -> Tensor:
-        return logistic(h[given.nodes], balanced(posterior, given.weight), self.strength)
+        return logistic(h[given.nodes], balanced(posterior, given.weight), self.l2)
 
     def check_settings(self) -> None:
         super().check_settings()
-        settings.number("strength", self.strength)
+        settings.number("l2", self.l2)

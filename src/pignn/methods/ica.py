@@ -29,7 +29,7 @@ class ICA(DirectMethod):
     Args:
         iterations: of prediction.
         rounds: the second regression is fitted again with what the first, and then it, predicted of the others.
-        strength: C of scikit-learn's logistic regression.
+        C: C of scikit-learn's logistic regression.
         balanced: every class counts the same. Noise makes some classes of given labels larger than others, and
             iterating makes the largest one larger still.
     """
@@ -38,10 +38,10 @@ class ICA(DirectMethod):
 
     iterations: int = 10
     rounds: int = 3
-    strength: float = 0.1
+    C: float = 0.1
     balanced: bool = True
 
-    def learn(self, inputs: backbones.Inputs, y: Tensor, weight: Tensor, classes: int) -> dict[str, Tensor]:
+    def learn(self, inputs: backbones.GraphInputs, y: Tensor, weight: Tensor, classes: int) -> dict[str, Tensor]:
         x = _matrix(inputs)
         nodes = (y >= 0).nonzero().view(-1)
         fit_on = nodes.numpy()
@@ -56,11 +56,11 @@ class ICA(DirectMethod):
             said = self._iterate(inputs, x, learnt, classes).argmax(1)
         return learnt
 
-    def outputs(self, inputs: backbones.Inputs, learnt: dict[str, Tensor]) -> Tensor:
+    def outputs(self, inputs: backbones.GraphInputs, learnt: dict[str, Tensor]) -> Tensor:
         return self._iterate(inputs, _matrix(inputs), learnt, len(self.class_names_))
 
     def _iterate(
-        self, inputs: backbones.Inputs, x: sparse.csr_array, learnt: dict[str, Tensor], classes: int
+        self, inputs: backbones.GraphInputs, x: sparse.csr_array, learnt: dict[str, Tensor], classes: int
     ) -> Tensor:
         h = torch.from_numpy(_apply(x, learnt["alone"]))
         fixed = x @ learnt["beside"][: x.shape[1]].numpy() + learnt["beside"][-1].numpy()
@@ -83,7 +83,7 @@ class ICA(DirectMethod):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             even = "balanced" if self.balanced else None
-            model = LogisticRegression(C=self.strength, class_weight=even, max_iter=500)
+            model = LogisticRegression(C=self.C, class_weight=even, max_iter=500)
             model.fit(x, y, sample_weight=weight)
         coefficients, intercept = model.coef_, model.intercept_
         if len(seen) == 2:  # scikit-learn keeps one row for two classes
@@ -96,11 +96,11 @@ class ICA(DirectMethod):
         super().check_settings()
         settings.whole("iterations", self.iterations, 1)
         settings.whole("rounds", self.rounds, 1)
-        settings.number("strength", self.strength)
+        settings.number("C", self.C)
         settings.flag("balanced", self.balanced)
 
 
-def _matrix(inputs: backbones.Inputs) -> sparse.csr_array:
+def _matrix(inputs: backbones.GraphInputs) -> sparse.csr_array:
     x = inputs.features
     if isinstance(x, SparseFeatures):
         parts = (x.values.numpy(), x.pattern.col.numpy(), x.pattern.crow.numpy())
@@ -108,9 +108,9 @@ def _matrix(inputs: backbones.Inputs) -> sparse.csr_array:
     return sparse.csr_array(x.numpy())
 
 
-def _shares(inputs: backbones.Inputs, said: Tensor, classes: int) -> Tensor:
+def _shares(inputs: backbones.GraphInputs, said: Tensor, classes: int) -> Tensor:
     """Of each node, the shares of the classes among its neighbours; zeros where it has none."""
-    return inputs.mean @ torch.nn.functional.one_hot(said, classes).float()
+    return inputs.mean_adj @ torch.nn.functional.one_hot(said, classes).float()
 
 
 def _apply(x: sparse.csr_array, table: Tensor) -> np.ndarray:

@@ -27,32 +27,32 @@ class LabelPropagation(DirectMethod):
     Args:
         clamped: given labels stay what they are; ``label_weight`` says how much of each flows on.
         alpha: α, how much comes from the neighbours, where labels are not clamped.
-        steps: of propagation.
+        num_hops: of propagation.
     """
 
     name: ClassVar[str] = "label-propagation"
 
     clamped: bool = True
     alpha: float = 0.9
-    steps: int = 50
+    num_hops: int = 50
 
-    def learn(self, inputs: backbones.Inputs, y: Tensor, weight: Tensor, classes: int) -> dict[str, Tensor]:
+    def learn(self, inputs: backbones.GraphInputs, y: Tensor, weight: Tensor, classes: int) -> dict[str, Tensor]:
         nodes = (y >= 0).nonzero().view(-1)
         given = torch.zeros(len(y), classes)
         given[nodes, y[nodes]] = weight[nodes]
         f = given
-        for _ in range(self.steps):
+        for _ in range(self.num_hops):
             if self.clamped:
-                f = inputs.mean @ f
+                f = inputs.mean_adj @ f
                 f[nodes] = given[nodes]
             else:
-                f = torch.lerp(given, inputs.gcn @ f, self.alpha)
+                f = torch.lerp(given, inputs.gcn_adj @ f, self.alpha)
         shares = torch.zeros(classes).index_add_(0, y[nodes], weight[nodes])
         total = f.sum(1, keepdim=True)
         f = torch.where(total > 0, f / total.clamp(min=1e-30), shares / shares.sum())
         return {"log_probability": f.clamp(min=1e-12).log()}
 
-    def outputs(self, inputs: backbones.Inputs, learnt: dict[str, Tensor]) -> Tensor:
+    def outputs(self, inputs: backbones.GraphInputs, learnt: dict[str, Tensor]) -> Tensor:
         known = learnt["log_probability"]
         if len(known) != inputs.num_nodes:
             raise DataError(
@@ -65,4 +65,4 @@ class LabelPropagation(DirectMethod):
         super().check_settings()
         settings.flag("clamped", self.clamped)
         settings.number("alpha", self.alpha, below=1)
-        settings.whole("steps", self.steps, 1)
+        settings.whole("num_hops", self.num_hops, 1)

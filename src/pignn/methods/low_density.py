@@ -33,9 +33,9 @@ def information(logits: Tensor) -> Tensor:
 
 
 def separate(
-    h: Tensor, given: GivenLabels, start: Tensor, push: float, strength: float, seed: int = 0
+    h: Tensor, given: GivenLabels, start: Tensor, push: float, l2: float, seed: int = 0
 ) -> tuple[Tensor, Tensor]:
-    """(W, T) that maximise Σ log Σ_c p_c T[c, given] + λ·I(node; class) − ½·strength·|W|², p = softmax(h W).
+    """(W, T) that maximise Σ log Σ_c p_c T[c, given] + λ·I(node; class) − ½·l2·|W|², p = softmax(h W).
 
     λ = push·√labels. W begins at ``start``; it and T are learnt in turn. Classes without a label are never used.
     """
@@ -61,7 +61,7 @@ def separate(
             steps.zero_grad()
             likely = weight @ (logits(x).log_softmax(0) + reach).logsumexp(0)
             pushed = push * math.sqrt(len(given.y)) * information(logits(rest))
-            value = 0.5 * strength * w.square().sum() - likely - pushed
+            value = 0.5 * l2 * w.square().sum() - likely - pushed
             value.backward()
             return value
 
@@ -83,13 +83,13 @@ class LowDensity(Embedded):
     among many of another class are noise rather than a boundary. It begins with what ``denoised`` learns.
 
     Fitted: ``transition_`` (P(given | true)), ``posterior_`` (P(true | features, given label) of the nodes in
-    ``labelled_``), ``sharpness_``.
+    ``labelled_``), ``inverse_temperature_``.
 
     Args:
-        labels: learn from the ``"train"`` labels, or from all ``"given"`` ones, of validation nodes too.
-        dimensions, restart, steps: of the embedding.
+        labels: learn from the ``"train"`` labels, or from all ``"train+val"`` ones, of validation nodes too.
+        dimensions, alpha, num_hops: of the embedding.
         push: weight of the information, times the square root of the number of labels.
-        strength: of the regularisation, beside a sum over the labels.
+        l2: of the regularisation, beside a sum over the labels.
         class_weight: ``None``, ``"balanced"``, or one number a class.
         directed: propagate along the edges' direction only.
     """
@@ -97,7 +97,7 @@ class LowDensity(Embedded):
     name: ClassVar[str] = "low-density"
 
     push: float = 15.0
-    strength: float = 0.3
+    l2: float = 0.3
 
     def _learn(self, h: Tensor, given: GivenLabels) -> Tensor:
         self._models, posterior = denoise(h, given)
@@ -111,9 +111,9 @@ class LowDensity(Embedded):
 
     def _separated(self, h: Tensor, given: GivenLabels, posterior: Tensor) -> tuple[Tensor, Tensor]:
         start = logistic(h[given.nodes], balanced(posterior, given.weight), 1.0)
-        return separate(h, given, start, float(self.push), float(self.strength), int(self.seed) % 2**31)
+        return separate(h, given, start, float(self.push), float(self.l2), int(self.seed) % 2**31)
 
     def check_settings(self) -> None:
         super().check_settings()
         settings.number("push", self.push)
-        settings.number("strength", self.strength)
+        settings.number("l2", self.l2)

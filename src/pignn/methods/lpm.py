@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..backbones import Inputs
+from ..backbones import GraphInputs
 from ..core import validation as settings
 from ..core.errors import DataError
 from ..graphs.sparse import SparseFeatures
@@ -31,28 +31,28 @@ class Mixer(nn.Module):
         return self.layers(losses).view(-1).sigmoid()
 
 
-def similar_edges(inputs: Inputs) -> Tensor:
+def similar_edges(inputs: GraphInputs) -> Tensor:
     """The cosine of the features at both ends of every edge, at least a little, one value an entry of the pattern."""
     x = inputs.features
     if isinstance(x, SparseFeatures):
         x = inputs.x
     unit = F.normalize(x, dim=1)
-    return inputs.incoming.products(unit, unit).clamp(min=1e-3)
+    return inputs.adj.products(unit, unit).clamp(min=1e-3)
 
 
-def propagate(inputs: Inputs, y: Tensor, seeds: Tensor, classes: int, alpha: float, steps: int) -> Tensor:
+def propagate(inputs: GraphInputs, y: Tensor, seeds: Tensor, classes: int, alpha: float, num_hops: int) -> Tensor:
     """F ← αŜF + (1 − α)Y from the labels of ``seeds``, Ŝ the row-normalised similarities; the class of each node.
 
     −1 where no label arrives.
     """
     values = similar_edges(inputs)
-    pattern = inputs.incoming
+    pattern = inputs.adj
     total = torch.segment_reduce(values, "sum", lengths=pattern.counts, initial=0)
     matrix = pattern.matrix(values / pattern.spread(total.clamp(min=1e-12)))
     start = torch.zeros(inputs.num_nodes, classes, device=y.device)
     start[seeds, y[seeds]] = 1
     f = start
-    for _ in range(steps):
+    for _ in range(num_hops):
         f = torch.lerp(start, matrix @ f, alpha)
     top, said = f.max(1)
     return said.where(top > 0, -1)
@@ -71,7 +71,7 @@ class LPM(NetworkMethod):
 
     Args:
         alpha: of the propagation, how much comes from the neighbours.
-        steps: of the propagation.
+        num_hops: of the propagation.
         step_size: η of the step that is looked ahead.
         mixer_lr: learning rate of the small network.
     """
@@ -80,7 +80,7 @@ class LPM(NetworkMethod):
     trusted_per_class: ClassVar[int] = 1
 
     alpha: float = 0.9
-    steps: int = 50
+    num_hops: int = 50
     step_size: float = 0.1
     mixer_lr: float = 0.003
 
@@ -98,7 +98,7 @@ class LPM(NetworkMethod):
             raise DataError(
                 "lpm needs trusted labels: --trusted COLUMN, or data.trusted_mask in Python, for training nodes"
             )
-        said = propagate(task.inputs, task.y, seeds, task.num_classes, self.alpha, self.steps)
+        said = propagate(task.inputs, task.y, seeds, task.num_classes, self.alpha, self.num_hops)
         self._propagated = said.where((said >= 0) & ~task.trusted, task.y)
 
     def objective(self, step: Step) -> Tensor:
@@ -137,7 +137,7 @@ class LPM(NetworkMethod):
     def check_settings(self) -> None:
         super().check_settings()
         settings.number("alpha", self.alpha, below=1)
-        settings.whole("steps", self.steps, 1)
+        settings.whole("num_hops", self.num_hops, 1)
         settings.number("step_size", self.step_size)
         settings.number("mixer_lr", self.mixer_lr)
 

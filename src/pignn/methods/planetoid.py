@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..backbones import Inputs, initialise
+from ..backbones import GraphInputs, initialize
 from ..core import validation as settings
 from ..core.errors import ConfigError, DataError
 from ..graphs.sparse import Pattern
@@ -28,11 +28,11 @@ class Embedded(nn.Module):
         self.features = nn.Parameter(torch.empty(inputs, outputs))
         self.embedded = nn.Parameter(torch.empty(dimensions, outputs))
         self.bias = nn.Parameter(torch.zeros(outputs))
-        initialise(self)
+        initialize(self)
         self.embedding = nn.Parameter(torch.randn(nodes, dimensions) * 0.1)
         self.context = nn.Parameter(torch.randn(nodes, dimensions) * 0.1)
 
-    def forward(self, graph: Inputs) -> Tensor:
+    def forward(self, graph: GraphInputs) -> Tensor:
         if graph.num_nodes != len(self.embedding):
             raise DataError(
                 f"planetoid-t knows the {len(self.embedding)} nodes it was fitted to, and this graph has "
@@ -105,7 +105,7 @@ class Planetoid(NetworkMethod):
         return optimizer
 
     def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
-        self._edges = task.inputs.incoming
+        self._edges = task.inputs.adj
 
     def objective(self, step: Step) -> Tensor:
         network = step.networks["classifier"]

@@ -104,12 +104,12 @@ class Prototypes(Embedded):
     a prediction is, is set by held-out given labels under the noise that was found.
 
     Fitted: ``transition_`` (P(given | true)), ``posterior_`` (P(true | features, given label) of the nodes in
-    ``labelled_``), ``prototypes_``, ``sharpness_`` and ``rounds_``.
+    ``labelled_``), ``prototypes_``, ``inverse_temperature_`` and ``rounds_``.
 
     Args:
         noise: the model of the noise: ``"none"``, ``"symmetric"`` or ``"full"`` (every entry of a transition matrix).
-        labels: learn from the ``"train"`` labels, or from all ``"given"`` ones, of validation nodes too.
-        dimensions, restart, steps: of the embedding.
+        labels: learn from the ``"train"`` labels, or from all ``"train+val"`` ones, of validation nodes too.
+        dimensions, alpha, num_hops: of the embedding.
         concentration: κ, how tightly the nodes of a class lie around its prototype.
         unlabelled: what a node without a label counts, beside 1 of a label.
         rounds: of expectation–maximisation, at most.

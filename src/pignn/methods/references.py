@@ -21,7 +21,7 @@ class MLP(Vanilla):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SGC(Vanilla):
-    """A linear classifier on features that were propagated ``layers`` times. Wu et al., ICML 2019."""
+    """A linear classifier on features that were propagated ``num_layers`` times. Wu et al., ICML 2019."""
 
     name: ClassVar[str] = "sgc"
     backbone: str | Callable[[int, int], nn.Module] = "sgc"

@@ -1,8 +1,8 @@
 """Features smoothed over the graph by personalised PageRank, and an embedding made of them without a label.
 
-S = α Σ_{k<K} (1 − α)^k Â^k + (1 − α)^K Â^K with restart α, K steps and Â = D^{-½}(A + I)D^{-½}. S is never formed, and
-neither is S·X: both are products with few columns at a time, so that the cost is that of edges × dimensions and
-memory that of nodes × dimensions, whatever the number of features.
+S = α Σ_{k<K} (1 − α)^k Â^k + (1 − α)^K Â^K with alpha probability α, K hops and Â = D^{-½}(A + I)D^{-½}.
+S is never formed, and neither is S·X: both are products with few columns at a time. The cost grows with edges ×
+dimensions and memory with nodes × dimensions, whatever the number of features.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from .. import graphs
-from ..backbones import Inputs
+from ..backbones import GraphInputs
 from ..core import validation as settings
 from ..core.errors import ConfigError, DataError, NotFittedError
 from ..graphs.sparse import Operator, SparseFeatures, multiplied
@@ -27,22 +27,27 @@ SPARE = 16  # directions beyond those asked for, dropped in the end
 
 
 def smooth(
-    graph: Data | Inputs, x: Tensor | None = None, *, restart: float = 0.1, steps: int = 20, transpose: bool = False
+    graph: Data | GraphInputs,
+    x: Tensor | None = None,
+    *,
+    alpha: float = 0.1,
+    num_hops: int = 20,
+    transpose: bool = False,
 ) -> Tensor:
     """S·x, or Sᵀ·x, for one row of ``x`` a node; the graph's own features where there is no ``x``.
 
-    ``restart=1`` leaves ``x`` as it is. The result is a constant: no gradient goes through it.
+    ``alpha=1`` leaves ``x`` as it is. The result is a constant: no gradient goes through it.
     """
-    _check(restart, steps)
+    _check(alpha, num_hops)
     inputs = as_inputs(graph)
     x = inputs.x if x is None else x
     if x.dim() not in (1, 2) or len(x) != inputs.num_nodes:
         raise DataError(f"there are {inputs.num_nodes} nodes, and x to smooth has the shape {list(x.shape)}")
     with torch.no_grad():
         wide = x.to(inputs.x.dtype).reshape(inputs.num_nodes, -1)
-        if restart == 1 or steps == 0:
+        if alpha == 1 or num_hops == 0:
             return wide.reshape(x.shape).clone()
-        operator = inputs.gcn
+        operator = inputs.gcn_adj
         assert isinstance(operator, Operator)  # propagation keeps its matrix
         matrix, diagonal = operator.transpose if transpose else operator.matrix, operator.diagonal
         assert diagonal is not None
@@ -50,8 +55,8 @@ def smooth(
         for source in wide.split(COLUMNS, dim=1):
             source = source.contiguous()
             h = source
-            for _ in range(steps):
-                h = multiplied(matrix, h).addcmul_(diagonal, h).mul_(1 - restart).add_(source, alpha=restart)
+            for _ in range(num_hops):
+                h = multiplied(matrix, h).addcmul_(diagonal, h).mul_(1 - alpha).add_(source, alpha=alpha)
             parts.append(h)
         return (parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)).reshape(x.shape)
 
@@ -65,8 +70,8 @@ class Embedding:
 
     Args:
         dimensions: at most as many as there are features (or nodes).
-        restart: of personalised PageRank; 1 leaves the graph out.
-        steps: of propagation.
+        alpha: of personalised PageRank; 1 leaves the graph out.
+        num_hops: of propagation.
         directed: propagate along the edges' direction only.
         scale: rows to length 1.
         seed: of the random start.
@@ -78,8 +83,8 @@ class Embedding:
         self,
         dimensions: int = 64,
         *,
-        restart: float = 0.1,
-        steps: int = 20,
+        alpha: float = 0.1,
+        num_hops: int = 20,
         directed: bool = False,
         scale: bool = True,
         seed: int = 0,
@@ -88,11 +93,11 @@ class Embedding:
         settings.flag("directed", directed)
         settings.flag("scale", scale)
         settings.seed("seed", seed)
-        _check(restart, steps)
-        self.dimensions, self.restart, self.steps = dimensions, restart, steps
+        _check(alpha, num_hops)
+        self.dimensions, self.alpha, self.num_hops = dimensions, alpha, num_hops
         self.directed, self.scale, self.seed = directed, scale, seed
 
-    def fit(self, graph: Data | Inputs) -> Self:
+    def fit(self, graph: Data | GraphInputs) -> Self:
         inputs = as_inputs(graph, directed=self.directed)
         features = _Rows(inputs)
         wide = min(inputs.x.shape)
@@ -109,7 +114,7 @@ class Embedding:
             self.components_ = (v @ vectors.flip(1)[:, :size].to(v)).contiguous()
         return self
 
-    def transform(self, graph: Data | Inputs) -> Tensor:
+    def transform(self, graph: Data | GraphInputs) -> Tensor:
         """[N, d]."""
         if not hasattr(self, "components_"):
             raise NotFittedError("this Embedding is not fitted yet; call fit(graph) first")
@@ -122,21 +127,21 @@ class Embedding:
             h = self._forth(inputs, _Rows(inputs), self.components_.to(inputs.x))
             return unit_rows(h) if self.scale else h
 
-    def fit_transform(self, graph: Data | Inputs) -> Tensor:
+    def fit_transform(self, graph: Data | GraphInputs) -> Tensor:
         inputs = as_inputs(graph, directed=self.directed)
         return self.fit(inputs).transform(inputs)
 
-    def _forth(self, inputs: Inputs, features: _Rows, v: Tensor) -> Tensor:
-        return smooth(inputs, features.times(v), restart=self.restart, steps=self.steps)
+    def _forth(self, inputs: GraphInputs, features: _Rows, v: Tensor) -> Tensor:
+        return smooth(inputs, features.times(v), alpha=self.alpha, num_hops=self.num_hops)
 
-    def _back(self, inputs: Inputs, features: _Rows, h: Tensor) -> Tensor:
-        return features.transposed_times(smooth(inputs, h, restart=self.restart, steps=self.steps, transpose=True))
+    def _back(self, inputs: GraphInputs, features: _Rows, h: Tensor) -> Tensor:
+        return features.transposed_times(smooth(inputs, h, alpha=self.alpha, num_hops=self.num_hops, transpose=True))
 
 
 class _Rows:
     """R·X of a graph: sparse where it is, else read in chunks, for features larger than memory."""
 
-    def __init__(self, inputs: Inputs) -> None:
+    def __init__(self, inputs: GraphInputs) -> None:
         self.x = inputs.features
         self.width = int(inputs.x.shape[1])
         if isinstance(self.x, SparseFeatures):
@@ -172,14 +177,14 @@ def unit_rows(h: Tensor) -> Tensor:
     return torch.where(length > 0, h / length.clamp(min=torch.finfo(h.dtype).tiny), 0.0)
 
 
-def as_inputs(graph: Data | Inputs, *, directed: bool = False) -> Inputs:
+def as_inputs(graph: Data | GraphInputs, *, directed: bool = False) -> GraphInputs:
     """What a network would read of the graph; a graph is checked first."""
-    if isinstance(graph, Inputs):
+    if isinstance(graph, GraphInputs):
         return graph
-    return Inputs.from_data(graphs.check(graph, labels=False), directed=directed)
+    return GraphInputs.from_data(graphs.check(graph, labels=False), directed=directed)
 
 
-def _check(restart: float, steps: int) -> None:
-    if isinstance(restart, bool) or not isinstance(restart, int | float) or not 0 < restart <= 1:
-        raise ConfigError(f"restart must be above 0 and at most 1, not {restart!r}")
-    settings.whole("steps", steps, 0)
+def _check(alpha: float, num_hops: int) -> None:
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha <= 1:
+        raise ConfigError(f"alpha must be above 0 and at most 1, not {alpha!r}")
+    settings.whole("num_hops", num_hops, 0)

@@ -202,7 +202,7 @@ STUDIES = {
             "ogbn-products",
             NINE,
             [
-                StudyRow(row.label, row.method, row.settings | {"batch_size": 1024, "neighbours": [15, 10]})
+                StudyRow(row.label, row.method, row.settings | {"batch_size": 1024, "num_neighbors": [15, 10]})
                 for row in (GCN, WITHOUT, PI)
             ],
             "A larger graph",
@@ -240,7 +240,7 @@ STUDIES = {
             "subgraph-sampling",
             "cora citeseer",
             NINE,
-            [StudyRow("PI-GNN sampled", "pi-gnn", {"batch_size": 128, "neighbours": [15, 10]}), PI],
+            [StudyRow("PI-GNN sampled", "pi-gnn", {"batch_size": 128, "num_neighbors": [15, 10]}), PI],
             "Training on sampled neighbourhoods",
         ),
     )

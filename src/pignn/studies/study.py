@@ -27,7 +27,7 @@ METRICS = (
 SEARCH: dict[str, list[Any]] = {
     "lr": [0.001, 0.003, 0.01, 0.03],
     "weight_decay": [5e-5, 5e-4, 5e-3],
-    "hidden": [16, 64],
+    "hidden_channels": [16, 64],
 }
 
 

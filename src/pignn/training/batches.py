@@ -10,7 +10,7 @@ import torch_geometric.typing
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ..backbones import Inputs
+from ..backbones import GraphInputs
 from ..graphs.sparse import Pattern
 from . import distributed
 
@@ -22,26 +22,26 @@ class Batch:
     """``inputs`` is the sampled subgraph; its first rows are the ``seeds``."""
 
     seeds: Tensor
-    inputs: Inputs
+    inputs: GraphInputs
 
 
 class NeighborSampler:
-    """Up to ``fanouts[k]`` neighbours, without replacement, of the nodes that were reached in k hops (Hamilton 2017).
+    """Up to ``num_neighbors[k]`` neighbors, without replacement, of the nodes reached in k hops (Hamilton 2017).
 
     No compiled sampler is needed: a hop is a handful of vectorised operations over the nodes it starts from.
     """
 
-    def __init__(self, inputs: Inputs, fanouts: Sequence[int]) -> None:
+    def __init__(self, inputs: GraphInputs, num_neighbors: Sequence[int]) -> None:
         self.inputs = inputs
-        self.fanouts = fanouts
-        self._place = torch.full((inputs.num_nodes,), -1, dtype=torch.int64, device=inputs.incoming.col.device)
+        self.num_neighbors = num_neighbors
+        self._place = torch.full((inputs.num_nodes,), -1, dtype=torch.int64, device=inputs.adj.col.device)
 
     def __call__(self, seeds: Tensor) -> Batch:
-        incoming, place = self.inputs.incoming, self._place
+        incoming, place = self.inputs.adj, self._place
         place[seeds] = torch.arange(seeds.numel(), device=place.device)
         reached, frontier, entries, counts = [seeds], seeds, [], []
         known = seeds.numel()
-        for fanout in self.fanouts:
+        for fanout in self.num_neighbors:
             entry, count = sample_row_entries(incoming, frontier, fanout)
             source = incoming.col[entry].long()
             frontier = source[place[source] < 0].unique()
@@ -65,12 +65,12 @@ class NeighborSampler:
 class PyGNeighborSampler:
     """The same neighbourhoods from PyG's own sampler, which needs pyg-lib and is quicker with it."""
 
-    def __init__(self, inputs: Inputs, fanouts: Sequence[int]) -> None:
+    def __init__(self, inputs: GraphInputs, num_neighbors: Sequence[int]) -> None:
         from torch_geometric.sampler import NeighborSampler
 
         self.inputs = inputs
         graph = Data(edge_index=inputs.edge_index, num_nodes=inputs.num_nodes)
-        self._draw = NeighborSampler(graph, list(fanouts), is_sorted=True)  # by target, as `incoming` is
+        self._draw = NeighborSampler(graph, list(num_neighbors), is_sorted=True)  # by target, as `adj` is
 
     def __call__(self, seeds: Tensor) -> Batch:
         from torch_geometric.sampler import NodeSamplerInput
@@ -82,22 +82,20 @@ class PyGNeighborSampler:
         return Batch(seeds, build_subgraph_inputs(self.inputs, drawn.node, pattern, drawn.edge[order]))
 
 
-def make_neighbor_sampler(inputs: Inputs, fanouts: Sequence[int]) -> NeighborSampler | PyGNeighborSampler:
+def make_neighbor_sampler(inputs: GraphInputs, num_neighbors: Sequence[int]) -> NeighborSampler | PyGNeighborSampler:
     """PyG's where pyg-lib is installed and a copy of the edges is no matter, else ours."""
     by_pyg = (
-        torch_geometric.typing.WITH_PYG_LIB
-        and inputs.x.device.type == "cpu"
-        and inputs.incoming.size <= MAX_COPIED_EDGES
+        torch_geometric.typing.WITH_PYG_LIB and inputs.x.device.type == "cpu" and inputs.adj.size <= MAX_COPIED_EDGES
     )
-    return PyGNeighborSampler(inputs, fanouts) if by_pyg else NeighborSampler(inputs, fanouts)
+    return PyGNeighborSampler(inputs, num_neighbors) if by_pyg else NeighborSampler(inputs, num_neighbors)
 
 
-def build_subgraph_inputs(inputs: Inputs, nodes: Tensor, pattern: Pattern, entry: Tensor) -> Inputs:
+def build_subgraph_inputs(inputs: GraphInputs, nodes: Tensor, pattern: Pattern, entry: Tensor) -> GraphInputs:
     """The part of a graph with these nodes, and of their edges the entries that were drawn."""
     weight = None if inputs.edge_weight is None else inputs.edge_weight[entry]
-    crow = inputs.incoming.crow
-    whole = (inputs.degree[nodes], crow[nodes + 1] - crow[nodes])
-    return Inputs(inputs.x[nodes], pattern, weight, directed=True, whole=whole)
+    crow = inputs.adj.crow
+    parent_degrees = (inputs.degree[nodes], crow[nodes + 1] - crow[nodes])
+    return GraphInputs(inputs.x[nodes], pattern, weight, directed=True, parent_degrees=parent_degrees)
 
 
 def sample_row_entries(pattern: Pattern, rows: Tensor, max_entries: int) -> tuple[Tensor, Tensor]:

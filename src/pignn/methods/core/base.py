@@ -147,9 +147,9 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
 
 def checked_inputs(
     data: Data, directed: bool, device: str | torch.device = "cpu", *, stacklevel: int = 3
-) -> backbones.Inputs:
+) -> backbones.GraphInputs:
     """What is learnt from of a checked graph; what was found odd about its edges is said."""
-    inputs = backbones.Inputs.from_data(data, directed=directed, device=device)
+    inputs = backbones.GraphInputs.from_data(data, directed=directed, device=device)
     for note in inputs.notes:
         warnings.warn(f"edges: {note}", PignnWarning, stacklevel=stacklevel)
     return inputs

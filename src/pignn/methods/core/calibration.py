@@ -41,7 +41,7 @@ def held_out(y: Tensor, classes: int, count: int, scores: Callable[[Tensor, Tens
     return result
 
 
-def sharpness(scores: Tensor, reach: Tensor, weight: Tensor) -> tuple[float, Tensor]:
+def fit_inverse_temperature(scores: Tensor, reach: Tensor, weight: Tensor) -> tuple[float, Tensor]:
     """(s, log-likelihood of each label): the s for which softmax(s·scores) says best what the labels are.
 
     ``scores`` are those of a classifier that has not seen the labels; ``reach`` is P(given | true) for each label and
@@ -68,9 +68,9 @@ def under_own_noise(scores: Tensor, given: GivenLabels, start: Tensor) -> tuple[
     transition = start
     for _ in range(ROUNDS):
         reach = evidence(given, transition)
-        s, _ = sharpness(scores, reach.exp(), given.weight)
+        s, _ = fit_inverse_temperature(scores, reach.exp(), given.weight)
         transition = fitted_transition(((s * scores).log_softmax(1) + reach).softmax(1), given)
-    return sharpness(scores, evidence(given, transition).exp(), given.weight)
+    return fit_inverse_temperature(scores, evidence(given, transition).exp(), given.weight)
 
 
 def found_transition(scores: Tensor, y: Tensor, trusted: Tensor) -> Tensor:

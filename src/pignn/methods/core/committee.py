@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ...backbones import Inputs
+from ...backbones import GraphInputs
 from .learner import Step
 from .network import NetworkMethod
 
@@ -20,11 +20,11 @@ class Committee(nn.Module):
         self.members = nn.ModuleList(members)
         self.uses_weights = getattr(members[0], "uses_weights", True)
 
-    def each(self, graph: Inputs) -> Tensor:
+    def each(self, graph: GraphInputs) -> Tensor:
         """Logits [k, N, classes]."""
         return torch.stack([member(graph) for member in self.members])
 
-    def forward(self, graph: Inputs) -> Tensor:
+    def forward(self, graph: GraphInputs) -> Tensor:
         h = self.each(graph)
         return h if self.training else h.log_softmax(-1).exp().mean(0).clamp(min=1e-12).log()
 

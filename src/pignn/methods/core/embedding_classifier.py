@@ -17,7 +17,7 @@ from ...core import validation as settings
 from ...core.errors import unknown
 from ...propagation import Embedding
 from .base import Method, checked_inputs, class_names
-from .calibration import FOLDS, held_out, sharpness
+from .calibration import FOLDS, fit_inverse_temperature, held_out
 from .labels import LABELS, NEVER, GivenLabels, evidence
 
 
@@ -27,7 +27,8 @@ class Embedded(Method):
 
     A method says how it learns (``_learn``) and how it scores labels that it has not seen (``_held_out``). All of them
     leave behind ``transition_`` (P(given | true)), ``posterior_`` (P(true | features, given label) of the nodes in
-    ``labelled_``), ``held_out_`` (scores of these labels by a classifier that has not seen them) and ``sharpness_``.
+    ``labelled_``), ``held_out_`` (scores of these labels by a classifier that has not seen them) and
+    ``inverse_temperature_``.
     """
 
     tensors: ClassVar[tuple[str, ...]] = (
@@ -42,13 +43,13 @@ class Embedded(Method):
 
     labels: str = "train"
     dimensions: int = 64
-    restart: float = 0.1
-    steps: int = 20
+    alpha: float = 0.1
+    num_hops: int = 20
     class_weight: str | Sequence[float] | None = None
     directed: bool = False
 
     def fit(self, data: Data, *, split_index: int | None = None) -> Self:
-        """Learn from the given labels of the training nodes; with ``labels="given"``, of the validation nodes too."""
+        """Learn from the given labels of the training nodes, and of validation nodes with ``labels="train+val"``."""
         self.check_settings()
         data = graphs.check(data, split_index=split_index)
         given = GivenLabels.of(data, self.labels, self.class_weight)
@@ -65,7 +66,9 @@ class Embedded(Method):
 
         self.held_out_ = held_out(given.y, given.classes, FOLDS, scores, int(self.seed))
         self._judge(given)
-        self.sharpness_ = sharpness(self.held_out_, evidence(given, self.transition_).exp(), given.weight)[0]
+        self.inverse_temperature_ = fit_inverse_temperature(
+            self.held_out_, evidence(given, self.transition_).exp(), given.weight
+        )[0]
         self.class_names_ = class_names(data)
         self.settings_ = self._plain_settings()
         return self
@@ -75,7 +78,7 @@ class Embedded(Method):
         self.components_, self.present_, self.labelled_ = embedding.components_, given.present, given.nodes
         # Laid out as a file would hold it: on some machines a product with a transposed matrix has other last digits.
         self.weight_ = self._learn(h, given).contiguous()
-        self.held_out_, self.sharpness_ = torch.zeros(0, given.classes), 1.0
+        self.held_out_, self.inverse_temperature_ = torch.zeros(0, given.classes), 1.0
         self.num_features_ = len(embedding.components_)
         return self
 
@@ -99,10 +102,14 @@ class Embedded(Method):
 
     def embedding(self) -> Embedding:
         return Embedding(
-            self.dimensions, restart=self.restart, steps=self.steps, directed=self.directed, seed=int(self.seed) % 2**31
+            self.dimensions,
+            alpha=self.alpha,
+            num_hops=self.num_hops,
+            directed=self.directed,
+            seed=int(self.seed) % 2**31,
         )
 
-    def embedded(self, inputs: backbones.Inputs) -> Tensor:
+    def embedded(self, inputs: backbones.GraphInputs) -> Tensor:
         """[N, dimensions], of the graph that was learnt from or another one."""
         embedding = self.embedding()
         embedding.components_ = self.components_
@@ -113,15 +120,19 @@ class Embedded(Method):
         return torch.where(self.present_, h @ self.weight_, NEVER)
 
     def _outputs(self, data: Data) -> Tensor:
-        return self.sharpness_ * self.scores(self.embedded(backbones.Inputs.from_data(data, directed=self.directed)))
+        return self.inverse_temperature_ * self.scores(
+            self.embedded(backbones.GraphInputs.from_data(data, directed=self.directed))
+        )
 
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        return {name: getattr(self, f"{name}_").contiguous() for name in self.tensors}, {"sharpness": self.sharpness_}
+        return {name: getattr(self, f"{name}_").contiguous() for name in self.tensors}, {
+            "inverse_temperature": self.inverse_temperature_
+        }
 
     def _set_state(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
         for name in self.tensors:
             setattr(self, f"{name}_", tensors[name])
-        self.sharpness_ = float(about["sharpness"])
+        self.inverse_temperature_ = float(about["inverse_temperature"])
 
     def check_settings(self) -> None:
         if self.labels not in LABELS:

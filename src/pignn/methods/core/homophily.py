@@ -11,13 +11,13 @@ from ... import backbones
 from .labels import GivenLabels
 
 
-def homophily(inputs: backbones.Inputs, given: GivenLabels, transition: Tensor) -> tuple[float, float] | None:
+def homophily(inputs: backbones.GraphInputs, given: GivenLabels, transition: Tensor) -> tuple[float, float] | None:
     """(share of links whose ends have one true class, standard error), by how many have one given label.
 
     What the noise makes of both kinds of links is taken out. None where no link joins two labelled nodes.
     """
     y = torch.full((inputs.num_nodes,), -1).index_copy_(0, given.nodes, given.y)
-    one, other = torch.repeat_interleave(y, inputs.incoming.crow.diff()), y[inputs.incoming.col]
+    one, other = torch.repeat_interleave(y, inputs.adj.crow.diff()), y[inputs.adj.col]
     both = (one >= 0) & (other >= 0)
     count = int(both.sum())
     if not count:

@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from ... import graphs
 from ...core.errors import ConfigError, DataError
 
-LABELS = ("train", "given")
+LABELS = ("train", "train+val")
 PRIOR = 20.0  # labels a class that symmetric noise counts as where every entry of T is free
 NEVER = -1e4  # logit of what cannot be; finite, so that no product of it is not a number
 
@@ -36,8 +36,8 @@ class GivenLabels:
 
     @classmethod
     def of(cls, data: Data, which: str, class_weight: str | Sequence[float] | None = None) -> GivenLabels:
-        """Of a checked graph: its ``"train"`` labels, those of validation nodes (``"val"``), or both (``"given"``)."""
-        mask = {"train": data.train_mask, "val": data.val_mask, "given": data.train_mask | data.val_mask}[which]
+        """The given labels of a checked graph: of training nodes, validation nodes, or both."""
+        mask = {"train": data.train_mask, "val": data.val_mask, "train+val": data.train_mask | data.val_mask}[which]
         weight = torch.ones(len(data.y)) if data.get("label_weight") is None else data.label_weight
         trusted = torch.zeros(len(data.y), dtype=torch.bool) if data.get("trusted_mask") is None else data.trusted_mask
         nodes = counting(data, mask).nonzero().view(-1)

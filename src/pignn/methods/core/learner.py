@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Task:
     """What a method learns from. The truth is not in it."""
 
-    inputs: backbones.Inputs
+    inputs: backbones.GraphInputs
     y: Tensor  # [N], −1 where there is nothing to learn from
     nodes: Tensor  # those with something to learn from
     weight: Tensor  # [N], sums to 1 over ``nodes``
@@ -34,7 +34,7 @@ class Task:
     trusted: Tensor  # [N]: somebody verified this label
 
     @classmethod
-    def from_data(cls, data: Data, inputs: backbones.Inputs, class_weight: str | Sequence[float] | None) -> Task:
+    def from_data(cls, data: Data, inputs: backbones.GraphInputs, class_weight: str | Sequence[float] | None) -> Task:
         """The given labels of the training nodes, where ``inputs`` are; those of weight 0 have no say at all."""
         device, classes = inputs.x.device, graphs.num_classes(data)
         counts = counting(data, data.train_mask)
@@ -105,7 +105,7 @@ class NetworkLearner:
         self.estimates = "estimator" in networks
         self.age = 0  # epochs that the classifier had learnt before this phase
         if method.batch_size is not None:
-            self.sampler = make_neighbor_sampler(task.inputs, method.neighbours)
+            self.sampler = make_neighbor_sampler(task.inputs, method.num_neighbors)
             # Pairs are learnt from all nodes, classes from the labelled ones alone.
             everybody = torch.arange(task.inputs.num_nodes, device=task.y.device)
             self.pool = task.nodes if regularizer is None else everybody
@@ -116,7 +116,7 @@ class NetworkLearner:
         if self.estimates and self.method.schedule == "pretrain" and phase.name != "estimator":
             assert self.regularizer is not None
             with torch.no_grad():
-                h = self.networks["estimator"].eval()(self.task.inputs.in_parts())
+                h = self.networks["estimator"].eval()(self.task.inputs.as_chunked())
             self.regularizer.fixed = pairs.EstimatedPairLabels(h)
         self.method.prepare(self.task, self.networks, phase)
 
@@ -189,7 +189,7 @@ class NetworkLearner:
 
     def predict_logits(self) -> Tensor:
         # Where batches are drawn, nothing else needs the matrices of the whole graph.
-        inputs = self.task.inputs if self.method.batch_size is None else self.task.inputs.in_parts()
+        inputs = self.task.inputs if self.method.batch_size is None else self.task.inputs.as_chunked()
         return self.networks["classifier"](inputs)
 
 

@@ -36,7 +36,7 @@ class NetworkMethod(Method):
     Args:
         backbone: ``"gcn"``, ``"gat"``, ``"sage"``, or a callable ``(inputs, outputs)`` that builds a module which is
             called as PyG's are, ``module(x, edge_index)``.
-        hidden: width of the hidden layers; ``None`` is the backbone's own.
+        hidden_channels: width of the hidden layers; ``None`` is the backbone's own.
         layers: of the backbone.
         dropout: of the backbone; ``None`` is the backbone's own.
         init: ``"glorot"``, ``"uniform"``, ``"normal"``, ``"constant"`` or ``"kaiming"``.
@@ -51,12 +51,12 @@ class NetworkMethod(Method):
         seed: of the weights, dropout and random pair labels.
         pairs: ``None`` for no pair regularizer; ``"exact"`` over all pairs; ``"sampled"`` over all connected pairs and
             random ones, an unbiased estimate whose cost grows with nodes + edges; ``"auto"`` takes ``"exact"`` if that
-            takes about a minute at most (``pairs_`` and ``pairs_why_`` say which it was, and why).
-        partners: random partners of each node in a step, where pairs are sampled.
-        connected_share: of the connected pairs, drawn anew in each step; 1 for all of them.
+            takes about a minute at most (``pairs_`` and ``pairs_explanation_`` say which it was, and why).
+        num_negatives: random partners of each node in a step, where pairs are sampled.
+        edge_fraction: of the connected pairs, drawn anew in each step; 1 for all of them.
         batch_size: ``None`` for the whole graph in one step; else nodes a step. Pairs are then those among the nodes
             of a batch, weighed so that the expected loss is the whole one.
-        neighbours: how many neighbours are sampled in each hop around the nodes of a batch.
+        num_neighbors: how many neighbors are sampled in each hop around the nodes of a batch.
         pair_labels: where they come from: ``"estimated"``, ``"connectivity"`` ("w/o pc"), ``"random"``,
             ``"given"`` or ``"true"`` (comparison of labels; the latter an oracle), ``"self"`` (the classifier's own)
             or ``"low-rank"``.
@@ -69,8 +69,8 @@ class NetworkMethod(Method):
     """
 
     backbone: str | Callable[[int, int], nn.Module] = "gcn"
-    hidden: int | None = None
-    layers: int = 2
+    hidden_channels: int | None = None
+    num_layers: int = 2
     dropout: float | None = None
     init: str = "glorot"
     epochs: int = 400
@@ -81,10 +81,10 @@ class NetworkMethod(Method):
     directed: bool = False
     device: str = "cpu"
     pairs: str | None = None
-    partners: int = 63
-    connected_share: float = 1.0
+    num_negatives: int = 63
+    edge_fraction: float = 1.0
     batch_size: int | None = None
-    neighbours: Sequence[int] = (15, 10)
+    num_neighbors: Sequence[int] = (15, 10)
     pair_labels: str = "estimated"
     target: str = "masked"
     beta: float | str = "auto"
@@ -129,7 +129,7 @@ class NetworkMethod(Method):
     def check_settings(self) -> None:
         """Refuse what cannot be meant, in one line; a method with settings of its own adds to it."""
         for value, name, known in (
-            (self.init, "initialisation", backbones.INITIALISATIONS),
+            (self.init, "initialisation", backbones.INITIALIZATIONS),
             (self.selection, "selection", RULES),
             (self.pair_labels, "pair_labels", pairs.PAIR_LABEL_SOURCES),
             (self.target, "target", pairs.PAIR_TARGETS),
@@ -143,24 +143,28 @@ class NetworkMethod(Method):
             backbones.check_kind(self.estimator)
         settings.seed("seed", self.seed)
         settings.whole("epochs", self.epochs, 1)
-        settings.whole("layers", self.layers, 1)
+        settings.whole("num_layers", self.num_layers, 1)
         settings.whole("rank", self.rank, 1)
-        settings.whole("partners", self.partners, 1)
-        if not isinstance(self.connected_share, Real) or not 0 < self.connected_share <= 1:
-            raise ConfigError(f"connected_share must be above 0 and at most 1, not {self.connected_share!r}")
+        settings.whole("num_negatives", self.num_negatives, 1)
+        if not isinstance(self.edge_fraction, Real) or not 0 < self.edge_fraction <= 1:
+            raise ConfigError(f"edge_fraction must be above 0 and at most 1, not {self.edge_fraction!r}")
         settings.whole("warmup", self.warmup, -1)
         settings.number("weight_decay", self.weight_decay)
         settings.flag("directed", self.directed)
         if self.batch_size is not None:
             settings.whole("batch_size", self.batch_size, 2)
-            if not hasattr(self.neighbours, "__len__") or isinstance(self.neighbours, str):
-                raise ConfigError(f"neighbours must be a list of numbers, one for each layer, not {self.neighbours!r}")
-            if len(self.neighbours) < self.layers:
-                raise ConfigError(f"neighbours must be at least {self.layers} numbers, one for each layer: [15, 10]")
-            for most in self.neighbours:
-                settings.whole("each of neighbours", most, 1)
-        if self.hidden is not None:
-            settings.whole("hidden", self.hidden, 1, bits=31)
+            if not hasattr(self.num_neighbors, "__len__") or isinstance(self.num_neighbors, str):
+                raise ConfigError(
+                    f"num_neighbors must be a list of numbers, one for each layer, not {self.num_neighbors!r}"
+                )
+            if len(self.num_neighbors) < self.num_layers:
+                raise ConfigError(
+                    f"num_neighbors must be at least {self.num_layers} numbers, one for each layer: [15, 10]"
+                )
+            for most in self.num_neighbors:
+                settings.whole("each of num_neighbors", most, 1)
+        if self.hidden_channels is not None:
+            settings.whole("hidden_channels", self.hidden_channels, 1, bits=31)
         if self.lr is not None:
             settings.number("lr", self.lr)
         if self.dropout is not None:
@@ -200,16 +204,16 @@ class NetworkMethod(Method):
         if self.batch_size is None and distributed.get_rank_and_world_size()[1] > 1:
             raise ConfigError("several processes share the batches: set batch_size (1024, say)")
         data = graphs.check(data, split_index=split_index)
-        self.pairs_, self.pairs_why_ = self.pairs, ""
+        self.pairs_, self.pairs_explanation_ = self.pairs, ""
         if self.batch_size is not None and self.pairs is not None:
             self.pairs_ = "batch"
         elif self.pairs == "auto":
             self.pairs_, reason = choose_pair_mode(data.num_nodes, self.epochs)
-            self.pairs_why_ = f"{self.pairs_}: {reason}"
+            self.pairs_explanation_ = f"{self.pairs_}: {reason}"
         settings.whole("checkpoint_every", checkpoint_every, 1)
         settings.number("checkpoint_minutes", checkpoint_minutes)
-        if self.connected_share < 1 and self.pairs_ != "sampled":
-            raise ConfigError("connected_share goes with pairs='sampled'")
+        if self.edge_fraction < 1 and self.pairs_ != "sampled":
+            raise ConfigError("edge_fraction goes with pairs='sampled'")
         device = _device(str(self.device))
         with seed_context(int(self.seed), device):
             learner = self._learner(data, device)
@@ -280,8 +284,8 @@ class NetworkMethod(Method):
             inputs,
             outputs,
             init=self.init,
-            hidden=self.hidden,
-            layers=self.layers,
+            hidden_channels=self.hidden_channels,
+            num_layers=self.num_layers,
             dropout=self.dropout,
         )
 
@@ -290,7 +294,7 @@ class NetworkMethod(Method):
         if inputs.directed:
             graph = pairs.PairGraph(inputs.edge_index, inputs.num_nodes)
         else:
-            graph = pairs.PairGraph.from_pattern(inputs.incoming)
+            graph = pairs.PairGraph.from_pattern(inputs.adj)
         y_true = data.get("y_true") if self.pair_labels == "true" else None
         if self.pair_labels == "true" and y_true is None:
             raise DataError("pair_labels='true' needs data.y_true, and the graph has none")
@@ -316,8 +320,8 @@ class NetworkMethod(Method):
             beta=self.beta,
             warmup=self.last_of_warmup(),
             fixed=fixed,
-            partners=self.partners if self.pairs_ == "sampled" else None,
-            connected_share=self.connected_share,
+            num_negatives=self.num_negatives if self.pairs_ == "sampled" else None,
+            edge_fraction=self.edge_fraction,
         )
 
     def _selection(self, data: Data, device: torch.device) -> tuple[Selection, dict[str, tuple[Tensor, Tensor]]]:
@@ -357,9 +361,9 @@ class NetworkMethod(Method):
 
     def _outputs(self, data: Data) -> Tensor:
         device = _device(str(self.device))
-        inputs = backbones.Inputs.from_data(data, directed=self.directed, device=device)
+        inputs = backbones.GraphInputs.from_data(data, directed=self.directed, device=device)
         self.networks_.to(device)
-        return self.networks_["classifier"](inputs.in_parts())
+        return self.networks_["classifier"](inputs.as_chunked())
 
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         about = {

@@ -23,11 +23,11 @@ class DirectMethod(Method):
     directed: bool = False
 
     @abstractmethod
-    def learn(self, inputs: backbones.Inputs, y: Tensor, weight: Tensor, classes: int) -> dict[str, Tensor]:
+    def learn(self, inputs: backbones.GraphInputs, y: Tensor, weight: Tensor, classes: int) -> dict[str, Tensor]:
         """What is to be kept, from the given labels ``y`` (−1 where there is none) and how much each counts."""
 
     @abstractmethod
-    def outputs(self, inputs: backbones.Inputs, learnt: dict[str, Tensor]) -> Tensor:
+    def outputs(self, inputs: backbones.GraphInputs, learnt: dict[str, Tensor]) -> Tensor:
         """Logits of all nodes."""
 
     def check_settings(self) -> None:
@@ -49,7 +49,7 @@ class DirectMethod(Method):
         return self
 
     def _outputs(self, data: Data) -> Tensor:
-        return self.outputs(backbones.Inputs.from_data(data, directed=self.directed), self.learnt_)
+        return self.outputs(backbones.GraphInputs.from_data(data, directed=self.directed), self.learnt_)
 
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         return dict(self.learnt_), {}

@@ -46,8 +46,8 @@ class PairRegularizer:
         beta: float | str = "auto",
         warmup: int = 50,
         fixed: PairLabels | None = None,
-        partners: int | None = None,
-        connected_share: float = 1.0,
+        num_negatives: int | None = None,
+        edge_fraction: float = 1.0,
     ) -> None:
         self.graph = graph
         self.source = source
@@ -55,8 +55,8 @@ class PairRegularizer:
         self.beta = beta
         self.warmup = warmup
         self.fixed = fixed
-        self.partners = partners
-        self.connected_share = connected_share
+        self.num_negatives = num_negatives
+        self.edge_fraction = edge_fraction
         self.all_connected = graph
         self.sample: PairSample | None = None
         self.estimates: pairs.EstimatedPairLabels | None = None  # of the step under way
@@ -66,16 +66,16 @@ class PairRegularizer:
 
         They have a generator of their own, so that weights and dropout are the same whether pairs are sampled or not.
         """
-        if self.partners is not None:
+        if self.num_negatives is not None:
             generator = torch.Generator().manual_seed(seed)
-            if self.connected_share < 1:
-                self.graph = self.all_connected.sample_edges(self.connected_share, generator)
-            self.sample = PairSample(self.graph.num_nodes, self.partners, self.graph.edges.col.device, generator)
+            if self.edge_fraction < 1:
+                self.graph = self.all_connected.sample_edges(self.edge_fraction, generator)
+            self.sample = PairSample(self.graph.num_nodes, self.num_negatives, self.graph.edges.col.device, generator)
 
     def subset(self, nodes: Tensor) -> PairRegularizer:
         """The same for the pairs among some nodes, drawn at random."""
         part = copy.copy(self)
-        part.graph, part.partners, part.sample, part.estimates = self.graph.subgraph(nodes), None, None, None
+        part.graph, part.num_negatives, part.sample, part.estimates = self.graph.subgraph(nodes), None, None, None
         part.fixed = None if self.fixed is None else self.fixed.subset(nodes)
         return part
 

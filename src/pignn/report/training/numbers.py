@@ -89,7 +89,7 @@ class Parts:
 
 def learns_from_val(model: Method) -> bool:
     """Methods that need no validation labels may learn from them too."""
-    return getattr(model, "labels", "train") == "given"
+    return getattr(model, "labels", "train") == "train+val"
 
 
 def parts(model: Method, data: Data, scores: NDArray[Any]) -> Parts:

@@ -169,8 +169,8 @@ def _believe(model: Method, data: Data, found: Parts, facts: Mapping[str, Any]) 
     elif noise is not None and noise["kind"] != "none":
         rate = "" if noise["rate"] is None else f", rate {noise['rate']}"
         told.append(f"Labels were made wrong on purpose: {noise['kind']}{rate}.")
-    if getattr(model, "why_", None):
-        told.append(_sentence(model.why_))
+    if getattr(model, "explanation_", None):
+        told.append(_sentence(model.explanation_))
     if facts.get("kept_in_warmup"):
         told.append("The epoch that was kept is one of the warm-up: pair labels had no part in it yet.")
     if facts.get("note"):
