@@ -58,7 +58,7 @@ def released(data: Data, noise: str, rate: float, seed: int) -> Data:
     labels = data.y.clone()
     for node in data.train_mask.nonzero().view(-1).tolist():
         labels[node] = int(draw.choice(len(classes), p=matrix[int(data.y[node])]))
-    return pignn.corrupt(data, pignn.noise.Recorded(labels), splits=("train",))
+    return pignn.corrupt(data, pignn.noise.RecordedLabels(labels), splits=("train",))
 
 
 def one(draws: str, dataset: str, noise: str, rate: float, method: str, seed: int) -> tuple[object, ...]:
@@ -74,7 +74,7 @@ def one(draws: str, dataset: str, noise: str, rate: float, method: str, seed: in
     start = time.perf_counter()
     model.fit(data, progress=False)
     seconds = time.perf_counter() - start
-    wrong = pignn.noise.report(data).split_rates["train"]
+    wrong = pignn.noise.summarize_noise(data).split_rates["train"]
     found = (round(model.score(data), 4), round(wrong, 4), model.best_epoch_, round(seconds, 2))
     return (draws, dataset, noise, rate, method, seed, *found)
 

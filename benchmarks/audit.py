@@ -49,8 +49,8 @@ def settings(datasets: list[str], seeds: int) -> Iterator[tuple[str, str, float,
 def noisy_graph(dataset: str, kind: str, rate: float, seed: int) -> Data:
     data = pignn.load(dataset)
     if kind == "gpt-3.5":
-        path = Path(pignn.graphs.where("cora")) / "llm_labels.npz"
-        return pignn.corrupt(data, pignn.noise.load_recorded(path), splits=("all",))
+        path = Path(pignn.graphs.dataset_path("cora")) / "llm_labels.npz"
+        return pignn.corrupt(data, pignn.noise.load_recorded_labels(path), splits=("all",))
     return pignn.corrupt(data, kind, rate if rate else None, seed=seed, splits=("all",))
 
 
@@ -71,7 +71,7 @@ def scores(data: Data, ways: set[str]) -> Iterator[tuple[str, np.ndarray, dict[s
         yield "audit", table["p_wrong"].to_numpy(), extra, time.perf_counter() - start
     checked = data.clone()
     checked.train_mask = torch.ones(data.num_nodes, dtype=torch.bool)
-    inputs = GraphInputs.from_data(pignn.graphs.check(checked))
+    inputs = GraphInputs.from_data(pignn.graphs.check_graph(checked))
     if ways & {"logistic", "margin"}:
         start = time.perf_counter()
         z = evidence.coordinates(inputs, nodes, 0.1, 0)
@@ -230,7 +230,7 @@ def rules(datasets: list[str]) -> None:
         right += [(np.where(rule, table["suggested"], given) == truth).mean() for rule in chosen]
         checked = data.clone()
         checked.train_mask = torch.ones(data.num_nodes, dtype=torch.bool)
-        views = evidence.own_and_around(GraphInputs.from_data(pignn.graphs.check(checked)), nodes, nodes, 0)
+        views = evidence.own_and_around(GraphInputs.from_data(pignn.graphs.check_graph(checked)), nodes, nodes, 0)
         nobody = np.zeros(len(given), dtype=bool)
         agree = [(crossfit.Logistic(z, given, fold, n, nobody)().argmax(axis=1) == given).mean() for z in views]
         cells = [f"{v:.3f}" for v in (*right, found.homophily or 0.0, *agree)]
@@ -296,7 +296,7 @@ def imbalance(datasets: list[str], seeds: int) -> None:
 
 def large(nodes: int, degree: float, features: int, labels: int) -> None:
     """One audit of a synthetic graph: seconds and the peak of memory."""
-    data = pignn.graphs.csbm(nodes, 10, homophily=0.7, degree=degree, signal=1.0, features=features)
+    data = pignn.graphs.csbm(nodes, 10, homophily=0.7, degree=degree, signal=1.0, num_features=features)
     data = pignn.corrupt(data, "symmetric", 0.2, splits=("all",))
     hidden = torch.ones(nodes, dtype=torch.bool)
     hidden[torch.randperm(nodes, generator=torch.Generator().manual_seed(0))[:labels]] = False

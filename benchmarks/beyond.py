@@ -114,7 +114,7 @@ def noisy(dataset: str, noise: str, rate: float, seed: int, trusted: bool = Fals
     import pignn
 
     if dataset == "cora-gpt":  # the labels that GPT-3.5 gave the training nodes; validation nodes have none
-        record = pignn.noise.load_recorded(Path(pignn.graphs.where("cora")) / "llm_labels.npz")
+        record = pignn.noise.load_recorded_labels(Path(pignn.graphs.dataset_path("cora")) / "llm_labels.npz")
         data = pignn.load("cora")
         data.val_mask = data.val_mask & False
         return pignn.corrupt(data, record, splits=("train",))
@@ -123,7 +123,7 @@ def noisy(dataset: str, noise: str, rate: float, seed: int, trusted: bool = Fals
     else:
         data = pignn.load(dataset, split_seed=seed)
     if trusted:
-        data = pignn.graphs.trust(data, 1, seed=seed)
+        data = pignn.graphs.sample_trusted(data, 1, seed=seed)
     return pignn.corrupt(data, noise, rate or None, seed=seed)
 
 

@@ -35,7 +35,7 @@ def one(dataset: str, noise: str, rate: float | None, normalise: bool, seed: int
         data = NormalizeFeatures()(data)
     noisy = pignn.corrupt(data, noise, rate, seed=seed)
     model = pignn.make("vanilla", selection="clean-val", seed=seed).fit(noisy, progress=False)
-    return model.score(noisy), pignn.noise.report(noisy).split_rates["train"]
+    return model.score(noisy), pignn.noise.summarize_noise(noisy).split_rates["train"]
 
 
 def main() -> None:

@@ -26,9 +26,9 @@ from pignn import graphs, pairs
 
 
 def graph() -> Data:
-    if graphs.available("cora"):
+    if graphs.is_available("cora"):
         return pignn.corrupt(pignn.load("cora"), "symmetric", 0.4, seed=0)
-    data = graphs.csbm(nodes=2708, classes=7, degree=3.9, features=1433, seed=0)
+    data = graphs.csbm(num_nodes=2708, num_classes=7, degree=3.9, num_features=1433, seed=0)
     data.x = (data.x > 2.24).float()  # about as many words a document
     data.name = "a graph of Cora's size"
     return pignn.corrupt(data, "symmetric", 0.4, seed=0)

@@ -48,7 +48,7 @@ def main() -> None:
 
     clean = graph()
     clean.y = clean.y_true.clone()
-    data = pignn.corrupt(graphs.trust(clean, 1), "symmetric", 0.4, seed=0)
+    data = pignn.corrupt(graphs.sample_trusted(clean, 1), "symmetric", 0.4, seed=0)
     names = [info.name for info in pignn.list_methods() if issubclass(method_class(info.name), NetworkMethod)]
     rows = []
     print(f"{data.name}, {data.num_nodes:,} nodes, {torch.get_num_threads()} threads")

@@ -55,11 +55,11 @@ def graph(name: str) -> Any:
     from pignn import graphs
 
     sizes = {"cora": (2708, 3.9, 1433, 7), "pubmed": (19717, 4.5, 500, 3), "ogbn-arxiv": (169343, 13.7, 128, 40)}
-    if graphs.available(name):
+    if graphs.is_available(name):
         data = quiet_load(name, features="stand-in" if name == "ogbn-arxiv" else None)
     else:
         nodes, degree, features, classes = sizes[name]
-        data = graphs.csbm(nodes=nodes, classes=classes, degree=degree, features=features, seed=0)
+        data = graphs.csbm(num_nodes=nodes, num_classes=classes, degree=degree, num_features=features, seed=0)
         data.name = f"a graph of {name}'s size"
     return pignn.corrupt(data, "symmetric", 0.4, seed=0)
 
@@ -144,9 +144,11 @@ def growth_alone(nodes: str) -> dict[str, Any]:
     import pignn
     from pignn import graphs
 
-    fitted(pignn.corrupt(graphs.csbm(nodes=200), "symmetric", 0.4), "pi-gnn", epochs=2)  # libraries load on first use
+    fitted(
+        pignn.corrupt(graphs.csbm(num_nodes=200), "symmetric", 0.4), "pi-gnn", epochs=2
+    )  # libraries load on first use
     before = peak_gb()
-    data = pignn.corrupt(graphs.csbm(nodes=int(nodes), degree=10, features=32, seed=0), "symmetric", 0.4)
+    data = pignn.corrupt(graphs.csbm(num_nodes=int(nodes), degree=10, num_features=32, seed=0), "symmetric", 0.4)
     count = 30 if int(nodes) <= 10_000 else 6
     model = fitted(data, "pi-gnn", pairs="sampled", epochs=count, warmup=1)
     return {
@@ -200,7 +202,7 @@ def products_alone(scale: str) -> dict[str, Any]:
         graphs.convert(f"{folder}/store", edges=chunks(), features=f"{folder}/x.npy", labels=y, progress=False)
         converted = time.perf_counter() - began
         data = graphs.open_graph_store(f"{folder}/store")
-        data.train_mask, data.val_mask, data.test_mask = splits.per_class(data.y, seed=0)
+        data.train_mask, data.val_mask, data.test_mask = splits.split_per_class(data.y, seed=0)
         noisy = pignn.corrupt(data, "symmetric", 0.4)
         began = time.perf_counter()
         model = fitted(noisy, "pi-gnn", pairs="sampled", epochs=1, warmup=-1)

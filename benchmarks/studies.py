@@ -22,7 +22,7 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-GRAPH = (("nodes", 2700), ("classes", 7), ("features", 700))  # about the size of Cora
+GRAPH = (("num_nodes", 2700), ("num_classes", 7), ("num_features", 700))  # about the size of Cora
 EPOCHS = 100
 
 
@@ -34,7 +34,7 @@ def cached(cells: int) -> None:
     each = max(round((cells / 10) ** (1 / 3)), 1)
     study = Study(
         name="cached",
-        datasets=tuple(DatasetSpec("csbm", (("nodes", 200 + 10 * i),)) for i in range(each)),
+        datasets=tuple(DatasetSpec("csbm", (("num_nodes", 200 + 10 * i),)) for i in range(each)),
         noises=tuple(NoiseSpec("symmetric", round(0.9 * i / each, 3)) for i in range(each)),
         rows=tuple(StudyRow(f"warm-up {i}", "pi-gnn", {"warmup": i}) for i in range(each)),
     )
@@ -63,7 +63,7 @@ import pignn
 from pignn import graphs
 torch.set_num_threads(1)
 first, last, epochs = map(int, sys.argv[1:4])
-graph = dict(nodes={nodes}, classes={classes}, features={features})
+graph = dict(num_nodes={num_nodes}, num_classes={num_classes}, num_features={num_features})
 warm = pignn.corrupt(graphs.load("csbm", **graph), "symmetric", 0.4, seed=0)
 pignn.make("pi-gnn", epochs=2).fit(warm, progress=False)
 print("ready", flush=True)

@@ -17,5 +17,5 @@ hypothesis.settings.load_profile("steady")
 @pytest.fixture
 def noisy() -> Data:
     """A small easy graph with 30 % wrong labels."""
-    clean = graphs.csbm(nodes=240, classes=3, signal=2.0, seed=0)
+    clean = graphs.csbm(num_nodes=240, num_classes=3, signal=2.0, seed=0)
     return pignn.corrupt(clean, "symmetric", 0.3, seed=0)

@@ -32,7 +32,7 @@ def test_a_benchmark_explains_itself(name):
 
 
 def test_the_dense_program_trains_what_the_exact_losses_train():
-    data = pignn.corrupt(pignn.load("csbm", nodes=120, classes=3, signal=2.0), "symmetric", 0.3, seed=0)
+    data = pignn.corrupt(pignn.load("csbm", num_nodes=120, num_classes=3, signal=2.0), "symmetric", 0.3, seed=0)
     model = pignn.PIGNN(pairs="exact", epochs=30, warmup=10, selection="last", seed=0)
     ours = model.fit(data, progress=False).predict_proba(data)
     with script("epoch").dense_pairs():
@@ -60,7 +60,7 @@ def test_both_dense_ways_have_the_gradients_of_the_exact_losses(target):
 
 @pytest.mark.parametrize("noise", ["symmetric", "flip"])
 def test_labels_are_wrong_where_the_published_program_makes_them_wrong(noise):
-    data = pignn.load("csbm", nodes=300, classes=3)
+    data = pignn.load("csbm", num_nodes=300, num_classes=3)
     np.random.seed(5)
     matrix = np.full((3, 3), 0.2)
     if noise == "flip":

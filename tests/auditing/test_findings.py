@@ -160,7 +160,7 @@ def test_trusted_labels_are_never_suspects() -> None:
 @pytest.mark.filterwarnings("ignore:edges")
 def test_missed_positives_of_a_rare_class() -> None:
     """One percent positives, two in five of them missed: the class-adjusted ratio and rank put them first."""
-    data = graphs.csbm(4000, 2, homophily=0.5, degree=10, signal=0.0, features=16)
+    data = graphs.csbm(4000, 2, homophily=0.5, degree=10, signal=0.0, num_features=16)
     rng = np.random.default_rng(0)
     true = torch.zeros(4000, dtype=torch.long)
     positive = torch.from_numpy(rng.choice(4000, 40, replace=False))
@@ -227,7 +227,7 @@ def test_ids_may_be_numbers_of_a_tensor() -> None:
 
 def test_evidence_is_that_of_the_graph() -> None:
     data = Data(x=torch.eye(5), edge_index=torch.tensor([[0, 1, 2, 0], [1, 2, 3, 0]]), y=torch.zeros(5).long())
-    row, col = labelled_edges(GraphInputs.from_data(graphs.check(data, labels=False)), np.array([0, 1, 3]))
+    row, col = labelled_edges(GraphInputs.from_data(graphs.check_graph(data, with_labels=False)), np.array([0, 1, 3]))
     assert sorted(zip(row.tolist(), col.tolist(), strict=True)) == [(0, 1), (1, 0)]
     z = np.array([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], dtype=np.float32)
     votes = similar_counts(z, np.array([0, 1, 0, 1]), 2)
@@ -277,7 +277,7 @@ def test_cleaning() -> None:
 
 
 def test_the_interval_knows_what_was_verified():
-    graph = graphs.csbm(nodes=600, classes=3, signal=4.0, seed=0)
+    graph = graphs.csbm(num_nodes=600, num_classes=3, signal=4.0, seed=0)
     noisy = corrupt(graph, "symmetric", 0.15, seed=0, splits=("all",))
     top = torch.from_numpy(audit(noisy).issues["node"].to_numpy(copy=True)[:50])
     noisy.y_before = torch.full_like(noisy.y, -1)

@@ -75,8 +75,8 @@ def test_no_vote_is_no_evidence_and_trusted_labels_are_right() -> None:
 
 
 def test_what_is_around_a_node_is_not_the_node() -> None:
-    data = graphs.csbm(60, 3, degree=4, features=5)
-    inputs = GraphInputs.from_data(graphs.check(data))
+    data = graphs.csbm(60, 3, degree=4, num_features=5)
+    inputs = GraphInputs.from_data(graphs.check_graph(data))
     some = np.arange(0, 60, 7)
     _, before = evidence.own_and_around(inputs, np.arange(60), some, 0)
     x = data.x / data.x.norm(dim=1, keepdim=True)
@@ -85,7 +85,7 @@ def test_what_is_around_a_node_is_not_the_node() -> None:
         mean = x[near].sum(dim=0) if len(near) else torch.zeros(5)
         np.testing.assert_allclose(row, mean / mean.norm().clamp(min=1e-12), atol=1e-5)
     data.x[some[1]] += 10
-    own, after = evidence.own_and_around(GraphInputs.from_data(graphs.check(data)), np.arange(60), some, 0)
+    own, after = evidence.own_and_around(GraphInputs.from_data(graphs.check_graph(data)), np.arange(60), some, 0)
     np.testing.assert_allclose(after[1], before[1])
     assert own.shape == (60, 5)
 
@@ -155,5 +155,5 @@ def test_doubts() -> None:
 def test_far_more_flagged_than_estimated_is_said() -> None:
     """Classes that overlap: the model contradicts many labels, of which none is wrong."""
     with pytest.warns(PignnWarning, match="are flagged, but only"):
-        found = audit(graphs.csbm(1000, 4, homophily=0.6, degree=3, signal=1.0, features=8))
+        found = audit(graphs.csbm(1000, 4, homophily=0.6, degree=3, signal=1.0, num_features=8))
     assert any("flagged" in note for note in found.notes)

@@ -214,6 +214,6 @@ def test_parts_cover_all_rows_once(monkeypatch):
 
 
 def test_a_module_that_takes_no_edges_is_refused_in_one_line():
-    noisy = pignn.corrupt(pignn.load("csbm", nodes=120), "symmetric", 0.3)
+    noisy = pignn.corrupt(pignn.load("csbm", num_nodes=120), "symmetric", 0.3)
     with pytest.raises(ConfigError, match=r"called as module\(x, edge_index\)"):
         pignn.make("vanilla", backbone=nn.Linear, epochs=2).fit(noisy)

@@ -19,7 +19,7 @@ HOSTILE = {0: "</script><script>window.hurt=2</script>", 1: "y" * 10_000, 2: "<s
 def own_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with nodes.csv and edges.csv."""
     folder = tmp_path_factory.mktemp("files")
-    clean = graphs.csbm(240, 3, homophily=0.9, degree=8, signal=3.0, features=3)
+    clean = graphs.csbm(240, 3, homophily=0.9, degree=8, signal=3.0, num_features=3)
     data = corrupt(clean, "symmetric", 0.2, splits="all")
     ids = [HOSTILE.get(i, f"n{i}") for i in range(240)]
     with (folder / "nodes.csv").open("w", newline="", encoding="utf-8") as file:

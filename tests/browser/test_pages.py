@@ -33,7 +33,7 @@ def study(files: Path) -> Path:
     made = Study(
         name="made",
         title=EVIL,
-        datasets=(DatasetSpec("csbm", (("nodes", 120), ("classes", 3))),),
+        datasets=(DatasetSpec("csbm", (("num_nodes", 120), ("num_classes", 3))),),
         noises=(NoiseSpec("symmetric", 0.2), NoiseSpec("symmetric", 0.4), NoiseSpec("flip", 0.4)),
         rows=(StudyRow(EVIL, "vanilla"), StudyRow("x" * 300, "pi-gnn", {"warmup": 1})),
         seeds=(0, 1, 2),

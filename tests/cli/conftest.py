@@ -14,7 +14,7 @@ import pytest
 
 import pignn.cli
 
-TINY = ("--dataset", "csbm", "--data", "nodes=120")
+TINY = ("--dataset", "csbm", "--data", "num_nodes=120")
 
 
 @dataclass

@@ -18,7 +18,9 @@ from pignn.noise import corrupt
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     """A graph as CSV files with one wrong label in five; classes that a spreadsheet would take for formulas."""
-    data = corrupt(graphs.csbm(300, 2, homophily=0.9, degree=8, signal=3.0, features=4), "symmetric", 0.2, splits="all")
+    data = corrupt(
+        graphs.csbm(300, 2, homophily=0.9, degree=8, signal=3.0, num_features=4), "symmetric", 0.2, splits="all"
+    )
     names = ["=1+1", "@b"]
     with (tmp_path / "nodes.csv").open("w", newline="") as file:
         rows = csv.writer(file)
@@ -90,13 +92,15 @@ def test_from_files_to_a_corrected_file(files: Path, command: Any) -> None:
 
 
 def test_a_named_dataset(command: Any) -> None:
-    done = command("audit", "--dataset", "csbm", "--data", "nodes=200", "--noise", "pair", "--rate", "0.2", "--json")
+    done = command(
+        "audit", "--dataset", "csbm", "--data", "num_nodes=200", "--noise", "pair", "--rate", "0.2", "--json"
+    )
     assert done.code == 0, done.err
     assert json.loads(done.out)["labels"] == 200
 
 
 def test_what_to_do_after_a_review_of_a_named_dataset(tmp_path: Path, command: Any) -> None:
-    done = command("audit", "--dataset", "csbm", "--data", "nodes=120", "--review", 9, "--out", tmp_path / "a")
+    done = command("audit", "--dataset", "csbm", "--data", "num_nodes=120", "--review", 9, "--out", tmp_path / "a")
     assert f"fill in 'decision', then audit again, with --decisions {tmp_path / 'a' / 'review.csv'}" in done.err
 
 
@@ -106,7 +110,7 @@ def test_a_method_with_settings(command: Any) -> None:
         "--dataset",
         "csbm",
         "--data",
-        "nodes=120",
+        "num_nodes=120",
         "--noise",
         "pair",
         "--rate",

@@ -20,7 +20,7 @@ def listing(folder):
     return {str(path): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
-# What is said, the flags after `pignn train --dataset csbm --data nodes=120`.
+# What is said, the flags after `pignn train --dataset csbm --data num_nodes=120`.
 FLAGS = [
     # names, with the nearest one
     ("unknown dataset 'croa'; did you mean 'cora'?", "--dataset", "croa"),
@@ -42,7 +42,7 @@ FLAGS = [
     ("unknown schedule 'pretrained'; did you mean 'pretrain'?", "--set", "schedule=pretrained"),
     ("unknown setting 'epoch'; did you mean 'epochs'?", "--set", "epoch=3"),
     ("unknown setting 'foo'; known: backbone, ", "--set", "foo=3"),
-    ("unknown option 'node' for dataset 'csbm'; known: nodes", "--data", "node=3"),
+    ("unknown option 'node' for dataset 'csbm'; known: num_nodes", "--data", "node=3"),
     # numbers
     ("the noise rate must be between 0 and 1, not 1.5", *NOISY, "1.5"),
     ("the noise rate must be between 0 and 1, not -0.1", *NOISY, "-0.1"),
@@ -62,12 +62,12 @@ FLAGS = [
     ("num_neighbors must be a list of numbers", "--batch-size", "10", "--set", "num_neighbors=5"),
     ("hidden_channels must be below 2^31", "--set", f"hidden_channels={2**63}"),
     ("rank must be below 2^63", "--set", f"rank={2**63}"),
-    ("csbm: nodes must be an integer below 2^31", "--data", f"nodes={2**63}"),
+    ("csbm: num_nodes must be below 2^31", "--data", f"num_nodes={2**63}"),
     ("split_index 3 is out of range", "--split-index", "3"),
-    ("csbm: nodes must be an integer below 2^31, not 'abc'", "--data", "nodes=abc"),
-    ("csbm: homophily must be in [0, 1], not 2", "--data", "homophily=2"),
-    ("csbm: degree must be between 0 and nodes - 1", "--data", "degree=1000"),
-    ("csbm: features must be an integer below 2^31, not 'stand-in'", "--features", "stand-in"),
+    ("csbm: num_nodes must be an integer of at least 1, not 'abc'", "--data", "num_nodes=abc"),
+    ("csbm: homophily must be a number of at least 0 and at most 1, not 2", "--data", "homophily=2"),
+    ("csbm: degree must be a number of at least 0 and at most 119", "--data", "degree=1000"),
+    ("unknown option 'features' for dataset 'csbm'", "--features", "stand-in"),
     # files
     ("missing.npz: no such file", "--noise", "missing.npz"),
     ("missing.csv: no such file", "--noise", "missing.csv"),
@@ -78,7 +78,7 @@ FLAGS = [
     ("use --seed", "--set", "seed=3"),
     ("epochs is given twice: by --epochs and by --set", "--epochs", "3", "--set", "epochs=4"),
     ("pair_labels is given twice: by --pair-labels", "--pair-labels", "given", "--set", "pair-labels=self"),
-    ("features are given twice", "--features", "3", "--data", "features=4"),
+    ("features are given twice", "--features", "3", "--data", "num_features=4"),
     ("use --split-seed", "--data", "split_seed=4"),
     ("use --root", "--data", "root=x"),
     ("use --dataset", "--data", "name=cora"),
@@ -363,7 +363,7 @@ def test_two_runs_half_and_half_are_no_run(train, tmp_path, room):
 
 def test_a_full_disk_under_predictions(command, trained, tmp_path, room):
     room(1000)
-    result = command("predict", trained, "--dataset", "csbm", "--data", "nodes=120", "--out", tmp_path / "a.csv")
+    result = command("predict", trained, "--dataset", "csbm", "--data", "num_nodes=120", "--out", tmp_path / "a.csv")
     room(resource.getrlimit(resource.RLIMIT_FSIZE)[1])
     result.fails(f"cannot write {tmp_path / 'a.csv'}")
     assert listing(tmp_path) == {}

@@ -23,7 +23,7 @@ from pignn.core.errors import ConfigError
 def files(tmp_path, monkeypatch):
     """edges.csv, nodes.csv, x.npy and y.npy of one graph with 120 nodes."""
     monkeypatch.chdir(tmp_path)
-    data = graphs.csbm(nodes=120)
+    data = graphs.csbm(num_nodes=120)
     pd.DataFrame(data.edge_index.t().numpy(), columns=["source", "target"]).to_csv("edges.csv", index=False)
     np.save("x.npy", data.x.numpy())
     np.save("y.npy", data.y.numpy())
@@ -104,14 +104,14 @@ def test_predict_without_labels(command, files):
 
 def test_a_name_wins_over_a_folder(command, files):
     (files / "csbm").mkdir()
-    assert command("train", "--dataset", "csbm", "--data", "nodes=120", *NOISY).code == 0
+    assert command("train", "--dataset", "csbm", "--data", "num_nodes=120", *NOISY).code == 0
 
 
 WRONG = {
     "nowhere/store": ((), "no store at nowhere/store"),
     ".": ((), ". is not a store"),
     "nowhere": ((), "unknown dataset 'nowhere'"),
-    "store": (("--data", "nodes=3"), "--data nodes=... is for named datasets; store is a store"),
+    "store": (("--data", "num_nodes=3"), "--data nodes=... is for named datasets; store is a store"),
     "./store": (("--features", "stand-in"), "--features is for named datasets"),
     "../{}/store": (("--split", "own"), "no split of its own"),
     "store/": (("--split-index", "3"), "split_index 3 is out of range"),

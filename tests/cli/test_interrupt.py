@@ -21,7 +21,7 @@ from pignn.training import checkpoint
 from pignn.training.interrupt import DeferredInterrupt
 from pignn.training.progress import Progress
 
-TINY = ("train", "--dataset", "csbm", "--data", "nodes=120", "--noise", "symmetric", "--rate", "0.4")
+TINY = ("train", "--dataset", "csbm", "--data", "num_nodes=120", "--noise", "symmetric", "--rate", "0.4")
 WEIGHTS = "model/model.safetensors"
 WRITTEN = {"model", "predictions.csv", "history.csv", "learning-curve.png", "run.json", checkpoint.CHECKPOINT_FILE}
 
@@ -131,13 +131,13 @@ def test_the_epoch_under_way_is_the_last(command, tmp_path, signal_after, number
 
 
 def test_a_signal_after_the_last_epoch_is_heard_when_all_is_written(command, tmp_path, monkeypatch):
-    write = files.write_rows
+    write = files.write_csv_records
 
     def send(*arguments):
         signal.raise_signal(signal.SIGINT)
         write(*arguments)
 
-    monkeypatch.setattr(files, "write_rows", send)
+    monkeypatch.setattr(files, "write_csv_records", send)
     result = command(*TINY, "--epochs", "5", "--method", "vanilla", "--out", tmp_path)
     assert (result.code, result.err) == (
         130,
@@ -334,7 +334,7 @@ def test_a_job_that_ignores_ctrl_c_goes_on_ignoring_it():
 
 
 def test_training_in_a_thread_needs_no_signals():
-    graph = pignn.corrupt(pignn.load("csbm", nodes=120), "symmetric", 0.4)
+    graph = pignn.corrupt(pignn.load("csbm", num_nodes=120), "symmetric", 0.4)
     model = pignn.PIGNN(epochs=3)
     thread = threading.Thread(target=model.fit, args=(graph,))
     thread.start()

@@ -121,7 +121,7 @@ def test_features_that_the_model_does_not_know_are_said(trained_on_mine, command
 
 
 def test_labels_of_a_file_with_class_names_are_compared(command, files):
-    graph = pignn.load("csbm", nodes=120)
+    graph = pignn.load("csbm", num_nodes=120)
     names = ["2", "0", "1", *"abcdef"][: int(graph.y.max()) + 1]
     data = Data(x=graph.x, y=graph.y, edge_index=graph.edge_index, class_names=names)
     torch.save(data, "g.pt")
@@ -138,7 +138,7 @@ def test_labels_of_a_file_with_class_names_are_compared(command, files):
 
 
 def test_one_of_several_splits(command, files):
-    graph = pignn.load("csbm", nodes=120)
+    graph = pignn.load("csbm", num_nodes=120)
     masks = {name: graph[name].numpy() for name in ("train_mask", "val_mask", "test_mask")}
     others = {name: np.stack([mask, np.roll(mask, 1), np.roll(mask, 2)], axis=1) for name, mask in masks.items()}
     np.savez("g.npz", x=graph.x, y=graph.y, edge_index=graph.edge_index, **others)
@@ -228,7 +228,7 @@ def test_only_ids_labels_and_edges(command, files):
 
 
 def test_a_file_with_everything(command, files):
-    graph = pignn.load("csbm", nodes=120)
+    graph = pignn.load("csbm", num_nodes=120)
     np.savez("g.npz", x=graph.x, y=graph.y, edge_index=graph.edge_index)
     assert command("train", "--nodes", "g.npz", *SHORT, "--out", "run").code == 0
     result = command("predict", "run", "--nodes", "g.npz", "--json")
@@ -237,7 +237,7 @@ def test_a_file_with_everything(command, files):
 
 
 def test_a_model_of_a_named_graph(command, files, trained):
-    graph = pignn.load("csbm", nodes=50)
+    graph = pignn.load("csbm", num_nodes=50)
     np.savez("g.npz", x=graph.x, edge_index=graph.edge_index)
     assert command("predict", trained, "--nodes", "g.npz").code == 0
     result = command("predict", trained, *MINE, "--out", "other.csv")
@@ -248,7 +248,7 @@ def test_own_splits_are_told(command, monkeypatch):
     from pignn import graphs
 
     def several(name, **options):
-        data = pignn.graphs.csbm(nodes=120)
+        data = pignn.graphs.csbm(num_nodes=120)
         for key in ("train_mask", "val_mask", "test_mask"):
             data[key] = data[key][:, None].repeat(1, 3)
         return data
@@ -271,7 +271,7 @@ FLAGS = [
     ("column 'paper' has them: give it as --id", *MINE[:4], "--label", "topic"),
     ("cannot read nothing.csv: no such file", "--nodes", "nothing.csv", "--edges", "citations.csv", "--label", "x"),
     ("--split is for named datasets", *MINE, "--label", "topic", "--split", "random"),
-    ("--data is for named datasets", *MINE, "--label", "topic", "--data", "nodes=3"),
+    ("--data is for named datasets", *MINE, "--label", "topic", "--data", "num_nodes=3"),
     ("val must be", *MINE, "--label", "topic", "--val", "1.5"),
     ("noise 'none' has no rate", *MINE, "--label", "topic", "--rate", "0.3"),
     ("unknown features column 'pges'; did you mean 'pages'?", *MINE, "--label", "topic", "--features", "pges"),

@@ -12,7 +12,7 @@ import pytest
 
 import pignn
 
-TINY = ("--dataset", "csbm", "--data", "nodes=120")
+TINY = ("--dataset", "csbm", "--data", "num_nodes=120")
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_json(command, trained, tmp_path):
 
 
 def test_another_graph_with_the_same_features(command, trained, tmp_path):
-    options = ("--dataset", "csbm", "--data", "nodes=90", "--data", "seed=5")
+    options = ("--dataset", "csbm", "--data", "num_nodes=90", "--data", "seed=5")
     assert command("predict", trained, *options, "--out", tmp_path / "a.csv").code == 0
     assert len((tmp_path / "a.csv").read_text().splitlines()) == 91
 
@@ -51,13 +51,13 @@ def test_another_process_gives_the_same_bits(start, command, trained, tmp_path):
     program = f"""
 import hashlib, sys, pignn, pignn.cli
 model = pignn.load_model({str(trained / "model")!r})
-print(hashlib.sha256(model.embed(pignn.load("csbm", nodes=120)).tobytes()).hexdigest(), flush=True)
+print(hashlib.sha256(model.embed(pignn.load("csbm", num_nodes=120)).tobytes()).hexdigest(), flush=True)
 sys.exit(pignn.cli.run(["predict", {str(trained)!r}, *{TINY!r}, "--out", {str(tmp_path / "other.csv")!r}, "--json"]))
 """
     process = start("-c", program)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
-    here = pignn.load_model(trained / "model").embed(pignn.load("csbm", nodes=120))
+    here = pignn.load_model(trained / "model").embed(pignn.load("csbm", num_nodes=120))
     assert out.split()[0] == hashlib.sha256(here.tobytes()).hexdigest()
     assert command("predict", trained, *TINY, "--out", tmp_path / "here.csv").code == 0
     assert (tmp_path / "other.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
@@ -211,7 +211,7 @@ def test_no_model(command, tmp_path, place):
 
 
 def test_a_graph_with_other_features(command, trained, tmp_path):
-    result = command("predict", trained, *TINY, "--data", "features=31", "--out", tmp_path / "a.csv")
+    result = command("predict", trained, *TINY, "--data", "num_features=31", "--out", tmp_path / "a.csv")
     result.fails("32 features", "31")
     assert list(tmp_path.iterdir()) == []
 

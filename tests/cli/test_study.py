@@ -17,7 +17,7 @@ from pignn.studies import sweep
 
 PLAN = """
 name = "mine"
-datasets = [{ name = "csbm", nodes = 120, classes = 3 }]
+datasets = [{ name = "csbm", num_nodes = 120, num_classes = 3 }]
 noises = ["symmetric:0.2", "flip:0.4"]
 seeds = "0-1"
 protocol = "paper"
@@ -113,7 +113,7 @@ def test_run_table_status_and_again(swept, command):
     assert json.loads(again.out) == {"study": "mine", "planned": 8, "cached": 8, "computed": 0, "failed": 0}
     assert again.err == ""
     table = command("study", "table", "mine").out  # as it was last run in the folder
-    assert "csbm nodes=120 classes=3: accuracy" in table
+    assert "csbm num_nodes=120 num_classes=3: accuracy" in table
     assert "protocol paper" in table
     assert re.search(r"PI-GNN +0\.\d{3}\(0\.\d\d\)", table)
     assert "\\toprule" in command("study", "table", "mine.toml", "--format", "latex").out

@@ -70,7 +70,7 @@ def test_predictions_have_one_row_a_node(trained):
 
 
 def test_predictions_are_those_of_the_model(trained):
-    graph = pignn.load("csbm", nodes=120)
+    graph = pignn.load("csbm", num_nodes=120)
     predicted = pignn.load_model(trained / "model").predict(graph)
     assert [int(row["predicted"]) for row in rows(trained / "predictions.csv")] == predicted.tolist()
     right = predicted[graph.test_mask] == graph.y[graph.test_mask].numpy()
@@ -227,15 +227,15 @@ def test_settings_are_checked_before_a_graph_is_read(command):
 
 
 def test_options_of_the_graph_reach_it(train, command, tmp_path):
-    result = train(*SHORT, "--data", "features=9", "--data", "classes=3", "--out", tmp_path, "--json")
+    result = train(*SHORT, "--data", "num_features=9", "--data", "num_classes=3", "--out", tmp_path, "--json")
     assert result.code == 0
     model = pignn.load_model(tmp_path / "model")
     assert (model.num_features_, model.num_classes_) == (9, 3)
-    assert command("train", "--dataset", "csbm", "--features", "7", "--epochs", "2", "--json").code == 0
+    assert command("train", "--dataset", "csbm", "--data", "num_features=7", "--epochs", "2", "--json").code == 0
 
 
 def test_recorded_labels(train, tmp_path):
-    graph = pignn.load("csbm", nodes=120)
+    graph = pignn.load("csbm", num_nodes=120)
     labels = graph.y.clone()
     labels[graph.train_mask.nonzero().view(-1)[:10]] += 1
     np.savez(tmp_path / "labels.npz", noisy_label=labels.numpy() % 4, clean_label=graph.y.numpy())
@@ -302,7 +302,7 @@ def test_demo_leaves_a_run_of_train_alone(command, trained):
     [("--drop-suspects", "left out"), ("--relabel-suspects", "suggested"), ("--weight-by-quality", "by quality")],
 )
 def test_suspects_are_dealt_with_before_training(command, flag, word):
-    graph = ("--dataset", "csbm", "--data", "nodes=300", "--data", "classes=3", "--data", "signal=4")
+    graph = ("--dataset", "csbm", "--data", "num_nodes=300", "--data", "num_classes=3", "--data", "signal=4")
     train = ("train", *graph, "--noise", "symmetric", "--rate", "0.3", "--method", "vanilla")
     plain = json.loads(command(*train, "--epochs", 5, "--json").out)
     facts = json.loads(command(*train, "--epochs", 5, "--json", flag).out)

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from pignn.core.errors import ConfigError, DataError
-from pignn.graphs import csbm, describe, digits, load, simple_edges
-from pignn.graphs.splits import first_per_class, from_indices, per_class
+from pignn.graphs import csbm, describe_graph, digits, load, simplify_edges
+from pignn.graphs.splits import masks_from_indices, split_first_per_class, split_per_class
 
 
 def homophily(data):
@@ -22,7 +22,7 @@ def test_csbm_has_the_degree_and_homophily_asked_for(asked):
 
 def test_csbm_is_simple_and_undirected_with_balanced_classes():
     data = csbm(1001, 4, seed=3)
-    out = simple_edges(data.edge_index, 1001)
+    out = simplify_edges(data.edge_index, 1001)
     assert out.notes == []
     assert torch.equal(out.edge_index, data.edge_index)
     assert sorted(torch.bincount(data.y).tolist()) == [250, 250, 250, 251]
@@ -63,7 +63,7 @@ def test_csbm_can_be_complete():
 
 def test_csbm_grows_with_edges_not_with_pairs():
     start = time.perf_counter()
-    data = csbm(200_000, 10, features=4)
+    data = csbm(200_000, 10, num_features=4)
     assert data.num_edges == 2_000_000
     assert time.perf_counter() - start < 20
 
@@ -71,14 +71,15 @@ def test_csbm_grows_with_edges_not_with_pairs():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"classes": 1}, "at least 2 classes"),
-        ({"nodes": 5}, "at least 2 classes and 3 nodes a class"),
-        ({"homophily": 1.5}, "homophily must be in"),
+        ({"num_classes": 1}, "num_classes must be an integer of at least 2"),
+        ({"num_nodes": 5}, "at least 3 nodes per class, not 5 nodes for 4 classes"),
+        ({"homophily": 1.5}, "homophily must be a number of at least 0 and at most 1"),
         ({"degree": -1}, "degree must be"),
-        ({"nodes": 20, "degree": 15, "homophily": 1.0}, "edges between nodes of one class asked for"),
+        ({"num_nodes": 20, "degree": 15, "homophily": 1.0}, "edges between nodes of one class requested"),
         ({"signal": float("nan")}, "signal must be"),
-        ({"features": 0}, "features must be"),
-        ({"features": "stand-in"}, "features must be an integer"),
+        ({"num_features": 0}, "num_features must be"),
+        ({"num_features": "many"}, "num_features must be an integer"),
+        ({"features": "stand-in"}, "unknown option 'features' for dataset 'csbm'; known: num_nodes"),
         ({"degree": "ten"}, "degree must be a number"),
     ],
 )
@@ -89,9 +90,9 @@ def test_csbm_refuses_what_cannot_be(options, message):
 
 
 def test_load_csbm_passes_options_on():
-    data = load("CSBM", nodes=300, classes=3, features=5, seed=4, split_seed=1)
+    data = load("CSBM", num_nodes=300, num_classes=3, num_features=5, seed=4, split_seed=1)
     assert data.x.shape == (300, 5)
-    assert torch.equal(data.edge_index, csbm(300, 3, features=5, seed=4).edge_index)
+    assert torch.equal(data.edge_index, csbm(300, 3, num_features=5, seed=4).edge_index)
     assert [int(m.sum()) for m in (data.train_mask, data.val_mask, data.test_mask)] == [60, 90, 150]
 
 
@@ -101,7 +102,7 @@ def test_digits():
     assert float(data.x.min()) == 0
     assert float(data.x.max()) == 1
     assert data.class_names == [str(i) for i in range(10)]
-    assert simple_edges(data.edge_index, 1797).notes == []
+    assert simplify_edges(data.edge_index, 1797).notes == []
     degree = torch.bincount(data.edge_index[0], minlength=1797)
     assert int(degree.min()) >= 10
     assert homophily(data) > 0.9
@@ -110,9 +111,9 @@ def test_digits():
 
 
 def test_digits_neighbours():
-    assert digits(neighbours=3).num_edges < load("digits", neighbours=5).num_edges
-    with pytest.raises(ConfigError, match="neighbours must be an integer between 1 and 1796"):
-        digits(neighbours=0)
+    assert digits(num_neighbors=3).num_edges < load("digits", num_neighbors=5).num_edges
+    with pytest.raises(ConfigError, match="num_neighbors must be an integer between 1 and 1796"):
+        digits(num_neighbors=0)
 
 
 def test_split_seed_is_its_own():
@@ -125,7 +126,7 @@ def test_split_seed_is_its_own():
 def test_per_class_counts_and_parts():
     y = torch.arange(600) % 6
     y[:12] = -1
-    masks = per_class(y, 20, 30, seed=5)
+    masks = split_per_class(y, 20, 30, seed=5)
     assert torch.bincount(y[masks.train_mask], minlength=6).tolist() == [20] * 6
     assert torch.bincount(y[masks.val_mask], minlength=6).tolist() == [30] * 6
     assert torch.equal(sum(m.int() for m in masks), (y >= 0).int())  # each labelled node in exactly one part
@@ -133,7 +134,7 @@ def test_per_class_counts_and_parts():
 
 def test_per_class_draws_evenly():
     y = torch.zeros(100, dtype=torch.long)
-    hits = sum(per_class(y, 20, 30, seed=s).train_mask.int() for s in range(200))
+    hits = sum(split_per_class(y, 20, 30, seed=s).train_mask.int() for s in range(200))
     assert int(hits.min()) > 15  # 40 expected of every node
     assert int(hits.max()) < 70
 
@@ -141,7 +142,7 @@ def test_per_class_draws_evenly():
 @pytest.mark.parametrize("size", [3, 10, 50, 51, 60])
 def test_small_classes_keep_all_three_parts(size):
     y = torch.cat([torch.zeros(size, dtype=torch.long), torch.ones(200, dtype=torch.long)])
-    parts = [int(mask[:size].sum()) for mask in per_class(y)]
+    parts = [int(mask[:size].sum()) for mask in split_per_class(y)]
     assert sum(parts) == size
     assert min(parts) >= 1
     if size >= 51:
@@ -153,23 +154,23 @@ def test_small_classes_keep_all_three_parts(size):
 
 def test_too_small_a_class_is_one_line():
     with pytest.raises(DataError, match="cannot split: class 1 has 2 nodes"):
-        per_class(torch.tensor([0, 0, 0, 0, 1, 1]))
+        split_per_class(torch.tensor([0, 0, 0, 0, 1, 1]))
 
 
 def test_declared_but_absent_class_is_no_obstacle():
-    assert int(per_class(torch.tensor([0, 0, 0, 2, 2, 2])).train_mask.sum()) == 2
+    assert int(split_per_class(torch.tensor([0, 0, 0, 2, 2, 2])).train_mask.sum()) == 2
 
 
 def test_first_per_class_follows_node_order():
     y = torch.tensor([1, 0] * 100)
-    masks = first_per_class(y, 20, 20)
+    masks = split_first_per_class(y, 20, 20)
     assert masks.train_mask.nonzero().view(-1).tolist() == list(range(40))
     assert masks.val_mask.nonzero().view(-1).tolist() == list(range(40, 80))
     assert masks.test_mask.nonzero().view(-1).tolist() == list(range(80, 200))
 
 
 def test_from_indices():
-    masks = from_indices(5, torch.tensor([0, 4]), torch.tensor([1]), torch.tensor([2]))
+    masks = masks_from_indices(5, torch.tensor([0, 4]), torch.tensor([1]), torch.tensor([2]))
     assert [m.nonzero().view(-1).tolist() for m in masks] == [[0, 4], [1], [2]]
 
 
@@ -180,20 +181,20 @@ def test_describe():
     data.y = torch.cat([data.y, torch.tensor([1, -1])])
     data.y_true = torch.cat([data.y[:-1], torch.tensor([0])])
     data.edge_index = torch.cat([data.edge_index, data.edge_index[:, :1], torch.tensor([[100], [100]])], dim=1)
-    found = describe(data)
+    found = describe_graph(data)
     assert (found["nodes"], found["edges"], found["features"]) == (102, 200, 32)
     assert found["classes"] == {"0": 50, "1": 51}
-    assert found["unlabelled"] == 1
+    assert found["unlabeled"] == 1
     assert found["homophily"] == pytest.approx(0.8, abs=0.01)
     assert found["isolated"] >= 2
     assert found["components"] >= 3
-    assert describe(data, truth=True)["classes"] == {"0": 51, "1": 51}
+    assert describe_graph(data, use_true_labels=True)["classes"] == {"0": 51, "1": 51}
 
 
 def test_describe_homophily_reads_given_labels_only_where_both_ends_have_one():
     data = csbm(60, 2, degree=4)
     a, b = data.edge_index[:, 0].tolist()
     data.y = torch.full_like(data.y, -1)
-    assert describe(data)["homophily"] is None
+    assert describe_graph(data)["homophily"] is None
     data.y[a], data.y[b] = 0, 1
-    assert describe(data)["homophily"] == 0.0
+    assert describe_graph(data)["homophily"] == 0.0

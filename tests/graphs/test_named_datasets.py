@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from pignn.core.errors import ConfigError, DataError, PignnError, PignnWarning
-from pignn.graphs import available, list_datasets, load, where
+from pignn.graphs import dataset_path, is_available, list_datasets, load
 
 # The files of these tests are smaller than the published ones, which `load` says.
 small = pytest.mark.filterwarnings("ignore:.*the published ones:pignn.core.errors.PignnWarning")
@@ -190,8 +190,8 @@ def test_other_than_published_sizes_are_said(write, root):
 
 def test_list_needs_no_torch_and_is_complete():
     code = (
-        "import sys; from pignn.graphs import list_datasets, available;"
-        "[available(i.name) for i in list_datasets()];"
+        "import sys; from pignn.graphs import list_datasets, is_available;"
+        "[is_available(i.name) for i in list_datasets()];"
         "assert 'torch' not in sys.modules and 'torch_geometric' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -203,9 +203,9 @@ def test_list_needs_no_torch_and_is_complete():
     ("name", "options", "message"),
     [
         ("coral", {}, "unknown dataset 'coral'; did you mean 'cora'?"),
-        ("digits", {"neighbors": 3}, "unknown option 'neighbors' for dataset 'digits'; known: neighbours"),
+        ("digits", {"neighbours": 3}, "unknown option 'neighbours' for dataset 'digits'; known: num_neighbors"),
         ("cora", {"variant": "full"}, "unknown option 'variant' for dataset 'cora'; it has none"),
-        ("digits", {"features": "stand-in"}, "only ogbn-arxiv has 'stand-in'"),
+        ("digits", {"features": "stand-in"}, "unknown option 'features' for dataset 'digits'"),
         ("digits", {"split": "publik"}, "unknown split 'publik'"),
         ("digits", {"split": "own"}, "digits comes with no split of its own"),
         ("digits", {"split_seed": "a"}, "split_seed must be a whole number"),
@@ -232,17 +232,17 @@ def test_root_then_environment_then_cache(write, tmp_path, cache, monkeypatch):
 
 
 def test_available_and_where(write, root):
-    assert where("digits") == "built in"
-    assert available("csbm")
-    assert not available("cora", root)
+    assert dataset_path("digits") == "built in"
+    assert is_available("csbm")
+    assert not is_available("cora", root)
     write.planetoid(root)
-    assert where("Cora", root) == str(root / "Cora")
+    assert dataset_path("Cora", root) == str(root / "Cora")
     (root / "Cora/raw/ind.cora.tx").unlink()
-    assert not available("cora", root)
+    assert not is_available("cora", root)
     write.arxiv_structure(root)
-    assert where("ogbn-arxiv", root).endswith("(no features)")
+    assert dataset_path("ogbn-arxiv", root).endswith("(no features)")
     with pytest.raises(PignnError, match="unknown dataset"):
-        available("nothing")
+        is_available("nothing")
 
 
 @pytest.mark.usefixtures("offline")
@@ -308,7 +308,7 @@ def test_planetoid_is_downloaded_by_its_loader(write, root, cache, monkeypatch):
     assert sizes(load("cora")) == [140, 500, 10]
     monkeypatch.setattr(fs, "cp", None)  # a second download would fail
     assert sizes(load("cora")) == [140, 500, 10]
-    assert where("cora") == str(cache / "Cora")
+    assert dataset_path("cora") == str(cache / "Cora")
 
 
 @small
@@ -344,7 +344,7 @@ def test_ogb_archive_is_fetched_by_the_ogb_package(write, root, cache, tmp_path,
     monkeypatch.setitem(sys.modules, "ogb.utils", types.ModuleType("ogb.utils"))
     monkeypatch.setitem(sys.modules, "ogb.utils.url", url)
     assert load("ogbn-arxiv").num_nodes == 80
-    assert where("ogbn-arxiv") == str(cache / "ogbn_arxiv")
+    assert dataset_path("ogbn-arxiv") == str(cache / "ogbn_arxiv")
     url.download_url = None  # a second download would fail
     assert load("ogbn-arxiv").num_nodes == 80
     sys.modules.pop("ogb", None)

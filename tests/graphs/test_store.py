@@ -20,7 +20,15 @@ from torch_geometric.data import Data
 
 import pignn
 from pignn.core.errors import ConfigError, DataError, OutputError, PignnWarning
-from pignn.graphs import check, convert, describe, is_csr, load_graph_store, open_graph_store, simple_edges
+from pignn.graphs import (
+    check_graph,
+    convert,
+    describe_graph,
+    has_csr_edges,
+    load_graph_store,
+    open_graph_store,
+    simplify_edges,
+)
 
 N = 12
 EDGES = np.array([[0, 1], [1, 0], [1, 2], [1, 2], [3, 3], [5, 4], [11, 0]])
@@ -32,8 +40,8 @@ def edge_index(data):
 
 
 def same_graph(data, edges, nodes, weight=None):
-    """Exactly what `simple_edges` makes of the list."""
-    wanted = simple_edges(torch.from_numpy(np.asarray(edges).reshape(-1, 2).T.copy()), nodes, weight)
+    """Exactly what `simplify_edges` makes of the list."""
+    wanted = simplify_edges(torch.from_numpy(np.asarray(edges).reshape(-1, 2).T.copy()), nodes, weight)
     assert torch.equal(edge_index(data), wanted.edge_index)
     assert data.crow.dtype == torch.int64
     assert data.col.dtype == torch.int32
@@ -585,7 +593,7 @@ def test_files_larger_than_memory_are_mapped(store):
         os.truncate(store / "x.f32", 4 * N * features)  # a hole: it takes no room
     except OSError as error:
         pytest.skip(f"no file of a terabyte here: {error}")
-    data = check(load_graph_store("out"))
+    data = check_graph(load_graph_store("out"))
     assert data.x.shape == (N, features)
     assert data.x[-1, -1] == 0
 
@@ -595,20 +603,20 @@ def test_files_larger_than_memory_are_mapped(store):
 
 def test_check(store):
     data = load_graph_store("out")
-    assert is_csr(data)
-    again = check(data)
+    assert has_csr_edges(data)
+    again = check_graph(data)
     assert again.x.data_ptr() == data.x.data_ptr()
     assert again.col.data_ptr() == data.col.data_ptr()
     assert "edge_index" not in again
     data.y = data.y[:-1]
     with pytest.raises(DataError, match="y has shape"):
-        check(data)
+        check_graph(data)
 
 
 def test_check_of_rows_that_come_from_elsewhere():
     x = torch.ones(3, 1)
     crow, col = torch.tensor([0, 1, 3, 4]), torch.tensor([1, 0, 2, 1])
-    assert check(Data(x=x, crow=crow, col=col), labels=False).col.tolist() == [1, 0, 2, 1]
+    assert check_graph(Data(x=x, crow=crow, col=col), with_labels=False).col.tolist() == [1, 0, 2, 1]
     bad = [
         (crow[:-1], col, "crow has 3 entries"),
         (crow + 1, col, "from 0 to the number of entries"),
@@ -621,12 +629,12 @@ def test_check_of_rows_that_come_from_elsewhere():
     ]
     for rows, others, said in bad:
         with pytest.raises(DataError, match=said):
-            check(Data(x=x, crow=rows, col=others), labels=False)
+            check_graph(Data(x=x, crow=rows, col=others), with_labels=False)
     nan = Data(x=x * torch.nan, crow=crow, col=col)
     with pytest.raises(DataError, match="NaN"):
-        check(nan, labels=False)
+        check_graph(nan, with_labels=False)
     nan.checked = True
-    check(nan, labels=False)
+    check_graph(nan, with_labels=False)
 
 
 def large(**masks):
@@ -659,18 +667,18 @@ def test_describe(folder):
     _, edges = large()
     data = load_graph_store("out")
     memory = Data(x=data.x, y=data.y, edge_index=torch.from_numpy(edges.T.copy()))
-    assert describe(data) == describe(memory)
-    assert describe(data)["edges"] == len(data.col) // 2
+    assert describe_graph(data) == describe_graph(memory)
+    assert describe_graph(data)["edges"] == len(data.col) // 2
     convert("bare", edges=[EDGES], num_nodes=N)
-    found = describe(open_graph_store("bare"))
+    found = describe_graph(open_graph_store("bare"))
     assert (found["nodes"], found["edges"], found["features"], found["classes"]) == (N, 4, 0, {})
-    assert (found["unlabelled"], found["homophily"], found["isolated"], found["components"]) == (N, None, 6, 8)
+    assert (found["unlabeled"], found["homophily"], found["isolated"], found["components"]) == (N, None, 6, 8)
 
 
 def test_noise_and_learning_as_on_the_same_graph_in_memory(folder):
     _, edges = large()
     data = pignn.corrupt(load_graph_store("out"), "symmetric", 0.4, seed=1)
-    simple = simple_edges(torch.from_numpy(edges.T.copy()), 300).edge_index
+    simple = simplify_edges(torch.from_numpy(edges.T.copy()), 300).edge_index
     keys = ("x", "y", "y_true", "train_mask", "val_mask", "test_mask", "class_names")
     memory = Data(edge_index=simple, **{key: data[key] for key in keys})
     assert int((data.y >= 0).sum()) == 150

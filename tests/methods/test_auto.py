@@ -45,7 +45,7 @@ def test_training_labels_only(noisy: Data) -> None:
 def test_networks_are_tried_where_labels_are_many(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(auto, "ENOUGH", 50)
     monkeypatch.setattr(auto, "NETWORKS", {"MLP": ("mlp", {"epochs": 60})})
-    clean = graphs.csbm(nodes=300, classes=3, homophily=0.05, signal=3.0, seed=0)
+    clean = graphs.csbm(num_nodes=300, num_classes=3, homophily=0.05, signal=3.0, seed=0)
     data = pignn.corrupt(clean, "symmetric", 0.2, seed=0)
     model = pignn.make("auto").fit(data)
     assert set(model.agreement_) == {"without a network", "MLP"}
@@ -60,7 +60,7 @@ def crossed(monkeypatch: pytest.MonkeyPatch) -> Data:
     """Noisy labels that no straight line divides, and an MLP that is always tried."""
     monkeypatch.setattr(auto, "NETWORKS", {"MLP": ("mlp", {"epochs": 100})})
     monkeypatch.setattr(auto.Auto, "_doubt", lambda *_: auto.MIXED)
-    data = graphs.csbm(nodes=900, classes=2, signal=0.0, features=4, seed=0)
+    data = graphs.csbm(num_nodes=900, num_classes=2, signal=0.0, num_features=4, seed=0)
     data.y = (data.x[:, 0] * data.x[:, 1] > 0).long()
     for name, first in (("train", 0), ("val", 300), ("test", 600)):
         data[f"{name}_mask"] = (torch.arange(900) >= first) & (torch.arange(900) < first + 300)
@@ -111,12 +111,12 @@ def test_classes_of_very_different_size(uneven: Data) -> None:
 
 @pytest.mark.parametrize("share", [0.1, 0.9])
 def test_homophily_is_seen_through_the_noise(share: float) -> None:
-    clean = graphs.csbm(nodes=2000, classes=4, homophily=share, seed=0)
+    clean = graphs.csbm(num_nodes=2000, num_classes=4, homophily=share, seed=0)
     one, other = clean.y[clean.edge_index]
     truth = float((one == other).double().mean())
     data = pignn.corrupt(clean, "symmetric", 0.4, seed=0, splits=("all",))
     everyone = GivenLabels(torch.arange(2000), data.y, torch.ones(2000), torch.zeros(2000, dtype=torch.bool), classes=4)
-    inputs = backbones.GraphInputs.from_data(graphs.check(data))
+    inputs = backbones.GraphInputs.from_data(graphs.check_graph(data))
     found = homophily.homophily(inputs, everyone, symmetric(0.4, 4))
     assert found is not None
     assert abs(found[0] - truth) < min(3 * found[1], 0.1)

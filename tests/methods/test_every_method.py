@@ -31,8 +31,8 @@ SHORT = {
 @pytest.fixture
 def noisy():
     """A small graph with 30 % wrong labels and two trusted ones a class."""
-    clean = graphs.csbm(nodes=240, classes=3, signal=2.0, seed=0)
-    return pignn.corrupt(graphs.trust(clean, 2), "symmetric", 0.3, seed=0)
+    clean = graphs.csbm(num_nodes=240, num_classes=3, signal=2.0, seed=0)
+    return pignn.corrupt(graphs.sample_trusted(clean, 2), "symmetric", 0.3, seed=0)
 
 
 def quick(name, **settings):
@@ -132,7 +132,7 @@ def test_labels_of_one_class_and_of_one_node_each(name, noisy):
 
 
 def test_methods_that_know_their_graph_only_say_so(noisy):
-    other = graphs.csbm(nodes=100, classes=3, seed=9)
+    other = graphs.csbm(num_nodes=100, num_classes=3, seed=9)
     for name in ("label-propagation", "planetoid-t"):
         with pytest.raises(DataError, match="knows the 240 nodes it was fitted to"):
             quick(name).fit(noisy).predict(other)

@@ -81,7 +81,7 @@ def test_one_step_is_what_the_design_says(noisy):
     settings = {"epochs": 1, "warmup": -1, "selection": "last", "seed": 7, "dropout": 0.0}
     model = pignn.PIGNN(**settings).fit(noisy)
     torch.manual_seed(7)
-    inputs = backbones.GraphInputs.from_data(graphs.check(noisy))
+    inputs = backbones.GraphInputs.from_data(graphs.check_graph(noisy))
     classifier, estimator = (backbones.build("gcn", 32, 3, dropout=0.0) for _ in range(2))
     optimizers = [torch.optim.Adam(n.parameters(), lr=0.01, weight_decay=5e-4) for n in (estimator, classifier)]
     n = 240
@@ -168,7 +168,7 @@ def test_the_same_numbers_and_predictions_in_another_process(noisy, tmp_path):
     model.save(tmp_path / "model")
     code = (
         "import numpy as np, pignn, sys\n"
-        "clean = pignn.graphs.csbm(nodes=240, classes=3, signal=2.0, seed=0)\n"
+        "clean = pignn.graphs.csbm(num_nodes=240, num_classes=3, signal=2.0, seed=0)\n"
         "noisy = pignn.corrupt(clean, 'symmetric', 0.3, seed=0)\n"
         "fitted = pignn.PIGNN(seed=1, epochs=12, warmup=3).fit(noisy)\n"
         "loaded = pignn.load_model(sys.argv[1])\n"
@@ -243,7 +243,7 @@ def test_label_weight_and_class_weight_enter_the_loss(noisy):
     plain = pignn.make("vanilla", **settings).fit(noisy).history_[0]["class_loss"]
     nodes = noisy.train_mask.nonzero().view(-1)
     torch.manual_seed(0)
-    h = backbones.build("gcn", 32, 3, dropout=0.0)(backbones.GraphInputs.from_data(graphs.check(noisy)))[nodes]
+    h = backbones.build("gcn", 32, 3, dropout=0.0)(backbones.GraphInputs.from_data(graphs.check_graph(noisy)))[nodes]
     y = noisy.y[nodes]
     each = nn.functional.cross_entropy(h, y, reduction="none")
     assert plain == pytest.approx(each.mean().item(), rel=1e-5)
@@ -323,7 +323,7 @@ def test_save_and_load(noisy, tmp_path):
     assert again._plain_settings() == model._plain_settings()
     assert again.history_ == model.history_
     assert np.array_equal(again.embed(noisy), model.embed(noisy))
-    other = graphs.csbm(nodes=100, classes=3, seed=9)
+    other = graphs.csbm(num_nodes=100, num_classes=3, seed=9)
     assert again.predict(other).shape == (100,)
     model.save(tmp_path / "model")  # a second time, over the first
     assert list(tmp_path.iterdir()) == [tmp_path / "model"]
@@ -357,7 +357,7 @@ def test_answers_need_a_fitted_model_and_the_same_features(noisy):
         pignn.PIGNN().save("nowhere")
     model = pignn.make("vanilla", epochs=1).fit(noisy)
     with pytest.raises(DataError, match="fitted on 32 features, this graph has 5"):
-        model.predict(graphs.csbm(nodes=100, classes=3, features=5))
+        model.predict(graphs.csbm(num_nodes=100, num_classes=3, num_features=5))
 
 
 @pytest.mark.parametrize(

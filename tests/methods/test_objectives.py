@@ -196,7 +196,7 @@ def test_jocor():
 
 def test_a_committee_says_the_mean_probability(noisy):
     model = pignn.make("decoupling", epochs=3).fit(noisy)
-    inputs = backbones.GraphInputs.from_data(graphs.check(noisy))
+    inputs = backbones.GraphInputs.from_data(graphs.check_graph(noisy))
     with torch.no_grad():
         members = [member(inputs).softmax(-1) for member in model.networks_["classifier"].members]
     np.testing.assert_allclose(model.predict_proba(noisy), (members[0] + members[1]).numpy() / 2, atol=1e-5)
@@ -319,7 +319,7 @@ def test_importance_weights():
 
 def test_propagated_labels_come_from_the_nearer_seed_and_nowhere_else():
     path = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]])
-    data = graphs.check(
+    data = graphs.check_graph(
         Data(
             x=torch.ones(7, 3),
             edge_index=torch.cat([path, path.flip(0)], 1),
@@ -378,7 +378,7 @@ def test_label_propagation_by_hand():
 
 
 def test_ica_uses_the_neighbours():
-    noisy = pignn.corrupt(graphs.csbm(nodes=300, classes=3, signal=5.0, seed=0), "symmetric", 0.2, seed=0)
+    noisy = pignn.corrupt(graphs.csbm(num_nodes=300, num_classes=3, signal=5.0, seed=0), "symmetric", 0.2, seed=0)
     model = pignn.make("ica").fit(noisy)
     assert model.learnt_["beside"].shape == (32 + 3 + 1, 3)
     alone = (noisy.x @ model.learnt_["alone"][:-1] + model.learnt_["alone"][-1]).argmax(1)

@@ -161,7 +161,7 @@ def test_learns_saves_and_never_reads_the_truth(noisy: Data, tmp_path: Path, nam
     model.save(tmp_path / "model")
     again = pignn.load_model(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(noisy), proba)
-    other = graphs.csbm(nodes=90, classes=3, signal=2.0, seed=0)
+    other = graphs.csbm(num_nodes=90, num_classes=3, signal=2.0, seed=0)
     assert again.predict(other).shape == (90,)
     scrambled = noisy.clone()
     scrambled.y_true = scrambled.y_true[torch.randperm(noisy.num_nodes, generator=torch.Generator().manual_seed(1))]

@@ -25,7 +25,7 @@ from pignn.core.errors import PignnWarning
     ],
 )
 def test_a_warmup_as_long_as_the_training(method, settings, told):
-    data = pignn.corrupt(pignn.load("csbm", nodes=90, classes=3), "symmetric", 0.2, seed=0)
+    data = pignn.corrupt(pignn.load("csbm", num_nodes=90, num_classes=3), "symmetric", 0.2, seed=0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         pignn.make(method, **settings).fit(data, progress=False)

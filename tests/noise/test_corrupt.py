@@ -15,7 +15,15 @@ from torch_geometric.data import Data
 
 from pignn import noise
 from pignn.core.errors import ConfigError, DataError, PignnWarning
-from pignn.noise import Corrupt, Recorded, corrupt, load_noise, load_recorded, report, transition_matrix
+from pignn.noise import (
+    Corrupt,
+    RecordedLabels,
+    corrupt,
+    load_noise,
+    load_recorded_labels,
+    summarize_noise,
+    transition_matrix,
+)
 
 quick = settings(max_examples=25, deadline=None)
 
@@ -79,14 +87,14 @@ def test_matrices_are_stochastic(kind: str, rate: float, classes: int, seed: int
 @pytest.mark.parametrize("kind", noise.MATRIX_KINDS)
 @pytest.mark.parametrize("rate", [0.2, 0.6])
 def test_realised_transition_is_the_one_asked_for(kind: str, rate: float) -> None:
-    result = report(corrupt(graph(40_000), kind, rate, seed=7, splits=("all",)))
+    result = summarize_noise(corrupt(graph(40_000), kind, rate, seed=7, splits=("all",)))
     np.testing.assert_allclose(result.transition, transition_matrix(kind, rate, 5, seed=7), atol=0.025)
 
 
 def test_a_user_matrix_is_followed() -> None:
     matrix = [[0.5, 0.5, 0.0], [0.0, 0.2, 0.8], [0.3, 0.3, 0.4]]
     noisy = corrupt(graph(30_000, 3), torch.tensor(matrix), splits=("all",))
-    np.testing.assert_allclose(report(noisy).transition, matrix, atol=0.02)
+    np.testing.assert_allclose(summarize_noise(noisy).transition, matrix, atol=0.02)
     assert noisy.noise["kind"] == "matrix"
     np.testing.assert_allclose(noisy.noise["matrix"], matrix, atol=1e-6)
 
@@ -202,7 +210,7 @@ def test_number_of_classes_stays_declared_when_a_class_disappears() -> None:
     noisy = corrupt(graph(), vanish)
     assert noisy.y.max() == 3
     assert len(noisy.class_names) == 5
-    assert np.shape(report(noisy).transition) == (5, 5)
+    assert np.shape(summarize_noise(noisy).transition) == (5, 5)
 
 
 def test_one_of_several_splits() -> None:
@@ -220,7 +228,7 @@ def test_one_of_several_splits() -> None:
 @quick
 @given(st.lists(st.floats(-30, 30), min_size=1, max_size=50), st.floats(0, 1))
 def test_mean_flip_probability_is_the_rate(scores: list[float], rate: float) -> None:
-    q = noise.flip_probability(np.array(scores), rate)
+    q = noise.compute_flip_probs(np.array(scores), rate)
     assert abs(q.mean() - rate) < 1e-6
     assert ((q >= 0) & (q <= 1)).all()
     assert (np.diff(q[np.argsort(scores)]) >= 0).all()
@@ -229,7 +237,7 @@ def test_mean_flip_probability_is_the_rate(scores: list[float], rate: float) -> 
 def test_instance_noise_has_the_rate_and_follows_the_features() -> None:
     data = graph(20_000)
     noisy = corrupt(data, "instance", 0.3, splits=("all",))
-    assert abs(report(noisy).rate - 0.3) < 0.015
+    assert abs(summarize_noise(noisy).rate - 0.3) < 0.015
     # A linear map of the features must predict the flips, and permuted features give other flips.
     x = torch.cat([data.x, torch.ones(20_000, 1)], 1)
     flips = wrong(noisy).float()
@@ -243,7 +251,7 @@ def test_instance_noise_has_the_rate_and_follows_the_features() -> None:
 def test_instance_noise_with_features_that_say_nothing() -> None:
     data = graph(20_000)
     data.x = torch.ones(20_000, 3)
-    result = report(corrupt(data, "instance", 0.4, splits=("all",)))
+    result = summarize_noise(corrupt(data, "instance", 0.4, splits=("all",)))
     np.testing.assert_allclose(result.transition, transition_matrix("symmetric", 0.4, 5), atol=0.03)
 
 
@@ -254,7 +262,7 @@ def test_recorded_labels() -> None:
     data = graph()
     labels = (data.y.numpy() + 1) % 5
     labels[::2] = -1
-    noisy = corrupt(data, Recorded(labels, source="survey"), splits=("train",))
+    noisy = corrupt(data, RecordedLabels(labels, source="survey"), splits=("train",))
     assert torch.equal(noisy.y[data.train_mask], torch.from_numpy(labels)[data.train_mask])
     assert torch.equal(noisy.y[data.val_mask], data.y[data.val_mask])
     assert (noisy.y[data.test_mask] == -1).all()
@@ -265,9 +273,9 @@ def test_recorded_labels() -> None:
 def test_recorded_for_another_order_of_nodes() -> None:
     data = graph()
     order = np.random.default_rng(0).permutation(600)
-    corrupt(data, Recorded(data.y, clean=data.y))
+    corrupt(data, RecordedLabels(data.y, clean=data.y))
     with pytest.raises(DataError, match="recorded for another order of nodes"):
-        corrupt(data, Recorded(data.y.numpy()[order], clean=data.y.numpy()[order]))
+        corrupt(data, RecordedLabels(data.y.numpy()[order], clean=data.y.numpy()[order]))
 
 
 def test_recorded_in_another_order_of_classes() -> None:
@@ -276,7 +284,7 @@ def test_recorded_in_another_order_of_classes() -> None:
     labels = (data.y + 2) % 5
     labels[0] = -1
     reverse = torch.tensor([4, 3, 2, 1, 0, -1])
-    record = Recorded(reverse[labels], class_names=names[::-1], clean=reverse[data.y])
+    record = RecordedLabels(reverse[labels], class_names=names[::-1], clean=reverse[data.y])
     noisy = corrupt(data, record, splits=("all",))
     assert torch.equal(noisy.y, labels)
     assert noisy.class_names == names
@@ -284,15 +292,15 @@ def test_recorded_in_another_order_of_classes() -> None:
 
 def test_recorded_names_are_taken_where_the_graph_has_none() -> None:
     data = graph()
-    assert corrupt(data, Recorded(data.y, class_names=list("abcde"))).class_names == list("abcde")
+    assert corrupt(data, RecordedLabels(data.y, class_names=list("abcde"))).class_names == list("abcde")
 
 
 def test_recorded_classes_that_the_graph_does_not_have() -> None:
     data = graph(class_names=list("abcde"))
     with pytest.raises(DataError, match="class 'x' of the recorded labels is none of the graph's"):
-        corrupt(data, Recorded(data.y, class_names=["a", "b", "x", "y", "z"]))
+        corrupt(data, RecordedLabels(data.y, class_names=["a", "b", "x", "y", "z"]))
     with pytest.raises(DataError, match="clean labels must be -1 or 0 to 4, found 7"):
-        corrupt(data, Recorded(data.y, class_names=list("edcba"), clean=np.full(600, 7)))
+        corrupt(data, RecordedLabels(data.y, class_names=list("edcba"), clean=np.full(600, 7)))
 
 
 def test_files(tmp_path: Path) -> None:
@@ -301,10 +309,10 @@ def test_files(tmp_path: Path) -> None:
     np.savez(tmp_path / "m.npz", transition=matrix)
     np.save(tmp_path / "m.npy", matrix)
     np.savetxt(tmp_path / "m.csv", matrix, delimiter=",")
-    record = load_recorded(tmp_path / "r.npz")
+    record = load_recorded_labels(tmp_path / "r.npz")
     assert record.class_names == list("abcde")
     assert record.source == "r.npz"
-    assert isinstance(load_noise(str(tmp_path / "r.npz")), Recorded)
+    assert isinstance(load_noise(str(tmp_path / "r.npz")), RecordedLabels)
     for name in ("m.npz", "m.npy", "m.csv"):
         np.testing.assert_array_equal(load_noise(str(tmp_path / name)), matrix)
     assert load_noise("pair") == "pair"
@@ -362,9 +370,9 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
         (np.eye(5) * 0.9, {}, ConfigError, "sum to 1"),
         ([[1.5, -0.5], [0, 1]], {}, ConfigError, "between 0 and 1"),
         (np.full((5, 5), np.nan), {}, ConfigError, "between 0 and 1"),
-        (Recorded([0, 1]), {}, DataError, "2 recorded labels for a graph of 600"),
-        (Recorded([9] * 600), {}, DataError, "0 to 4"),
-        (Recorded([0] * 600), {"rate": 0.1}, ConfigError, "rate cannot be given"),
+        (RecordedLabels([0, 1]), {}, DataError, "2 recorded labels for a graph of 600"),
+        (RecordedLabels([9] * 600), {}, DataError, "0 to 4"),
+        (RecordedLabels([0] * 600), {"rate": 0.1}, ConfigError, "rate cannot be given"),
     ],
 )
 def test_bad_settings_are_one_line(kind: Any, options: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -407,8 +415,8 @@ def test_report_equals_brute_force(rows: list[tuple[int, int]]) -> None:
     data = Data(y=y, y_true=true, class_names=list("abcd"), num_nodes=len(rows))
     known = [(g, t) for g, t in rows if g >= 0 and t >= 0]
     pairs = list(itertools.combinations(known, 2))
-    result = report(data)
-    assert result.labelled == len(known)
+    result = summarize_noise(data)
+    assert result.labeled == len(known)
     assert result.wrong == sum(g != t for g, t in known)
     assert result.rate == pytest.approx(result.wrong / len(known))
     assert result.pair_rate == pytest.approx(sum((a[0] == b[0]) != (a[1] == b[1]) for a, b in pairs) / len(pairs))
@@ -419,17 +427,17 @@ def test_report_equals_brute_force(rows: list[tuple[int, int]]) -> None:
 def test_report_by_split_and_class() -> None:
     data = graph(classes=2)
     noisy = corrupt(data, [[1.0, 0.0], [1.0, 0.0]], splits=("train",))
-    result = report(noisy)
+    result = summarize_noise(noisy)
     assert result.split_rates["train"] == pytest.approx(float(data.y[data.train_mask].float().mean()))
     assert result.split_rates["val"] == 0.0
     assert result.class_rates[0] == 0.0
     assert json.loads(json.dumps(result.to_dict()))["wrong"] == result.wrong
-    assert str(result).startswith(f"{result.wrong} of {result.labelled} given labels wrong")
+    assert str(result).startswith(f"{result.wrong} of {result.labeled} given labels wrong")
     assert "\n" not in str(result)
 
 
 def test_report_needs_both_labels() -> None:
     with pytest.raises(DataError, match="y_true"):
-        report(graph())
+        summarize_noise(graph())
     with pytest.raises(DataError, match="both known"):
-        report(Data(y=torch.tensor([-1, 0]), y_true=torch.tensor([0, -1]), num_nodes=2))
+        summarize_noise(Data(y=torch.tensor([-1, 0]), y_true=torch.tensor([0, -1]), num_nodes=2))

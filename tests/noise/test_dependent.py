@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from pignn import graphs
-from pignn.noise import corrupt, report, transition_matrix
+from pignn.noise import corrupt, summarize_noise, transition_matrix
 
 
 def test_one_sided_matrix() -> None:
@@ -16,7 +16,7 @@ def test_one_sided_matrix() -> None:
 
 
 def test_one_sided_noise_leaves_the_first_class_alone() -> None:
-    found = report(corrupt(graphs.csbm(20_000, 3, features=4), "one-sided", 0.4, splits=("all",)))
+    found = summarize_noise(corrupt(graphs.csbm(20_000, 3, num_features=4), "one-sided", 0.4, splits=("all",)))
     np.testing.assert_allclose(found.transition, transition_matrix("one-sided", 0.4, 3), atol=0.02)
 
 

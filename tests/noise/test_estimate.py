@@ -9,7 +9,7 @@ from scipy.optimize import check_grad
 
 from pignn.core.errors import ConfigError, DataError
 from pignn.noise import estimate, model, transition_matrix
-from pignn.noise.estimation import unmix
+from pignn.noise.estimation import unmix_probs
 
 Floats = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ def test_the_gradient_is_that_of_the_loss(kind: str, some_trusted: bool, told: b
     given, p = sample(transition_matrix("pair", 0.2, 3), nodes=40)
     trusted = np.arange(40) < 10 if some_trusted else None
     before = np.where(np.arange(40) < 5, (given + 1) % 3, -1) if told else None
-    likelihood = model._Likelihood(given, model.logarithms(p), trusted, before)
+    likelihood = model._Likelihood(given, model.log_probs(p), trusted, before)
     at = np.random.default_rng(0).normal(size=1 + 3 + (9 if kind == model.FULL else 1))
     at[0] = 1.3
     error = check_grad(lambda x: likelihood.loss(x, kind)[0], lambda x: likelihood.loss(x, kind)[1], at)
@@ -100,14 +100,14 @@ def test_reviewed_suspects_do_not_hide_the_noise() -> None:
     trusted = p[np.arange(3000), given] < 0.1
     assert (given != true)[trusted].mean() > 0.8
     mended, before = np.where(trusted, true, given), np.where(trusted, given, -1)
-    np.testing.assert_allclose(model.fit(mended, np.log(p), trusted, before).transition, matrix, atol=0.06)
-    assert model.fit(mended, np.log(p), trusted).transition[0, 1] < 0.2
+    np.testing.assert_allclose(model.fit_noise_model(mended, np.log(p), trusted, before).transition, matrix, atol=0.06)
+    assert model.fit_noise_model(mended, np.log(p), trusted).transition[0, 1] < 0.2
 
 
 def test_unmixing_undoes_mixing() -> None:
     matrix = transition_matrix("pair", 0.3, 4)
     _, p = sample(matrix, nodes=50)
-    np.testing.assert_allclose(unmix(p @ matrix, matrix, steps=5000), p, atol=0.02)
+    np.testing.assert_allclose(unmix_probs(p @ matrix, matrix, steps=5000), p, atol=0.02)
 
 
 @pytest.mark.parametrize(

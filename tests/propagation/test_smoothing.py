@@ -26,7 +26,7 @@ def dense(data: Data, alpha: float, num_hops: int) -> torch.Tensor:
 
 @pytest.fixture
 def graph() -> Data:
-    return graphs.csbm(nodes=120, classes=3, features=40, signal=2.0, seed=0)
+    return graphs.csbm(num_nodes=120, num_classes=3, num_features=40, signal=2.0, seed=0)
 
 
 def test_smoothing_is_the_dense_product(graph: Data, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,7 +47,7 @@ def test_the_embedding_is_the_svd_of_the_smoothed_features(graph: Data, monkeypa
 
 def test_it_applies_to_other_graphs_and_to_rows_without_anything(graph: Data) -> None:
     embedding = Embedding(8).fit(graph)
-    other = graphs.csbm(nodes=50, classes=3, features=40, seed=5)
+    other = graphs.csbm(num_nodes=50, num_classes=3, num_features=40, seed=5)
     other.x[3] = 0.0
     other.edge_index = other.edge_index[:, (other.edge_index != 3).all(0)]
     h = embedding.transform(other)
@@ -56,7 +56,7 @@ def test_it_applies_to_other_graphs_and_to_rows_without_anything(graph: Data) ->
     assert not h[3].any()
     torch.testing.assert_close(h[4].norm(), torch.tensor(1.0))
     with pytest.raises(errors.DataError, match="fitted on 40 features"):
-        embedding.transform(graphs.csbm(nodes=60, classes=3, features=7))
+        embedding.transform(graphs.csbm(num_nodes=60, num_classes=3, num_features=7))
 
 
 def test_mistakes_are_named(graph: Data) -> None:

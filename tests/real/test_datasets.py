@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from pignn.core.errors import PignnWarning
-from pignn.graphs import available, describe, list_datasets, load
+from pignn.graphs import describe_graph, is_available, list_datasets, load
 
 pytestmark = pytest.mark.skipif(not os.environ.get("PIGNN_DATA"), reason="PIGNN_DATA is not set")
 
@@ -34,7 +34,7 @@ def cache(tmp_path_factory):
 
 
 def read(name, **options):
-    if not available(name):
+    if not is_available(name):
         pytest.skip(f"{name} is not in PIGNN_DATA")
     if name != "ogbn-arxiv":
         return load(name, **options)
@@ -108,6 +108,6 @@ def test_same_graph_as_the_plain_loader(tmp_path):
 
 
 def test_cora_described():
-    found = describe(read("cora"))
+    found = describe_graph(read("cora"))
     assert (found["edges"], found["isolated"], found["components"]) == (5278, 0, 78)
     assert found["homophily"] == pytest.approx(0.81, abs=0.001)

@@ -132,7 +132,7 @@ def test_ids_that_do_not_fit_leave_suspects_out_but_not_the_review() -> None:
 
 
 def test_what_is_told_of_a_suspect() -> None:
-    clean = graphs.csbm(200, 3, homophily=0.9, degree=6, signal=2.0, features=5)
+    clean = graphs.csbm(200, 3, homophily=0.9, degree=6, signal=2.0, num_features=5)
     graph = corrupt(clean, "symmetric", 0.2, splits="all")
     found = audit(graph)
     told = content(page_of(graph, found))
@@ -184,7 +184,7 @@ def test_trusted_labels_are_not_listed_and_unlabelled_neighbours_are_drawn_last(
 
 
 def test_the_command_writes_the_page_with_the_columns_of_the_file(tmp_path: Path) -> None:
-    graph = corrupt(graphs.csbm(60, 2, signal=3.0, features=2), "symmetric", 0.2, splits="all")
+    graph = corrupt(graphs.csbm(60, 2, signal=3.0, num_features=2), "symmetric", 0.2, splits="all")
     frame = pd.DataFrame({"id": [f"n{i}" for i in range(60)], "a": graph.x[:, 0].numpy(), "b": graph.x[:, 1].numpy()})
     frame["topic"] = [f"t{c}" for c in graph.y.tolist()]
     frame["remark"] = [f"remark <{i}>" for i in range(60)]

@@ -162,7 +162,7 @@ def test_hostile_names_stay_text(noisy: Data) -> None:
 
 
 def test_a_page_stays_small_with_many_nodes_classes_and_epochs() -> None:
-    data = pignn.corrupt(graphs.csbm(6_000, 60, features=16, degree=4), "symmetric", 0.2)
+    data = pignn.corrupt(graphs.csbm(6_000, 60, num_features=16, degree=4), "symmetric", 0.2)
     model = pignn.make("vanilla", epochs=2).fit(data)
     row = model.history_[-1]
     model.history_ = [row | {"epoch": epoch} for epoch in range(20_000)]
@@ -196,7 +196,19 @@ def test_one_of_several_splits(noisy: Data) -> None:
 
 
 def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    to = ["train", "--dataset", "csbm", "--data", "nodes=200", "--noise", "symmetric", "--rate", "0.2", "--epochs", "4"]
+    to = [
+        "train",
+        "--dataset",
+        "csbm",
+        "--data",
+        "num_nodes=200",
+        "--noise",
+        "symmetric",
+        "--rate",
+        "0.2",
+        "--epochs",
+        "4",
+    ]
     out = tmp_path / "run"
     assert pignn.cli.run([*to, "--warmup", "1", "--out", str(out), "--report"]) == 0
     assert str(out / "report.html") in capsys.readouterr().err
@@ -214,7 +226,7 @@ def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_a_file_of_the_user_s_own_stays(tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text("mine")
-    to = ["train", "--dataset", "csbm", "--data", "nodes=200", "--method", "prototypes", "--out", str(tmp_path)]
+    to = ["train", "--dataset", "csbm", "--data", "num_nodes=200", "--method", "prototypes", "--out", str(tmp_path)]
     assert pignn.cli.run(to) == 0
     assert (tmp_path / "report.html").read_text() == "mine"
 
@@ -225,7 +237,18 @@ def test_a_report_needs_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_audit_that_came_first_is_told(tmp_path: Path) -> None:
-    to = ["train", "--dataset", "csbm", "--data", "nodes=300", "--noise", "pair", "--rate", "0.2", "--drop-suspects"]
+    to = [
+        "train",
+        "--dataset",
+        "csbm",
+        "--data",
+        "num_nodes=300",
+        "--noise",
+        "pair",
+        "--rate",
+        "0.2",
+        "--drop-suspects",
+    ]
     assert pignn.cli.run([*to, "--method", "prototypes", "--out", str(tmp_path), "--report"]) == 0
     run = json.loads((tmp_path / "run.json").read_text())
     text = words((tmp_path / "report.html").read_text(encoding="utf-8"))

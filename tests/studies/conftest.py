@@ -23,7 +23,7 @@ from pignn.studies import (
 from pignn.studies.execute import OutOfMemory, execute
 from pignn.studies.pool import Outcome
 
-GRAPH = DatasetSpec("csbm", (("nodes", 120), ("classes", 3)))
+GRAPH = DatasetSpec("csbm", (("num_nodes", 120), ("num_classes", 3)))
 
 
 class Here:

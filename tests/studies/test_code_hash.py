@@ -105,7 +105,7 @@ def test_a_default_that_is_spelt_out_is_the_same_run(tmp_path):
         {"protocol": Protocol.named("paper", noisy=["train"])},
         {"protocol": Protocol.named("paper", split="random", resplit=True)},
         {"protocol": Protocol.named("paper", trials=2)},
-        {"datasets": (DatasetSpec("csbm", (("nodes", 121),)),)},
+        {"datasets": (DatasetSpec("csbm", (("num_nodes", 121),)),)},
         {"noises": (NoiseSpec("pair", 0.2),)},
         {"seeds": (2,)},
     ],
@@ -135,7 +135,7 @@ def test_changed_recorded_labels_are_another_run(tmp_path):
 def test_fingerprints_without_features_are_those_with_them():
     from pignn.studies import run_graphs as data
 
-    job = {"dataset": "csbm", "options": {"nodes": 120}, "split": "default", "split_seed": 0, "seed": 3}
+    job = {"dataset": "csbm", "options": {"num_nodes": 120}, "split": "default", "split_seed": 0, "seed": 3}
     job |= {"noise": "flip", "rate": 0.4, "noisy": ["train", "val"], "trusted": 0}
     assert data.labels_fingerprint(job) == data.noisy(job)[1]
     job |= {"trusted": 2}

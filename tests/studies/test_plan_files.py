@@ -14,7 +14,7 @@ from .conftest import make
 
 GOOD = """
 name = "mine"
-datasets = ["csbm", { name = "digits", neighbours = 5 }]
+datasets = ["csbm", { name = "digits", num_neighbors = 5 }]
 noises = ["none", "symmetric", "flip:0.3"]
 rates = [0.2, 0.4]
 seeds = "0-2"
@@ -46,7 +46,7 @@ def write(tmp_path: Path, text: str) -> Path:
 
 def test_a_plan_is_read(tmp_path):
     study = read(write(tmp_path, GOOD))
-    assert study.datasets == (DatasetSpec("csbm"), DatasetSpec("digits", (("neighbours", 5),)))
+    assert study.datasets == (DatasetSpec("csbm"), DatasetSpec("digits", (("num_neighbors", 5),)))
     assert [str(noise) for noise in study.noises] == ["none", "symmetric:0.2", "symmetric:0.4", "flip:0.3"]
     assert [row.label for row in study.rows] == ["GCN", "pi-gnn warmup=0", "pi-gnn warmup=10"]
     assert study.seeds == (0, 1, 2)
@@ -81,7 +81,7 @@ def test_odd_texts_come_back(tmp_path):
         ('seeds = "0-2"', 'seeds = "zero"', 6, ["seeds", "zero"]),
         ('"csbm"', '"corra"', 3, ["unknown dataset 'corra'", "did you mean 'cora'"]),
         ('"csbm"', "7", 3, ["datasets", "must be a name"]),
-        ('datasets = ["csbm", { name = "digits", neighbours = 5 }]', 'datasets = "csbm"', 3, ["must be a list"]),
+        ('datasets = ["csbm", { name = "digits", num_neighbors = 5 }]', 'datasets = "csbm"', 3, ["must be a list"]),
         ('"flip:0.3"', '"flop:0.3"', 4, ["unknown noise kind 'flop'", "did you mean 'flip'"]),
         ('"flip:0.3"', '"flip:3"', 4, ["between 0 and 1"]),
         ('"flip:0.3"', "0.3", 4, ["noises", "symmetric:0.4"]),

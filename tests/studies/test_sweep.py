@@ -39,7 +39,7 @@ def test_numbers_are_those_of_a_bare_training(tiny, swept):
     for metric in ("accuracy", "balanced_accuracy", "macro_f1", "average_precision"):
         assert results.cell(*cell, metric)[1] == pytest.approx(model.score(noisy, metric=metric))
     assert results.cell(*cell, "best_epoch")[1] == model.best_epoch_
-    assert results.cell(*cell, "pair_noise")[1] == pytest.approx(pignn.noise.report(noisy).pair_rate)
+    assert results.cell(*cell, "pair_noise")[1] == pytest.approx(pignn.noise.summarize_noise(noisy).pair_rate)
     row = next(iter(results.rows.values()))
     assert row["seconds"] > 0
     assert row["peak_mb"] > 50
@@ -312,7 +312,7 @@ def test_graphs_and_noises_of_every_kind(tmp_path, here, noise, stored):
     """What is planned is what is computed, also where noise depends on features and edges, and for a store on disk."""
     dataset = GRAPH
     if stored:
-        graph = pignn.load("csbm", nodes=120)
+        graph = pignn.load("csbm", num_nodes=120)
         files = {"edges": [graph.edge_index.numpy().T], "features": graph.x.numpy(), "labels": graph.y.numpy()}
         graphs.convert(tmp_path / "store", **files)
         dataset = DatasetSpec(str(tmp_path / "store"))
@@ -342,7 +342,7 @@ def test_a_value_that_tuning_cannot_try_is_found_before_it_begins(tmp_path, here
 
 def test_what_is_said_of_one_graph_stands_below_its_table_alone(tmp_path, here):
     study = make(
-        datasets=(GRAPH, DatasetSpec("csbm", (("nodes", 150),))), rows=(StudyRow("GCN", "vanilla"),), seeds=(0,)
+        datasets=(GRAPH, DatasetSpec("csbm", (("num_nodes", 150),))), rows=(StudyRow("GCN", "vanilla"),), seeds=(0,)
     )
     run_study(study, tmp_path)
     with open_results(tmp_path) as store:

@@ -17,7 +17,7 @@ VALUES = {"GCN": [0.50, 0.60, 0.70], "PI-GNN": [0.61, 0.69, 0.80]}
 
 
 def planned(**changes):
-    parts = {"name": "effectiveness", "datasets": (DatasetSpec("csbm", (("nodes", 120),)),), "seeds": (0, 1, 2)}
+    parts = {"name": "effectiveness", "datasets": (DatasetSpec("csbm", (("num_nodes", 120),)),), "seeds": (0, 1, 2)}
     return make(**parts | changes)
 
 
@@ -108,7 +108,7 @@ def test_holm_by_hand():
 def test_the_paper_s_own_tests_stand_beside_ours(numbers):
     study = planned(
         name="significance",
-        datasets=(DatasetSpec("csbm", (("nodes", 120),)),),
+        datasets=(DatasetSpec("csbm", (("num_nodes", 120),)),),
         noises=(NoiseSpec("symmetric", 0.8),),
         rows=(StudyRow("GAT", "vanilla"), StudyRow("PI-GNN", "pi-gnn")),
     )

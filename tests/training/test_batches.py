@@ -14,7 +14,7 @@ from pignn.training import batches
 
 @pytest.fixture
 def inputs(noisy):
-    return backbones.GraphInputs.from_data(graphs.check(noisy))
+    return backbones.GraphInputs.from_data(graphs.check_graph(noisy))
 
 
 def test_entries_are_different_of_their_row_and_uniform(inputs):
@@ -40,7 +40,7 @@ def test_entries_are_different_of_their_row_and_uniform(inputs):
 def test_with_all_neighbours_a_batch_sees_what_the_graph_shows(noisy, backbone, weighted):
     if weighted:
         noisy.edge_weight = 1.0 + noisy.edge_index.sum(0) % 3
-    inputs = backbones.GraphInputs.from_data(graphs.check(noisy))
+    inputs = backbones.GraphInputs.from_data(graphs.check_graph(noisy))
     network = backbones.build(backbone, 32, 3).eval()
     seeds = torch.tensor([5, 200, 17, 0])
     batch = batches.NeighborSampler(inputs, (1000, 1000))(seeds)
@@ -88,7 +88,7 @@ def with_pyg_lib(compiled_sampler, monkeypatch):
 @pytest.mark.parametrize("backbone", ["gcn", "sage", "gat"])
 def test_pygs_sampler_gives_the_same_batches(noisy, with_pyg_lib, backbone):
     noisy.edge_weight = 1.0 + noisy.edge_index.sum(0) % 3
-    inputs = backbones.GraphInputs.from_data(graphs.check(noisy))
+    inputs = backbones.GraphInputs.from_data(graphs.check_graph(noisy))
     network = backbones.build(backbone, 32, 3).eval()
     seeds = torch.tensor([5, 200, 17, 0])
     sampler = batches.make_neighbor_sampler(inputs, (1000, 1000))

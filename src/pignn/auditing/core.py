@@ -18,7 +18,7 @@ from ..methods import Method, make
 from ..methods.core.base import checked_inputs
 from ..noise import NoiseEstimate
 from ..noise import model as noise_model
-from ..noise.estimation import fit_mixed, summarise, unmix
+from ..noise.estimation import fit_unmixed, summarize_labels, unmix_probs
 from ..noise.kinds import Floats, Ints
 from . import dawid_skene as views
 from . import diagnostics as doubts
@@ -136,7 +136,7 @@ def audit(data: Data, method: str | Method = QUICK, *, folds: int = 5, seed: int
     neighbours = evidence.counts(edges, given, n)
     features = Logistic(own, given, fold, n, trusted)
     own_probability = features()
-    own_logs = noise_model.logarithms(own_probability)
+    own_logs = noise_model.log_probs(own_probability)
     notes += doubts.of_features(float((own_logs.argmax(axis=1) == given).mean()))
     smoothed = Logistic(z[sample], given[sample], fold[sample], n, trusted[sample])
     seen = smoothed()
@@ -154,8 +154,8 @@ def audit(data: Data, method: str | Method = QUICK, *, folds: int = 5, seed: int
             logs += SIMILAR * evidence.log_shares(similar, prior)
     before = None if data.get("y_before") is None else data.y_before.cpu().numpy()[nodes]
     earlier = None if before is None else before[sample]
-    fitted = noise_model.fit(given[sample], logs[sample], trusted[sample], earlier)
-    found = summarise(given, logs, fitted, intervals=intervals, seed=seed, trusted=trusted, before=before)
+    fitted = noise_model.fit_noise_model(given[sample], logs[sample], trusted[sample], earlier)
+    found = summarize_labels(given, logs, fitted, intervals=intervals, seed=seed, trusted=trusted, before=before)
     by_views = None
     if len(edges[0]):
         alone = own_logs.argmax(axis=1)[sample]
@@ -214,9 +214,13 @@ def _smoothed_logs(
     Of very many labels a sample `at` tells the noise.
     """
     noisy = ~trusted[at]
-    fitted, _ = fit_mixed(given[at][noisy], seen[noisy]) if noisy.any() else (noise_model.fit(given[:0], seen), None)
+    fitted, _ = (
+        fit_unmixed(given[at][noisy], seen[noisy])
+        if noisy.any()
+        else (noise_model.fit_noise_model(given[:0], seen), None)
+    )
     whole = model if len(at) == len(given) else Logistic(z, given, fold, n, trusted)
-    return noise_model.logarithms(whole(fitted.transition))
+    return noise_model.log_probs(whole(fitted.transition))
 
 
 def _method_logs(
@@ -224,8 +228,8 @@ def _method_logs(
 ) -> Floats:
     """The same of a method as it is; the noise in its probabilities is taken out afterwards."""
     probability = by_method(data, nodes, fold, n, method, seed)
-    _, mixed = fit_mixed(given[at], probability[at])
-    return noise_model.logarithms(probability if mixed is None else unmix(probability, mixed))
+    _, mixed = fit_unmixed(given[at], probability[at])
+    return noise_model.log_probs(probability if mixed is None else unmix_probs(probability, mixed))
 
 
 def _rate_by_views(around: Any, alone: Ints, given: Ints, fold: Ints, n: int, trusted: Bools) -> float:
@@ -292,7 +296,7 @@ def _confident(given: Ints, truth: Floats) -> tuple[Floats, Bools]:
     from cleanlab.rank import get_label_quality_scores
 
     present, labels = np.unique(given, return_inverse=True)
-    shares = noise_model.normalised(truth[:, present])
+    shares = noise_model.normalize_rows(truth[:, present])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         flagged = by_confidence(labels=labels, pred_probs=shares, filter_by="prune_by_noise_rate", n_jobs=1)
@@ -335,7 +339,7 @@ def _with_masks(data: Data) -> Data:
         graph[name] = torch.zeros(len(labelled), dtype=torch.bool)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PignnWarning)
-        graph = graphs.check(graph)
+        graph = graphs.check_graph(graph)
     graph.node_id = node_ids(graph)
     if graph.get("class_names") is None:
         graph.class_names = [str(c) for c in range(graphs.num_classes(graph))]

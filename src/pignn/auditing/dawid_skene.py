@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..noise.kinds import Floats, Ints
-from ..noise.model import normalised, softmax
+from ..noise.model import normalize_rows, softmax
 from .crossfit import Bools
 
 ROUNDS = 100
@@ -25,15 +25,15 @@ def outvoted(votes: Ints, classes: int, trusted: Bools) -> Floats:
     nodes = votes.shape[1]
     hot = [np.where((view >= 0)[:, None], np.eye(classes)[view], 0.0) for view in votes]
     known = np.eye(classes)[votes[0]]
-    posterior = normalised(np.sum(hot, axis=0) + 1e-3)
+    posterior = normalize_rows(np.sum(hot, axis=0) + 1e-3)
     for _ in range(ROUNDS):
         before = posterior
         posterior = np.where(trusted[:, None], known, posterior)
-        logs = np.tile(np.log(normalised(posterior.sum(axis=0)[None] + 1.0)), (nodes, 1))
+        logs = np.tile(np.log(normalize_rows(posterior.sum(axis=0)[None] + 1.0)), (nodes, 1))
         for number, view in enumerate(hot):
             # A trusted label is right because somebody looked: it says nothing about how labels are given.
             learnt = view * ~trusted[:, None] if number == 0 else view
-            errors = normalised(posterior.T @ learnt + PSEUDO * (0.1 + 0.9 * np.eye(classes)))
+            errors = normalize_rows(posterior.T @ learnt + PSEUDO * (0.1 + 0.9 * np.eye(classes)))
             logs += view @ np.log(errors).T
         posterior = softmax(logs)
         if np.abs(posterior - before).max() < 1e-4:

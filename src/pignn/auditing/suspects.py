@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..noise.kinds import Floats, Ints
-from ..noise.model import normalised
+from ..noise.model import normalize_rows
 from .crossfit import Bools
 
 PROBABLY = 0.5
@@ -24,7 +24,7 @@ def contradicted(given: Ints, probability: Floats) -> Bools:
     """Labels that out-of-sample probabilities of given labels contradict clearly."""
     at = np.arange(len(given))
     count = np.bincount(given, minlength=probability.shape[1])
-    even = normalised(np.where(count > 0, probability / np.maximum(count, 1), 0.0))
+    even = normalize_rows(np.where(count > 0, probability / np.maximum(count, 1), 0.0))
     rival = even.copy()
     rival[at, given] = 0.0
     return (probability.argmax(axis=1) != given) & (rival.max(axis=1) - even[at, given] > LEAD)

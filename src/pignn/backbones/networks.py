@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from ..core.errors import ConfigError, unknown
-from ..graphs import simple_edges
-from ..graphs.sparse import InParts, Operator, Pattern, SparseFeatures, row_softmax, weighted
+from ..graphs import simplify_edges
+from ..graphs.sparse import ChunkedOperator, Operator, Pattern, SparseFeatures, row_softmax, weighted_spmm
 from .decoupled import APPNP, MLP, SGC
 
 INITIALIZATIONS = ("glorot", "uniform", "normal", "constant", "kaiming")
@@ -73,7 +73,7 @@ class GraphInputs:
                 raise ConfigError("a store on disk has no directions of edges: leave directed out")
             weight = None if weight is None else weight.to(device)
             return cls(data.x.to(device), Pattern(data.crow.to(device), data.col.to(device), shape), weight)
-        edges = simple_edges(data.edge_index, shape[0], weight, directed=directed)
+        edges = simplify_edges(data.edge_index, shape[0], weight, directed=directed)
         incoming, weight = Pattern.from_sorted(edges.edge_index[0], edges.edge_index[1], shape), edges.edge_weight
         if directed:
             incoming, order = incoming.transposed
@@ -105,7 +105,7 @@ class GraphInputs:
         return torch.segment_reduce(self.edge_weight, "sum", lengths=self.adj.counts, initial=0)
 
     @cached_property
-    def gcn_adj(self) -> Operator | InParts:
+    def gcn_adj(self) -> Operator | ChunkedOperator:
         """D^{-½}(A + I)D^{-½}, with D the (weighted) in-degrees of A + I."""
         scale = (1 + (self.degree if self.parent_degrees is None else self.parent_degrees[0])).rsqrt()
         ours = scale
@@ -113,11 +113,11 @@ class GraphInputs:
             ours = scale * (self.parent_degrees[1] / self.adj.counts.clamp(min=1))
 
         def entries_of(part: Pattern, rows: slice, entries: slice) -> Tensor:
-            values = part.spread(ours[rows]).mul_(scale[part.col])
+            values = part.repeat_rows(ours[rows]).mul_(scale[part.col])
             return values if self.edge_weight is None else values.mul_(self.edge_weight[entries])
 
         if self.chunked:
-            return InParts(self.adj, entries_of, scale.square())
+            return ChunkedOperator(self.adj, entries_of, scale.square())
         values = entries_of(self.adj, ALL, ALL)
         if self.directed:
             return Operator.from_values(self.adj, values, scale.square())
@@ -125,16 +125,16 @@ class GraphInputs:
         return Operator(matrix, matrix, scale.square())
 
     @cached_property
-    def mean_adj(self) -> Operator | InParts:
+    def mean_adj(self) -> Operator | ChunkedOperator:
         """D^{-1}A: the (weighted) mean over the neighbors; zero for a node that has none."""
         share = 1 / self.degree.clamp(min=torch.finfo(self.x.dtype).tiny)
 
         def entries_of(part: Pattern, rows: slice, entries: slice) -> Tensor:
-            values = part.spread(share[rows])
+            values = part.repeat_rows(share[rows])
             return values if self.edge_weight is None else values.mul_(self.edge_weight[entries])
 
         if self.chunked:
-            return InParts(self.adj, entries_of)
+            return ChunkedOperator(self.adj, entries_of)
         values = entries_of(self.adj, ALL, ALL)
         if self.directed:
             return Operator.from_values(self.adj, values)
@@ -254,11 +254,11 @@ class GAT(nn.Module):
         return h  # type: ignore[return-value]
 
     def _attend(self, heard: Pattern, h: Tensor, by_source: Tensor, by_target: Tensor) -> Tensor:
-        logits = by_source[heard.col] + heard.spread(by_target)
+        logits = by_source[heard.col] + heard.repeat_rows(by_target)
         attention = row_softmax(heard, F.leaky_relu(logits, 0.2))
         attention = F.dropout(attention, self.dropout, self.training)
         heads = [
-            weighted(heard, a.contiguous(), x.contiguous())
+            weighted_spmm(heard, a.contiguous(), x.contiguous())
             for a, x in zip(attention.unbind(1), h.unbind(1), strict=True)
         ]
         return torch.cat(heads, dim=1)

@@ -17,17 +17,17 @@ def datasets(root: o.Root = None, json: o.Json = False) -> int:
       pignn datasets
       pignn datasets --root data --json
     """
-    from ..graphs.datasets.catalog import available, list_datasets
+    from ..graphs.datasets.catalog import is_available, list_datasets
 
     found = list_datasets()
     if json:
-        show_json([asdict(info) | {"here": available(info.name, root)} for info in found])
+        show_json([asdict(info) | {"here": is_available(info.name, root)} for info in found])
         return 0
     show_table(
         [
             {
                 "dataset": info.name,
-                "here": available(info.name, root),
+                "here": is_available(info.name, root),
                 "nodes": info.nodes,
                 "edges": info.edges,
                 "features": info.features,

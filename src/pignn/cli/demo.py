@@ -42,7 +42,7 @@ def demo(
         raise OutputError(f"{out} holds a run of pignn train; choose another --out")
     with folder.made(out):
         graph = noise.corrupt(graphs.load("digits"), "symmetric", 0.4, seed=seed)
-        report = noise.report(graph)
+        report = noise.summarize_noise(graph)
         if not json:
             say(f"digits: {graph.num_nodes:,} nodes; {report}")
         rows: list[dict[str, Any]] = []
@@ -63,20 +63,20 @@ def demo(
                     "method": title,
                     "test accuracy": model.score(graph),
                     "after the last epoch": model.history_[-1]["test_accuracy"],
-                    "disagrees with": f"{int(differ.sum())} of {report.labelled} given labels",
+                    "disagrees with": f"{int(differ.sum())} of {report.labeled} given labels",
                     "seconds": round(time.perf_counter() - start, 1),
                 }
             )
         model.save(out / "model")
         write_predictions(out / "predictions.csv", model, graph)
         rows_of_history = [{"method": title} | row for title, history in histories.items() for row in history]
-        files.write_rows(out / "history.csv", rows_of_history)
+        files.write_csv_records(out / "history.csv", rows_of_history)
         files.write_bytes(out / "learning-curve.png", learning_curve(histories, chosen))
     if json:
         show_json({"dataset": "digits", "realised_noise": report.rate, "methods": rows, "out": str(out)})
         return 0
     show_table(rows)
-    noisy = f"{report.wrong} of the {report.labelled} given labels are wrong ({report.rate:.1%})"
+    noisy = f"{report.wrong} of the {report.labeled} given labels are wrong ({report.rate:.1%})"
     print(f"\n{noisy}; the epoch was chosen on labels just as noisy, true labels only score.")
     say(f"model, predictions.csv, history.csv and learning-curve.png are in {out}")
     return 0

@@ -40,7 +40,7 @@ def predict(
     \b
       pignn predict runs/mine --nodes new_papers.csv --edges new_citations.csv --out predictions.csv
       pignn predict runs/first --dataset digits --out predictions.csv
-      pignn predict runs/first/model --dataset digits --data neighbours=15 --json
+      pignn predict runs/first/model --dataset digits --data num_neighbors=15 --json
     """
     from ..methods import load_model
     from ..report import write_predictions

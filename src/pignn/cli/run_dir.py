@@ -46,7 +46,7 @@ def made(out: Path | None) -> Iterator[None]:
     new = [] if out is None else [path for path in (out, *out.parents) if not path.exists()]
     try:
         if out is not None:
-            files.writable_folder(out)
+            files.create_writable_folder(out)
             if (out / "model").exists() and not (out / "model").is_dir():
                 raise OutputError(f"{out / 'model'} is a file where the model's folder would go; choose another --out")
         yield
@@ -78,7 +78,7 @@ def save_model(path: Path, model: Method, graph: Data, facts: Mapping[str, Any])
     if encoder is None:
         model.save(path)
         return
-    with files.new_folder(path) as folder:
+    with files.open_new_folder(path) as folder:
         model.save(folder / "saved")
         for file in (folder / "saved").iterdir():
             os.replace(file, folder / file.name)

@@ -92,7 +92,7 @@ def train(
       pignn train --dataset digits --noise symmetric --rate 0.4 --out runs/first --resume
       pignn train --dataset cora --noise flip --rate 0.4 --method vanilla --backbone gat --json
       pignn train --dataset cora --noise llm_labels.npz --set hidden_channels=64 --set class_weight=balanced
-      pignn train --dataset csbm --data nodes=5000 --data homophily=0.6 --noise pair --rate 0.3
+      pignn train --dataset csbm --data num_nodes=5000 --data homophily=0.6 --noise pair --rate 0.3
       pignn train --nodes papers.csv --edges citations.csv --label topic --drop-suspects --out runs/cleaned
       torchrun --nproc-per-node 2 -m pignn train --dataset digits --noise pair --rate 0.2 --batch-size 128
     """
@@ -248,7 +248,7 @@ def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
         "seed": model.seed,
     }
     if graph.get("noise") is not None:
-        report = noises.report(graph)
+        report = noises.summarize_noise(graph)
         facts |= {"noise": graph.noise["kind"], "rate": graph.noise["rate"]}
         facts |= {"realised_noise": report.rate, "pair_noise": report.pair_rate}
     if hasattr(model, "history_"):
@@ -294,7 +294,7 @@ def write_run(
     write_predictions(out / "predictions.csv", model, graph)
     history = getattr(model, "history_", [])
     if history:
-        files.write_rows(out / "history.csv", history)
+        files.write_csv_records(out / "history.csv", history)
         picture = learning_curve({model.name: history}, {model.name: getattr(model, "best_epoch_", None)})
         files.write_bytes(out / "learning-curve.png", picture)
     else:  # those of a run that this one replaces

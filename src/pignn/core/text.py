@@ -10,9 +10,9 @@ def pluralize(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def one_line(error: BaseException, most: int = 160) -> str:
+def one_line_text(error: BaseException, max_length: int = 160) -> str:
     """An exception in one line of bounded length."""
     text = " ".join(str(error).split())
     if not isinstance(error, PignnError):
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return text if len(text) <= max_length else text[: max_length - 1] + "…"

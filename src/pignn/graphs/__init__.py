@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from ..core.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from .checks import check, is_csr, num_classes
+    from .checks import check_graph, has_csr_edges, num_classes
     from .datasets import load
-    from .datasets.catalog import DatasetInfo, available, list_datasets, where
+    from .datasets.catalog import DatasetInfo, dataset_path, is_available, list_datasets
     from .datasets.digits import digits
-    from .edges import SimpleEdges, simple_edges
+    from .edges import SimpleEdges, simplify_edges
     from .importers import (
         FeatureEncoder,
         Origin,
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
         read_graph,
         summarize_import,
     )
-    from .splits import trust
+    from .splits import sample_trusted
     from .store import Conversion, convert, load_graph_store, open_graph_store
-    from .summary import describe
+    from .summary import describe_graph
     from .synthetic import csbm
 
 # Imported on first use: listing the datasets must not wait for torch.
@@ -34,16 +34,16 @@ _HOMES = {
     "FeatureEncoder": "importers",
     "Origin": "importers",
     "SimpleEdges": "edges",
-    "available": "datasets.catalog",
-    "check": "checks",
+    "is_available": "datasets.catalog",
+    "check_graph": "checks",
     "convert": "store",
     "csbm": "synthetic",
-    "describe": "summary",
+    "describe_graph": "summary",
     "digits": "datasets.digits",
     "from_networkx": "importers",
     "from_pandas": "importers",
     "from_scipy": "importers",
-    "is_csr": "checks",
+    "has_csr_edges": "checks",
     "list_datasets": "datasets.catalog",
     "load": "datasets.loading",
     "load_feature_encoder": "importers",
@@ -51,10 +51,10 @@ _HOMES = {
     "num_classes": "checks",
     "open_graph_store": "store",
     "read_graph": "importers",
-    "simple_edges": "edges",
-    "trust": "splits",
+    "simplify_edges": "edges",
+    "sample_trusted": "splits",
     "summarize_import": "importers",
-    "where": "datasets.catalog",
+    "dataset_path": "datasets.catalog",
 }
 
 __all__ = [
@@ -63,16 +63,17 @@ __all__ = [
     "FeatureEncoder",
     "Origin",
     "SimpleEdges",
-    "available",
-    "check",
+    "check_graph",
     "convert",
     "csbm",
-    "describe",
+    "dataset_path",
+    "describe_graph",
     "digits",
     "from_networkx",
     "from_pandas",
     "from_scipy",
-    "is_csr",
+    "has_csr_edges",
+    "is_available",
     "list_datasets",
     "load",
     "load_feature_encoder",
@@ -80,10 +81,9 @@ __all__ = [
     "num_classes",
     "open_graph_store",
     "read_graph",
-    "simple_edges",
+    "sample_trusted",
+    "simplify_edges",
     "summarize_import",
-    "trust",
-    "where",
 ]
 
 __getattr__, __dir__ = on_first_use(__name__, _HOMES)

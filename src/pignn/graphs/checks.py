@@ -34,7 +34,7 @@ def num_classes(data: Data) -> int:
     return int(labels.max()) + 1 if labels is not None and len(labels) else 0
 
 
-def is_csr(data: Data) -> bool:
+def has_csr_edges(data: Data) -> bool:
     """Whether the edges are given row by row (`crow`, `col`, see `open_graph_store`) in place of `edge_index`."""
     return data.get("edge_index") is None and data.get("crow") is not None and data.get("col") is not None
 
@@ -56,7 +56,7 @@ def node_ids(data: Data) -> list[str] | None:
     return names
 
 
-def expect_graph(data: Any) -> None:
+def check_data_type(data: Any) -> None:
     """Refuse what is no homogeneous graph of PyG's."""
     if isinstance(data, HeteroData):
         raise DataError("heterogeneous graphs (HeteroData) are not supported; use data.to_homogeneous()")
@@ -66,23 +66,23 @@ def expect_graph(data: Any) -> None:
         )
 
 
-def check(data: Any, *, split_index: int | None = None, labels: bool = True) -> Data:
+def check_graph(data: Any, *, split_index: int | None = None, with_labels: bool = True) -> Data:
     """A shallow copy of `data` with canonical types, or a `DataError`.
 
     `x` is float32 and dense, `edge_index` and `y` int64, masks boolean and one-dimensional (column
     `split_index` of several), `edge_weight` and `label_weight` float32. Training nodes without a label leave
-    the training mask. With `labels=False` only what a prediction needs is looked at: `x`, `edge_index` and
+    the training mask. With `with_labels=False` only what a prediction needs is looked at: `x`, `edge_index` and
     `edge_weight`. In place of `edge_index` there may be `crow` and `col`, the rows of a simple undirected graph;
     features and edges of a store (`checked`) are not read again.
     """
-    expect_graph(data)
+    check_data_type(data)
     data = copy.copy(data)
     checked = data.get("checked") is True
     data.x = _features(data.get("x"), checked)
     nodes = data.x.size(0)
     if "num_nodes" in data and data.num_nodes != nodes:
         raise DataError(f"num_nodes is {data.num_nodes}, but x has {pluralize(nodes, 'row')}; give every node a row")
-    if is_csr(data):
+    if has_csr_edges(data):
         data.crow, data.col = _rows(data.crow, data.col, nodes, checked)
         edges = data.col.numel()
     else:
@@ -90,7 +90,7 @@ def check(data: Any, *, split_index: int | None = None, labels: bool = True) -> 
         edges = data.edge_index.size(1)
     if data.get("edge_weight") is not None:
         data.edge_weight = _weights(data.edge_weight, "edge_weight", edges, "edges", checked)
-    if labels:
+    if with_labels:
         _check_labels(data, nodes)
         _check_masks(data, nodes, split_index)
         _check_training(data)

@@ -18,7 +18,7 @@ class SimpleEdges(NamedTuple):
     notes: list[str]
 
 
-def simple_edges(
+def simplify_edges(
     edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None = None, *, directed: bool = False
 ) -> SimpleEdges:
     """Drop self-loops, merge duplicates and, unless `directed`, give every edge its reverse.
@@ -38,9 +38,9 @@ def simple_edges(
     # One integer an edge: sorting the keys sorts by (row, column), equal keys are duplicates.
     edge_index = edge_index.long()
     key = edge_index[0] * num_nodes + edge_index[1]
-    key, weight = _sort(key, edge_weight)
+    key, weight = sort_keys(key, edge_weight)
     before = key.numel()
-    key, weight = _merge(key, weight)
+    key, weight = merge_duplicates(key, weight)
     if merged := before - key.numel():
         notes.append(f"merged {pluralize(merged, 'duplicate edge')}")
     if not directed:
@@ -54,12 +54,12 @@ def _both_ways(key: Tensor, weight: Tensor | None, num_nodes: int, notes: list[s
     row = torch.div(key, max(num_nodes, 1), rounding_mode="floor")
     reverse = (key - row * num_nodes) * num_nodes + row
     del row
-    reverse, reverse_weight = _sort(reverse, weight)
+    reverse, reverse_weight = sort_keys(reverse, weight)
     if not torch.equal(key, reverse):
         both = torch.cat([key, reverse])
         both_weight = None if weight is None or reverse_weight is None else torch.cat([weight, reverse_weight])
-        both, both_weight = _sort(both, both_weight)
-        first = _is_first(both)
+        both, both_weight = sort_keys(both, both_weight)
+        first = mark_first_of_runs(both)
         if both_weight is not None:
             # Every key is there once or twice, and its twin stands right behind it.
             twin = torch.cat([both_weight[1:], both_weight[:1]])
@@ -80,7 +80,7 @@ def _say_uneven(directions: Tensor, notes: list[str]) -> None:
         notes.append(f"took the larger weight of {pluralize(uneven, 'edge')} whose two directions differ")
 
 
-def _sort(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
+def sort_keys(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """Keys in ascending order, weights along with them. May reuse the memory of `key`."""
     if bool((key[1:] >= key[:-1]).all()):
         return key, weight
@@ -92,9 +92,9 @@ def _sort(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
     return key, None if weight is None else weight[order]
 
 
-def _merge(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
+def merge_duplicates(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """One entry for every run of equal keys, its weights summed."""
-    first = _is_first(key)
+    first = mark_first_of_runs(key)
     if bool(first.all()):
         return key, weight
     if weight is not None:
@@ -104,7 +104,7 @@ def _merge(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
     return key[first], weight
 
 
-def _is_first(key: Tensor) -> Tensor:
+def mark_first_of_runs(key: Tensor) -> Tensor:
     """Where a run of equal keys begins."""
     first = torch.ones_like(key, dtype=torch.bool)
     torch.ne(key[1:], key[:-1], out=first[1:])

@@ -77,7 +77,7 @@ class Pattern:
         order = torch.argsort(self.col, stable=True)
         return Pattern.from_sorted(self.col[order].long(), self.row[order], self.shape[::-1]), order
 
-    def spread(self, rows: Tensor) -> Tensor:
+    def repeat_rows(self, rows: Tensor) -> Tensor:
         """One value (or more) a row → one an entry."""
         return torch.repeat_interleave(rows, self.counts, dim=0, output_size=self.size)
 
@@ -116,7 +116,7 @@ class Operator:
         return _Product.apply(x, self)
 
 
-class InParts:
+class ChunkedOperator:
     """The same product with a matrix that is made some rows at a time and never held; for inference only."""
 
     def __init__(
@@ -174,34 +174,34 @@ class _Product(torch.autograd.Function):
         return _multiply(operator.transpose, operator.diagonal, grad.contiguous()), None
 
 
-def multiplied(matrix: Tensor, x: Tensor) -> Tensor:
+def spmm(matrix: Tensor, x: Tensor) -> Tensor:
     """M·x of a CSR matrix. (``matrix @ x`` first writes zeros, which takes as long as the product if rows are wide.)"""
     return torch.addmm(x.new_zeros(1), matrix, x, beta=0)
 
 
 def _multiply(matrix: Tensor, diagonal: Tensor | None, x: Tensor) -> Tensor:
-    result = multiplied(matrix, x)
+    result = spmm(matrix, x)
     return result if diagonal is None else result.addcmul_(diagonal, x)
 
 
-def weighted(pattern: Pattern, values: Tensor, x: Tensor) -> Tensor:
+def weighted_spmm(pattern: Pattern, values: Tensor, x: Tensor) -> Tensor:
     """Σ_j values_ij · x_j, differentiable in both, without gathering rows of ``x``."""
-    return _Weighted.apply(values, x, pattern)
+    return _WeightedSpmm.apply(values, x, pattern)
 
 
-class _Weighted(torch.autograd.Function):
+class _WeightedSpmm(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, values: Tensor, x: Tensor, pattern: Pattern) -> Tensor:
         ctx.save_for_backward(values, x)
         ctx.pattern = pattern
-        return multiplied(pattern.matrix(values), x)
+        return spmm(pattern.matrix(values), x)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         values, x = ctx.saved_tensors
         transposed, order = ctx.pattern.transposed
         grad = grad.contiguous()
-        return ctx.pattern.products(grad, x), multiplied(transposed.matrix(values[order]), grad), None
+        return ctx.pattern.products(grad, x), spmm(transposed.matrix(values[order]), grad), None
 
 
 def row_softmax(pattern: Pattern, logits: Tensor) -> Tensor:
@@ -214,8 +214,8 @@ class _RowSoftmax(torch.autograd.Function):
     def forward(ctx: Any, logits: Tensor, pattern: Pattern) -> Tensor:
         counts = pattern.counts
         top = torch.segment_reduce(logits, "max", lengths=counts, axis=0)
-        result = (logits - pattern.spread(top)).exp_()
-        result /= pattern.spread(torch.segment_reduce(result, "sum", lengths=counts, axis=0))
+        result = (logits - pattern.repeat_rows(top)).exp_()
+        result /= pattern.repeat_rows(torch.segment_reduce(result, "sum", lengths=counts, axis=0))
         ctx.save_for_backward(result)
         ctx.pattern = pattern
         return result
@@ -225,4 +225,4 @@ class _RowSoftmax(torch.autograd.Function):
         (result,) = ctx.saved_tensors
         pull = result * grad
         total = torch.segment_reduce(pull, "sum", lengths=ctx.pattern.counts, axis=0)
-        return pull - result * ctx.pattern.spread(total), None
+        return pull - result * ctx.pattern.repeat_rows(total), None

@@ -23,22 +23,22 @@ class Masks(NamedTuple):
     test_mask: Tensor
 
 
-def per_class(y: Tensor, train: int = TRAIN, val: int = VAL, *, seed: int = 0) -> Masks:
+def split_per_class(y: Tensor, train: int = TRAIN, val: int = VAL, *, seed: int = 0) -> Masks:
     """`train` and `val` nodes of every class, drawn at random; all other nodes test.
 
     A class with no more than `train + val` nodes is divided in the same proportions with at least one node in
     each part. Nodes without a label (-1) are in no part.
     """
     order = torch.randperm(y.numel(), generator=torch.Generator().manual_seed(seed))
-    return _by_rank(y, _rank(y, order), train, val)
+    return _by_rank(y, rank_within_class(y, order), train, val)
 
 
-def first_per_class(y: Tensor, train: int = TRAIN, val: int = TRAIN) -> Masks:
+def split_first_per_class(y: Tensor, train: int = TRAIN, val: int = TRAIN) -> Masks:
     """The first `train` nodes of every class train, the next `val` validate, all other nodes test."""
-    return _by_rank(y, _rank(y, torch.arange(y.numel())), train, val)
+    return _by_rank(y, rank_within_class(y, torch.arange(y.numel())), train, val)
 
 
-def from_indices(num_nodes: int, train: Tensor, val: Tensor, test: Tensor) -> Masks:
+def masks_from_indices(num_nodes: int, train: Tensor, val: Tensor, test: Tensor) -> Masks:
     """Masks from lists of node numbers."""
     masks = Masks(*(torch.zeros(num_nodes, dtype=torch.bool) for _ in range(3)))
     for mask, index in zip(masks, (train, val, test), strict=True):
@@ -46,7 +46,7 @@ def from_indices(num_nodes: int, train: Tensor, val: Tensor, test: Tensor) -> Ma
     return masks
 
 
-def _rank(y: Tensor, order: Tensor) -> Tensor:
+def rank_within_class(y: Tensor, order: Tensor) -> Tensor:
     """Position of every node among the nodes of its class, in the given order."""
     by_class = order[torch.argsort(y[order], stable=True)]
     sizes = torch.bincount(y + 1)  # nodes without a label come first
@@ -76,7 +76,7 @@ def _by_rank(y: Tensor, rank: Tensor, train: int, val: int) -> Masks:
     return Masks(in_train, in_val, labelled & ~in_train & ~in_val)
 
 
-def trust(data: Data, per_class: int = 1, *, seed: int = 0) -> Data:
+def sample_trusted(data: Data, per_class: int = 1, *, seed: int = 0) -> Data:
     """A copy in which so many labels of every class are trusted: `corrupt` leaves them true, methods may rely on them.
 
     For experiments, before `corrupt`. They are drawn among the nodes that are in no split, which then join the
@@ -88,7 +88,7 @@ def trust(data: Data, per_class: int = 1, *, seed: int = 0) -> Data:
     free = data.y.masked_fill(used, -1)
     missing = torch.bincount(free[free >= 0], minlength=int(data.y.max()) + 1) < per_class
     candidates = torch.where(missing[data.y.clamp(min=0)], data.y.masked_fill(~data.train_mask, -1), free)
-    chosen = (candidates >= 0) & (_rank(candidates, order) < per_class)
+    chosen = (candidates >= 0) & (rank_within_class(candidates, order) < per_class)
     data.train_mask = data.train_mask | chosen
     data.trusted_mask = chosen
     return data

@@ -8,19 +8,19 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from .checks import is_csr, num_classes
-from .edges import simple_edges
+from .checks import has_csr_edges, num_classes
+from .edges import simplify_edges
 
 
-def describe(data: Data, *, truth: bool = False) -> dict[str, Any]:
+def describe_graph(data: Data, *, use_true_labels: bool = False) -> dict[str, Any]:
     """Size, classes and structure of a graph, in memory or in a store, as plain numbers.
 
     `homophily` is the share of undirected edges whose ends have the same label, among those whose ends both
-    have one: the given label `y`, or `y_true` with `truth=True`. It is None where there is no such edge.
+    have one: the given label `y`, or `y_true` with `use_true_labels=True`. It is None where there is no such edge.
     """
     nodes = int(data.num_nodes or 0)
     degree, col = _rows(data, nodes)
-    labels: Tensor | None = data.get("y_true" if truth else "y")
+    labels: Tensor | None = data.get("y_true" if use_true_labels else "y")
     counts: dict[str, int] = {}
     if labels is not None:
         classes = num_classes(data)
@@ -32,7 +32,7 @@ def describe(data: Data, *, truth: bool = False) -> dict[str, Any]:
         "edges": len(col) // 2,
         "features": int(data.num_features),
         "classes": counts,
-        "unlabelled": nodes - sum(counts.values()),
+        "unlabeled": nodes - sum(counts.values()),
         "homophily": None if labels is None else _homophily(degree, col, labels),
         "mean_degree": len(col) / nodes if nodes else 0.0,
         "isolated": int((degree == 0).sum()),
@@ -42,9 +42,9 @@ def describe(data: Data, *, truth: bool = False) -> dict[str, Any]:
 
 def _rows(data: Data, nodes: int) -> tuple[Tensor, Tensor]:
     """The simple undirected graph row by row: numbers of neighbours, and the neighbours."""
-    if is_csr(data):
+    if has_csr_edges(data):
         return data.crow.diff(), data.col
-    row, col = simple_edges(data.edge_index, nodes).edge_index
+    row, col = simplify_edges(data.edge_index, nodes).edge_index
     return torch.bincount(row, minlength=nodes), col
 
 

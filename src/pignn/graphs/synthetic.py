@@ -1,134 +1,149 @@
-"""Graphs made to measure."""
+"""Synthetic graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ..core import validation as settings
 from ..core.errors import ConfigError
-from .edges import simple_edges
-from .splits import per_class
+from ..core.settings import SEED, Float, Int
+from .edges import simplify_edges
+from .splits import split_per_class
 
 
 def csbm(
-    nodes: int = 1000,
-    classes: int = 4,
+    num_nodes: int = 1000,
+    num_classes: int = 4,
     *,
     homophily: float = 0.8,
     degree: float = 10.0,
     signal: float = 1.0,
-    features: int = 32,
+    num_features: int = 32,
     seed: int = 0,
 ) -> Data:
     """Contextual stochastic block model with balanced classes.
 
-    Of nodes·degree/2 distinct undirected edges, the share `homophily` joins two nodes of one class, the rest
-    two of different classes, each pair equally likely. Features are x_i = signal·μ_y(i) + ε_i with random
-    unit directions μ_c and ε_i ~ N(0, I). Time and memory grow with the number of edges, not with nodes².
-    Masks as in `per_class`.
+    The graph has num_nodes·degree/2 distinct undirected edges. A share `homophily` of them joins two nodes of the same
+    class, the rest joins two nodes of different classes, and every such pair is equally likely. Features are
+    x_i = signal·μ_y(i) + ε_i with random unit directions μ_c and ε_i ~ N(0, I). Time and memory grow with the number
+    of edges, not with num_nodes². Masks are those of `split_per_class`.
     """
-    _validate(nodes, classes, homophily, degree, signal, features)
-    settings.seed("csbm: seed", seed)
+    _check_csbm_settings(num_nodes, num_classes, homophily, degree, signal, num_features, seed)
     generator = torch.Generator().manual_seed(seed)
-    # Classes are blocks of consecutive nodes while edges are drawn; the nodes are shuffled in the end.
-    size = torch.full((classes,), nodes // classes)
-    size[: nodes % classes] += 1
-    start = torch.cumsum(size, 0) - size
-    block = torch.arange(classes).repeat_interleave(size)
+    sizes = torch.full((num_classes,), num_nodes // num_classes)
+    sizes[: num_nodes % num_classes] += 1
+    blocks = _Blocks(num_nodes, sizes, generator)
+    num_edges = round(num_nodes * degree / 2)
+    num_within = round(num_edges * homophily)
+    pair_keys = torch.cat([blocks.sample_within(num_within), blocks.sample_between(num_edges - num_within)])
 
-    def within(count: int) -> Tensor:
-        a = torch.randint(nodes, (count,), generator=generator)
-        own, first = size[block[a]], start[block[a]]
-        step = 1 + (torch.rand(count, generator=generator, dtype=torch.float64) * (own - 1)).long()
-        return _key(a, first + (a - first + step) % own, nodes)
-
-    def between(count: int) -> Tensor:
-        a = torch.randint(nodes, (count,), generator=generator)
-        own, first = size[block[a]], start[block[a]]
-        step = (torch.rand(count, generator=generator, dtype=torch.float64) * (nodes - own)).long()
-        return _key(a, (first + own + step) % nodes, nodes)
-
-    def all_within() -> Tensor:
-        parts = [torch.triu_indices(int(n), int(n), 1) + int(at) for n, at in zip(size, start, strict=True)]
-        a, b = torch.cat(parts, dim=1)
-        return _key(a, b, nodes)
-
-    def all_between() -> Tensor:
-        a, b = torch.triu_indices(nodes, nodes, 1)
-        apart = block[a] != block[b]
-        return _key(a[apart], b[apart], nodes)
-
-    edges = round(nodes * degree / 2)
-    same = round(edges * homophily)
-    pairs_within = int((size * (size - 1) // 2).sum())
-    pairs_between = nodes * (nodes - 1) // 2 - pairs_within
-    key = torch.cat(
-        [
-            _distinct(same, pairs_within, within, all_within, generator, "one class"),
-            _distinct(edges - same, pairs_between, between, all_between, generator, "different classes"),
-        ]
-    )
-    shuffle = torch.randperm(nodes, generator=generator)
-    pairs = shuffle[torch.stack([key // nodes, key % nodes])]
-    y = torch.empty_like(block)
-    y[shuffle] = block
-    mean = torch.nn.functional.normalize(torch.randn(classes, features, generator=generator), dim=1)
-    x = torch.randn(nodes, features, generator=generator).add_((signal * mean)[y])
-    masks = per_class(y)._asdict()
-    data = Data(x=x, edge_index=simple_edges(pairs, nodes).edge_index, y=y, **masks)
-    data.class_names = [str(c) for c in range(classes)]
+    # Classes are blocks of consecutive nodes while edges are drawn. The nodes are shuffled in the end.
+    shuffle = torch.randperm(num_nodes, generator=generator)
+    pairs = shuffle[torch.stack([pair_keys // num_nodes, pair_keys % num_nodes])]
+    y = torch.empty_like(blocks.block_of_node)
+    y[shuffle] = blocks.block_of_node
+    means = torch.nn.functional.normalize(torch.randn(num_classes, num_features, generator=generator), dim=1)
+    x = torch.randn(num_nodes, num_features, generator=generator).add_((signal * means)[y])
+    masks = split_per_class(y)._asdict()
+    data = Data(x=x, edge_index=simplify_edges(pairs, num_nodes).edge_index, y=y, **masks)
+    data.class_names = [str(c) for c in range(num_classes)]
     data.name = "csbm"
     return data
 
 
-def _distinct(
-    count: int,
-    possible: int,
-    draw: Callable[[int], Tensor],
-    enumerate_all: Callable[[], Tensor],
-    generator: torch.Generator,
-    kind: str,
-) -> Tensor:
-    """`count` different pairs out of `possible`, each equally likely, as keys."""
-    if count > possible:
-        raise ConfigError(
-            f"csbm: {count:,} edges between nodes of {kind} asked for, but there are {possible:,} pairs; "
-            "lower the degree or add nodes"
+@dataclass
+class _Blocks:
+    """Nodes in blocks of consecutive numbers, and random pairs of them as keys (smaller · N + larger)."""
+
+    num_nodes: int
+    sizes: Tensor
+    generator: torch.Generator
+
+    def __post_init__(self) -> None:
+        self.starts = torch.cumsum(self.sizes, 0) - self.sizes
+        self.block_of_node = torch.arange(len(self.sizes)).repeat_interleave(self.sizes)
+        self.num_pairs_within = int((self.sizes * (self.sizes - 1) // 2).sum())
+
+    def sample_within(self, count: int) -> Tensor:
+        """`count` distinct pairs of nodes that share a block."""
+        return self._sample_distinct(
+            count, self.num_pairs_within, self._draw_within, self._list_within, "nodes of one class"
         )
-    if 2 * count > possible:
-        # Drawing would mostly hit pairs it has; all of them are at most twice what is needed.
-        found = enumerate_all()
-    else:
-        found = torch.empty(0, dtype=torch.long)
-        while found.numel() < count:
-            missing = count - found.numel()
-            found = torch.unique(torch.cat([found, draw(missing + missing // 8 + 8)]))
-    return found[torch.randperm(found.numel(), generator=generator)[:count]]
+
+    def sample_between(self, count: int) -> Tensor:
+        """`count` distinct pairs of nodes of different blocks."""
+        num_pairs = self.num_nodes * (self.num_nodes - 1) // 2 - self.num_pairs_within
+        return self._sample_distinct(count, num_pairs, self._draw_between, self._list_between, "different classes")
+
+    def _sample_distinct(
+        self,
+        count: int,
+        num_pairs: int,
+        draw_keys: Callable[[int], Tensor],
+        list_keys: Callable[[], Tensor],
+        ends_text: str,
+    ) -> Tensor:
+        if count > num_pairs:
+            raise ConfigError(
+                f"csbm: {count:,} edges between {ends_text} requested, but there are {num_pairs:,} pairs; "
+                "lower the degree or add nodes"
+            )
+        if 2 * count > num_pairs:
+            # Random draws would mostly repeat pairs. The list of all pairs is at most twice as long as needed.
+            keys = list_keys()
+        else:
+            keys = torch.empty(0, dtype=torch.long)
+            while keys.numel() < count:
+                missing = count - keys.numel()
+                keys = torch.unique(torch.cat([keys, draw_keys(missing + missing // 8 + 8)]))
+        return keys[torch.randperm(keys.numel(), generator=self.generator)[:count]]
+
+    def _draw_within(self, count: int) -> Tensor:
+        nodes, sizes, starts = self._draw_nodes(count)
+        step = 1 + (torch.rand(count, generator=self.generator, dtype=torch.float64) * (sizes - 1)).long()
+        return self._encode_pairs(nodes, starts + (nodes - starts + step) % sizes)
+
+    def _draw_between(self, count: int) -> Tensor:
+        nodes, sizes, starts = self._draw_nodes(count)
+        step = (torch.rand(count, generator=self.generator, dtype=torch.float64) * (self.num_nodes - sizes)).long()
+        return self._encode_pairs(nodes, (starts + sizes + step) % self.num_nodes)
+
+    def _draw_nodes(self, count: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Random nodes, with the sizes and the first nodes of their blocks."""
+        nodes = torch.randint(self.num_nodes, (count,), generator=self.generator)
+        blocks = self.block_of_node[nodes]
+        return nodes, self.sizes[blocks], self.starts[blocks]
+
+    def _list_within(self) -> Tensor:
+        parts = [
+            torch.triu_indices(int(size), int(size), 1) + int(start)
+            for size, start in zip(self.sizes, self.starts, strict=True)
+        ]
+        a, b = torch.cat(parts, dim=1)
+        return self._encode_pairs(a, b)
+
+    def _list_between(self) -> Tensor:
+        a, b = torch.triu_indices(self.num_nodes, self.num_nodes, 1)
+        differ = self.block_of_node[a] != self.block_of_node[b]
+        return self._encode_pairs(a[differ], b[differ])
+
+    def _encode_pairs(self, a: Tensor, b: Tensor) -> Tensor:
+        return torch.minimum(a, b) * self.num_nodes + torch.maximum(a, b)
 
 
-def _key(a: Tensor, b: Tensor, nodes: int) -> Tensor:
-    return torch.minimum(a, b) * nodes + torch.maximum(a, b)
-
-
-def _validate(nodes: int, classes: int, homophily: float, degree: float, signal: float, features: int) -> None:
-    for name, value in (("nodes", nodes), ("classes", classes), ("features", features)):
-        if not isinstance(value, Integral) or value >= 2**31:
-            raise ConfigError(f"csbm: {name} must be an integer below 2^31, not {value!r}")
-    for name, number in (("homophily", homophily), ("degree", degree), ("signal", signal)):
-        if not isinstance(number, Real):
-            raise ConfigError(f"csbm: {name} must be a number, not {number!r}")
-    if classes < 2 or nodes < 3 * classes:
-        raise ConfigError(f"csbm: needs at least 2 classes and 3 nodes a class, not {nodes} nodes, {classes} classes")
-    if not 0 <= homophily <= 1:
-        raise ConfigError(f"csbm: homophily must be in [0, 1], not {homophily}")
-    if not 0 <= degree <= nodes - 1:
-        raise ConfigError(f"csbm: degree must be between 0 and nodes - 1, not {degree}")
-    if not 0 <= signal < float("inf"):
-        raise ConfigError(f"csbm: signal must be a number that is not negative, not {signal}")
-    if features < 1:
-        raise ConfigError(f"csbm: features must be at least 1, not {features}")
+def _check_csbm_settings(
+    num_nodes: int, num_classes: int, homophily: float, degree: float, signal: float, num_features: int, seed: int
+) -> None:
+    Int(min=2, bits=31).check("csbm: num_classes", num_classes)
+    Int(min=1, bits=31).check("csbm: num_nodes", num_nodes)
+    Int(min=1, bits=31).check("csbm: num_features", num_features)
+    if num_nodes < 3 * num_classes:
+        raise ConfigError(f"csbm needs at least 3 nodes per class, not {num_nodes} nodes for {num_classes} classes")
+    Float(max=1).check("csbm: homophily", homophily)
+    Float(max=num_nodes - 1).check("csbm: degree", degree)
+    Float().check("csbm: signal", signal)
+    SEED.check("csbm: seed", seed)

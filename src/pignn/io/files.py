@@ -33,7 +33,7 @@ def _told(path: Path) -> Iterator[None]:
         raise OutputError(f"cannot write {path}: {error.strerror or error}; {hint}") from None
 
 
-def writable_folder(path: Path) -> Path:
+def create_writable_folder(path: Path) -> Path:
     """Make a folder and prove that it can be written, before hours are spent on what goes into it."""
     with _told(path):
         try:
@@ -78,7 +78,7 @@ def _umask() -> int:
 
 
 @contextlib.contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
+def open_new_folder(path: Path) -> Iterator[Path]:
     """Fill a folder beside ``path`` and put it in the place of ``path`` when it is whole.
 
     A folder with files that the new one lacks is somebody's own and is not replaced.
@@ -126,7 +126,7 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) 
     write_bytes(path, text.getvalue().encode())
 
 
-def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+def write_csv_records(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """A CSV of mappings; the columns are all keys, in order of appearance."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     write_csv(path, columns, ([row.get(key) for key in columns] for row in rows))

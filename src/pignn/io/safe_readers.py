@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.errors import DataError
-from ..core.text import one_line
+from ..core.text import one_line_text
 
 # What NumPy arrays, SciPy matrices and plain containers need in a pickle, under old and new names.
 _ADMITTED = {
@@ -39,7 +39,7 @@ class _DataUnpickler(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def unpickle(path: Path, label: str) -> Any:
+def read_pickle(path: Path, label: str) -> Any:
     """The arrays and containers in a pickle; anything else in it is refused before it can run."""
     try:
         with open(path, "rb") as file, warnings.catch_warnings():
@@ -48,41 +48,41 @@ def unpickle(path: Path, label: str) -> Any:
     except CodeInPickle as error:
         raise DataError(f"{label} contains code, refused (it asks for {error}); get the file from its source") from None
     except Exception as error:
-        raise damaged(label, error) from None
+        raise damaged_file_error(label, error) from None
 
 
-def npz(path: Path, label: str, *needed: str) -> dict[str, np.ndarray]:
+def read_npz(path: Path, label: str, *needed: str) -> dict[str, np.ndarray]:
     """All arrays of an .npz file, never unpickled."""
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
     except Exception as error:
-        raise damaged(label, error) from None
+        raise damaged_file_error(label, error) from None
     if missing := [key for key in needed if key not in arrays]:
         raise DataError(f"{label} is damaged or another file: it has no {', '.join(missing)}")
     return arrays
 
 
-def table(path: Path, label: str, columns: int) -> pd.DataFrame:
+def read_tsv(path: Path, label: str, columns: int) -> pd.DataFrame:
     """A tab-separated file with a heading, if it has as many columns as it should in every line."""
     try:
         rows = pd.read_csv(path, sep="\t", header=0, dtype=str)
     except Exception as error:
-        raise damaged(label, error) from None
+        raise damaged_file_error(label, error) from None
     if rows.shape[1] != columns or rows.isna().any(axis=None):
         raise DataError(f"{label} is damaged: not every line has {columns} columns; get the file again")
     return rows
 
 
-def integers(path: Path, label: str) -> np.ndarray:
+def read_integers(path: Path, label: str) -> np.ndarray:
     """A text file with one integer a line."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an empty file is no reason for NumPy to speak
             return np.loadtxt(path, dtype=np.int64, ndmin=1)
     except Exception as error:
-        raise damaged(label, error) from None
+        raise damaged_file_error(label, error) from None
 
 
-def damaged(label: str, error: Exception) -> DataError:
-    return DataError(f"{label} is damaged ({one_line(error)}); get the file again")
+def damaged_file_error(label: str, error: Exception) -> DataError:
+    return DataError(f"{label} is damaged ({one_line_text(error)}); get the file again")

@@ -97,7 +97,7 @@ class Auto(Method):
         """Choose and learn from the given labels."""
         self.check_settings()
         start = time.perf_counter()
-        data = graphs.check(data, split_index=split_index)
+        data = graphs.check_graph(data, split_index=split_index)
         inputs = checked_inputs(data, self.directed)
         given = GivenLabels.of(data, self._learnt_from())
         judges = GivenLabels.of(data, "val") if self.labels == "noisy-val" else given
@@ -130,7 +130,7 @@ class Auto(Method):
         if not hasattr(self, "models_"):
             raise NotFittedError("this Auto is not fitted yet; call fit(data) first")
         again = copy.copy(self)
-        data = graphs.check(data)
+        data = graphs.check_graph(data)
         features, classes = int(data.x.shape[1]), graphs.num_classes(data)
         if features != self.num_features_ or classes > len(self.class_names_):
             raise DataError(

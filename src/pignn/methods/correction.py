@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..core.errors import ConfigError, PignnWarning
-from ..noise.kinds import checked_matrix
+from ..noise.kinds import check_transition_matrix
 from ..training import Phase
 from .core.learner import Step, Task
 from .core.losses import noisy_cross_entropy
@@ -40,7 +40,7 @@ class Corrected(NetworkMethod):
         if self.transition is None:
             matrix = estimate_noise(task, self.seed).transition
         else:
-            matrix = checked_matrix(self.transition)
+            matrix = check_transition_matrix(self.transition)
             if len(matrix) != task.num_classes:
                 raise ConfigError(f"transition has {len(matrix)} rows, and there are {task.num_classes} classes")
         self.transition_ = matrix.tolist()

@@ -48,7 +48,7 @@ def propagate(inputs: GraphInputs, y: Tensor, seeds: Tensor, classes: int, alpha
     values = similar_edges(inputs)
     pattern = inputs.adj
     total = torch.segment_reduce(values, "sum", lengths=pattern.counts, initial=0)
-    matrix = pattern.matrix(values / pattern.spread(total.clamp(min=1e-12)))
+    matrix = pattern.matrix(values / pattern.repeat_rows(total.clamp(min=1e-12)))
     start = torch.zeros(inputs.num_nodes, classes, device=y.device)
     start[seeds, y[seeds]] = 1
     f = start

@@ -18,11 +18,11 @@ nor the device has a part in it.
 from __future__ import annotations
 
 from .corruption import SPLITS, Corrupt, Kind, corrupt
-from .dependent import flip_probability
+from .dependent import compute_flip_probs
 from .estimation import NoiseEstimate, estimate
 from .kinds import KINDS, MATRIX_KINDS, transition_matrix
-from .recorded import Recorded, load_noise, load_recorded
-from .summary import NoiseReport, report
+from .recorded import RecordedLabels, load_noise, load_recorded_labels
+from .summary import NoiseSummary, summarize_noise
 
 __all__ = [
     "KINDS",
@@ -31,13 +31,13 @@ __all__ = [
     "Corrupt",
     "Kind",
     "NoiseEstimate",
-    "NoiseReport",
-    "Recorded",
+    "NoiseSummary",
+    "RecordedLabels",
+    "compute_flip_probs",
     "corrupt",
     "estimate",
-    "flip_probability",
     "load_noise",
-    "load_recorded",
-    "report",
+    "load_recorded_labels",
+    "summarize_noise",
     "transition_matrix",
 ]

@@ -14,14 +14,14 @@ from torch_geometric.transforms import BaseTransform
 from .. import graphs
 from ..core import validation as settings
 from ..core.errors import ConfigError, DataError, unknown
-from ..graphs.checks import expect_graph
+from ..graphs.checks import check_data_type
 from .dependent import DEPENDENT
-from .kinds import Floats, Ints, checked_matrix, checked_rate, kind_name, stream, transition_matrix
-from .recorded import Recorded, recorded_labels
+from .kinds import Floats, Ints, check_kind, check_rate, check_transition_matrix, stream, transition_matrix
+from .recorded import RecordedLabels, match_recorded_labels
 
 SPLITS = ("train", "val", "test", "all")
 
-Kind: TypeAlias = str | Recorded | ArrayLike | torch.Tensor
+Kind: TypeAlias = str | RecordedLabels | ArrayLike | torch.Tensor
 
 
 def corrupt(
@@ -39,9 +39,9 @@ def corrupt(
         data: graph whose true labels are `y_true` where it exists (so corrupting twice starts from the truth
             again), else `y`.
         kind: `symmetric`, `pair`, `flip`, `one-sided`, `instance`, `rule`, `cluster` or `none`; or a transition
-            matrix; or `Recorded` labels.
+            matrix; or `RecordedLabels` labels.
         rate: share of labels to make wrong, in expectation (of `one-sided` noise, that of the classes other than 0);
-            not for a matrix, `Recorded` or `none`.
+            not for a matrix, `RecordedLabels` or `none`.
         seed: seed of the noise.
         splits: whose labels are corrupted: any of `train`, `val`, `test`; or `all`, in a mask or not.
         split_index: which column, where masks have the shape [N, k].
@@ -85,17 +85,17 @@ class Corrupt(BaseTransform):
         splits: Sequence[str] = ("train", "val"),
         split_index: int | None = None,
     ) -> None:
-        self.kind: str | Recorded | Floats
+        self.kind: str | RecordedLabels | Floats
         if isinstance(kind, str):
-            self.kind = kind_name(kind)
+            self.kind = check_kind(kind)
             if kind == "none" and rate:
                 raise ConfigError(f"noise 'none' has no rate, but {rate} was given")
             if kind != "none":
                 if rate is None:
                     raise ConfigError(f"noise '{kind}' needs a rate between 0 and 1")
-                rate = checked_rate(rate)
+                rate = check_rate(rate)
         else:
-            self.kind = kind if isinstance(kind, Recorded) else checked_matrix(kind)
+            self.kind = kind if isinstance(kind, RecordedLabels) else check_transition_matrix(kind)
             if rate is not None:
                 raise ConfigError("a rate cannot be given together with a transition matrix or recorded labels")
         self.rate = rate
@@ -108,21 +108,21 @@ class Corrupt(BaseTransform):
                 raise unknown("split", split, SPLITS)
 
     def forward(self, data: Data) -> Data:
-        expect_graph(data)
+        check_data_type(data)
         # Labels that an earlier noise made are of no interest, not even to the check (`data` is a copy).
         if data.get("y_true") is not None:
             data.y = data.y_true
         unsplit = data.get("train_mask") is None and "all" in self.splits
         if unsplit:
             data.train_mask = torch.ones(data.num_nodes, dtype=torch.bool)
-        data = graphs.check(data, split_index=self.split_index)
+        data = graphs.check_graph(data, split_index=self.split_index)
         n = graphs.num_classes(data)
         if n < 2:
             raise DataError("label noise needs at least two classes, the graph has one")
         truth = data.y.cpu().numpy()
 
         if data.get("class_names") is None:
-            names = self.kind.class_names if isinstance(self.kind, Recorded) else None
+            names = self.kind.class_names if isinstance(self.kind, RecordedLabels) else None
             data.class_names = list(names) if names and len(names) == n else [str(c) for c in range(n)]
         chosen = self._chosen(data)
         keep = chosen | node_mask(data, "train") | node_mask(data, "val")
@@ -146,8 +146,8 @@ class Corrupt(BaseTransform):
 
     def _labels(self, data: Data, truth: Ints, at: Ints, n: int) -> Ints:
         """Given labels of the nodes `at`."""
-        if isinstance(self.kind, Recorded):
-            return recorded_labels(self.kind, data, truth, n)[at]
+        if isinstance(self.kind, RecordedLabels):
+            return match_recorded_labels(self.kind, data, truth, n)[at]
         name = "matrix" if isinstance(self.kind, np.ndarray) else self.kind
         # Both draws are made for every node, so that a node's does not depend on which others are corrupted.
         draws = stream(name, self.seed).random((2, len(truth)))[:, at]
@@ -173,7 +173,7 @@ class Corrupt(BaseTransform):
             "seed": self.seed,
             "splits": list(self.splits),
         }
-        if isinstance(self.kind, Recorded):
+        if isinstance(self.kind, RecordedLabels):
             record.update(kind="recorded", source=self.kind.source)
         elif isinstance(self.kind, np.ndarray):
             record.update(kind="matrix", matrix=self.kind.tolist())

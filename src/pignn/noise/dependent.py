@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from ..graphs.edges import simple_edges
+from ..graphs.edges import simplify_edges
 from .kinds import Floats, Ints, stream
 
 
@@ -21,7 +21,7 @@ def instance(data: Data, truth: Ints, at: Ints, rate: float, n: int, draws: Floa
     spread = projected.std(axis=0)
     projected /= np.where(spread > 1e-12, spread, 1.0)
 
-    wrong = draws[0] < flip_probability(projected[:, 0], rate)
+    wrong = draws[0] < compute_flip_probs(projected[:, 0], rate)
     logits = projected[:, 1:]
     logits[np.arange(len(at)), truth] = -np.inf
     weight = np.exp(logits - logits.max(axis=1, keepdims=True)).cumsum(axis=1)
@@ -61,7 +61,7 @@ def _regions(data: Data, rng: np.random.Generator) -> tuple[Ints, int]:
         row = np.repeat(np.arange(nodes), np.diff(data.crow.cpu().numpy()))
         col = data.col.cpu().numpy()
     else:
-        row, col = simple_edges(data.edge_index.cpu(), nodes).edge_index.numpy()
+        row, col = simplify_edges(data.edge_index.cpu(), nodes).edge_index.numpy()
     region = np.full(nodes, -1, dtype=np.int64)
     centres = rng.permutation(nodes)[: max(nodes // 20, 1)]
     region[centres] = np.arange(len(centres))
@@ -87,7 +87,7 @@ def _until(truth: Ints, label: Ints, order: Ints, rate: float) -> Ints:
 DEPENDENT = {"instance": instance, "rule": rule, "cluster": cluster}
 
 
-def flip_probability(scores: Floats, rate: float) -> Floats:
+def compute_flip_probs(scores: Floats, rate: float) -> Floats:
     """q_i = σ(a + scores_i) with a found by bisection so that the mean of q is `rate`."""
     if rate in (0.0, 1.0) or not len(scores):
         return np.full(len(scores), rate)

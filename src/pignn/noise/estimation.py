@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.errors import ConfigError, DataError
 from . import model
 from .kinds import Floats, Ints
-from .recorded import integers
+from .recorded import check_integers
 
 MOST = 10_000  # labels that the fit uses; the rate is known to half a percent by then
 ROUNDS = 4
@@ -65,19 +65,19 @@ def estimate(
     known = np.flatnonzero(given >= 0)
     rng = np.random.default_rng(seed)
     sample = known if len(known) <= MOST else np.sort(rng.choice(known, MOST, replace=False))
-    fitted, mixed = fit_mixed(given[sample], probability[sample])
-    logs = model.logarithms(probability if mixed is None else unmix(probability, mixed))
-    return summarise(given, logs, fitted, intervals=intervals, level=level, seed=seed)
+    fitted, mixed = fit_unmixed(given[sample], probability[sample])
+    logs = model.log_probs(probability if mixed is None else unmix_probs(probability, mixed))
+    return summarize_labels(given, logs, fitted, intervals=intervals, level=level, seed=seed)
 
 
-def fit_mixed(given: Ints, probability: Floats) -> tuple[model.NoiseModel, Floats | None]:
+def fit_unmixed(given: Ints, probability: Floats) -> tuple[model.NoiseModel, Floats | None]:
     """The noise model, and the T that was taken out of the probabilities for it (None: none)."""
-    best = model.fit(given, model.logarithms(probability))
+    best = model.fit_noise_model(given, model.log_probs(probability))
     taken: Floats | None = None
     for start in (best.transition, confusions(given, probability)):
         out = start
         for _ in range(ROUNDS):
-            found = model.fit(given, model.logarithms(unmix(probability, out)))
+            found = model.fit_noise_model(given, model.log_probs(unmix_probs(probability, out)))
             if found.evidence > best.evidence:
                 best, taken = found, out
             if np.abs(found.transition - out).max() < 0.01:
@@ -86,7 +86,7 @@ def fit_mixed(given: Ints, probability: Floats) -> tuple[model.NoiseModel, Float
     return best, taken
 
 
-def summarise(
+def summarize_labels(
     given: Ints,
     logs: Floats,
     fitted: model.NoiseModel,
@@ -124,15 +124,15 @@ def confusions(given: Ints, probability: Floats) -> Floats:
     """Share of given labels among the nodes that the classifier puts into each class."""
     n = probability.shape[1]
     counts = np.bincount(probability.argmax(axis=1) * n + given, minlength=n * n).reshape(n, n)
-    return model.normalised(counts + 0.5 * np.eye(n) + 0.5 / n)
+    return model.normalize_rows(counts + 0.5 * np.eye(n) + 0.5 / n)
 
 
-def unmix(probability: Floats, transition: Floats, steps: int = 20) -> Floats:
+def unmix_probs(probability: Floats, transition: Floats, steps: int = 20) -> Floats:
     """The p for which p·T is nearest to the probabilities, by Richardson–Lucy steps; rows stay distributions."""
-    q = model.normalised(probability)
+    q = model.normalize_rows(probability)
     p = q
     for _ in range(steps):
-        p = model.normalised(p * ((q / np.maximum(p @ transition, 1e-12)) @ transition.T))
+        p = model.normalize_rows(p * ((q / np.maximum(p @ transition, 1e-12)) @ transition.T))
     return p
 
 
@@ -150,7 +150,9 @@ def _bootstrap(
     for _ in range(DRAWS):
         pick = rng.integers(0, len(given), size)
         verified = None if trusted is None else trusted[pick]
-        again = model.fit(given[pick], logs[pick], verified, None if before is None else before[pick], start=fitted)
+        again = model.fit_noise_model(
+            given[pick], logs[pick], verified, None if before is None else before[pick], start=fitted
+        )
         right = again.posterior(given[pick], logs[pick])[np.arange(size), given[pick]]
         rates.append(1 - (right if verified is None else np.where(verified, 1.0, right)).mean())
         matrices.append(again.transition)
@@ -168,7 +170,7 @@ def _checked(labels: ArrayLike, pred_probs: ArrayLike) -> tuple[Ints, Floats]:
             f"labels of shape {list(given.shape)} and pred_probs of shape {list(probability.shape)} do not fit: "
             "give [nodes] and [nodes, classes]"
         )
-    given = integers(given, "labels")
+    given = check_integers(given, "labels")
     if given.size and given.min() < -1:
         raise DataError("labels must be whole numbers from 0, or -1 for none")
     if given.size and given.max() >= probability.shape[1]:

@@ -23,10 +23,10 @@ def transition_matrix(kind: str, rate: float, num_classes: int, seed: int = 0) -
 
     The seed matters to `flip` only: class i goes to one class, uniform among the n − 1 others.
     """
-    kind = kind_name(kind)
+    kind = check_kind(kind)
     if kind not in MATRIX_KINDS:
         raise ConfigError(f"noise '{kind}' has no transition matrix of its own; {', '.join(MATRIX_KINDS)} have")
-    rate = checked_rate(rate)
+    rate = check_rate(rate)
     if num_classes < 2:
         raise DataError(f"label noise needs at least two classes, not {num_classes}")
     classes = np.arange(num_classes)
@@ -44,7 +44,7 @@ def transition_matrix(kind: str, rate: float, num_classes: int, seed: int = 0) -
     return matrix
 
 
-def kind_name(kind: str) -> str:
+def check_kind(kind: str) -> str:
     if kind == "asymmetric":
         raise ConfigError("noise 'asymmetric' has two meanings: 'pair' (i to i + 1) and 'flip' (i to a random class)")
     if kind not in KINDS:
@@ -52,7 +52,7 @@ def kind_name(kind: str) -> str:
     return kind
 
 
-def checked_rate(rate: float) -> float:
+def check_rate(rate: float) -> float:
     try:
         value = float(rate)
     except (TypeError, ValueError):
@@ -67,7 +67,7 @@ def stream(name: str, seed: int) -> np.random.Generator:
     return np.random.default_rng([seed, zlib.crc32(name.encode())])
 
 
-def checked_matrix(values: ArrayLike | torch.Tensor) -> Floats:
+def check_transition_matrix(values: ArrayLike | torch.Tensor) -> Floats:
     """A user's transition matrix, checked."""
     if isinstance(values, torch.Tensor):
         values = values.detach().cpu().numpy()

@@ -48,11 +48,11 @@ class NoiseModel:
         """P(true = k | x, given); of nodes without a label (-1), P(true = k | x)."""
         p = self.truth(logs)
         known = given >= 0
-        p[known] = normalised(p[known] * self.transition.T[given[known]])
+        p[known] = normalize_rows(p[known] * self.transition.T[given[known]])
         return p
 
 
-def fit(
+def fit_noise_model(
     given: Ints,
     logs: Floats,
     trusted: Bools | None = None,
@@ -73,8 +73,8 @@ def fit(
         return NoiseModel(1.0, np.zeros(n), np.eye(n))
     likelihood = _Likelihood(given, logs, trusted, before)
     if start is not None:
-        return likelihood.maximise(start.kind, start)
-    return max((likelihood.maximise(kind) for kind in likelihood.kinds), key=lambda found: found.evidence)
+        return likelihood.maximize(start.kind, start)
+    return max((likelihood.maximize(kind) for kind in likelihood.kinds), key=lambda found: found.evidence)
 
 
 class _Likelihood:
@@ -104,7 +104,7 @@ class _Likelihood:
         if labels[labels > 0].min() < RARE * len(given) / present:
             self.kinds[BY_CLASS] = 1
 
-    def maximise(self, kind: str, start: NoiseModel | None = None) -> NoiseModel:
+    def maximize(self, kind: str, start: NoiseModel | None = None) -> NoiseModel:
         n, full = self.n, kind == FULL
         matrix = np.full((n, n), 0.1 / (n - 1)) if start is None else start.transition.copy()
         if start is None:
@@ -121,7 +121,7 @@ class _Likelihood:
             options={"maxiter": 100 if start is None else 30},
         ).x
         a, b, matrix = self.parts(found, kind)
-        matrix = normalised(matrix)
+        matrix = normalize_rows(matrix)
         total = np.maximum((softmax(a * self.logs + b) * self.likely(matrix)).sum(axis=1), 1e-300)
         return NoiseModel(float(a), b, matrix, float(np.log(total).sum()) - self.kinds.get(kind, 0), kind)
 
@@ -161,14 +161,14 @@ class _Likelihood:
 
 def _off_diagonal(weights: Floats) -> Floats:
     """How wrong labels are spread over the other classes: rows sum to 1, the diagonal is 0."""
-    return normalised(weights * (1 - np.eye(len(weights))))
+    return normalize_rows(weights * (1 - np.eye(len(weights))))
 
 
-def logarithms(probability: Floats) -> Floats:
-    return np.log(np.maximum(normalised(probability), FLOOR))
+def log_probs(probability: Floats) -> Floats:
+    return np.log(np.maximum(normalize_rows(probability), FLOOR))
 
 
-def normalised(rows: Floats) -> Floats:
+def normalize_rows(rows: Floats) -> Floats:
     """Rows that sum to 1; a row of zeros becomes uniform."""
     total = rows.sum(axis=1, keepdims=True)
     return np.where(total > 0, rows / np.where(total > 0, total, 1.0), 1.0 / rows.shape[1])

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from torch_geometric.data import Data
 
 from ..core.errors import ConfigError, DataError
-from .kinds import Floats, Ints, checked_matrix, kind_name
+from .kinds import Floats, Ints, check_kind, check_transition_matrix
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class RecordedLabels:
     """Labels that somebody really gave, one for each node, -1 where there is none.
 
     `clean` are the true labels they were recorded beside, if known: `corrupt` compares them with the graph's,
@@ -33,14 +33,14 @@ class Recorded:
 
     def __post_init__(self) -> None:
         where = f" in {self.source}" if self.source else ""
-        object.__setattr__(self, "labels", integers(self.labels, f"recorded labels{where}"))
+        object.__setattr__(self, "labels", check_integers(self.labels, f"recorded labels{where}"))
         if self.class_names is not None:
             object.__setattr__(self, "class_names", [str(name) for name in self.class_names])
         if self.clean is not None:
-            object.__setattr__(self, "clean", integers(self.clean, f"clean labels{where}"))
+            object.__setattr__(self, "clean", check_integers(self.clean, f"clean labels{where}"))
 
 
-def recorded_labels(record: Recorded, data: Data, truth: Ints, n: int) -> Ints:
+def match_recorded_labels(record: RecordedLabels, data: Data, truth: Ints, n: int) -> Ints:
     """The recorded labels in the graph's numbering of classes, checked against the graph."""
     labels, clean = record.labels, record.clean
     where = f" ({record.source})" if record.source else ""
@@ -68,7 +68,7 @@ def _in_range(labels: Ints, n: int, what: str) -> None:
         raise DataError(f"{what} must be -1 or 0 to {n - 1}, found {labels.min()} to {labels.max()}")
 
 
-def load_recorded(path: str | os.PathLike[str]) -> Recorded:
+def load_recorded_labels(path: str | os.PathLike[str]) -> RecordedLabels:
     """Recorded labels from an `.npz` file.
 
     Labels under `noisy_label`, `labels` or `y`; optionally `clean_label` (true labels) and `class_names`.
@@ -76,31 +76,31 @@ def load_recorded(path: str | os.PathLike[str]) -> Recorded:
     return _as_recorded(_read(Path(path)), Path(path))
 
 
-def load_noise(text: str) -> str | Recorded | Floats:
+def load_noise(text: str) -> str | RecordedLabels | Floats:
     """What `--noise` takes: the name of a kind, or a file.
 
-    `.npz` holds recorded labels (see `load_recorded`), or a matrix under `matrix` or `transition`; `.npy` and
+    `.npz` holds recorded labels (see `load_recorded_labels`), or a matrix under `matrix` or `transition`; `.npy` and
     `.csv` (numbers separated by commas, no header) hold a transition matrix.
     """
     path = Path(text)
     if path.suffix.lower() not in (".npz", ".npy", ".csv"):
         if path.is_file():
             raise ConfigError(f"{path}: a file of noise ends in .npz (labels or matrix), .npy or .csv (matrix)")
-        return kind_name(text)
+        return check_kind(text)
     arrays = _read(path)
     for key in ("matrix", "transition"):
         if key in arrays:
-            return checked_matrix(arrays[key])
+            return check_transition_matrix(arrays[key])
     return _as_recorded(arrays, path)
 
 
-def _as_recorded(arrays: Mapping[str, NDArray[Any]], path: Path) -> Recorded:
+def _as_recorded(arrays: Mapping[str, NDArray[Any]], path: Path) -> RecordedLabels:
     for key in ("noisy_label", "labels", "y"):
         if key in arrays:
             names = arrays.get("class_names")
             if names is not None and names.ndim != 1:
                 raise DataError(f"{path}: class_names must be a list of names, not of shape {list(names.shape)}")
-            return Recorded(
+            return RecordedLabels(
                 labels=arrays[key],
                 class_names=None if names is None else names.tolist(),
                 source=path.name,
@@ -130,7 +130,7 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
         raise DataError(f"{path} cannot be read: {str(error).splitlines()[0]}") from None
 
 
-def integers(values: Any, what: str) -> Ints:
+def check_integers(values: Any, what: str) -> Ints:
     array = values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]

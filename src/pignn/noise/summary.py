@@ -12,11 +12,11 @@ from torch_geometric.data import Data
 from .. import graphs
 from ..core.errors import DataError
 from .corruption import node_mask
-from .recorded import integers
+from .recorded import check_integers
 
 
 @dataclass(frozen=True)
-class NoiseReport:
+class NoiseSummary:
     """How noisy the given labels really are, over the nodes whose given and true labels are both known.
 
     `pair_rate` is the noise ratio of the pair labels: the share of unordered pairs of distinct such nodes
@@ -26,11 +26,11 @@ class NoiseReport:
     CiteSeer come from neither.
     """
 
-    labelled: int
+    labeled: int
     wrong: int
     rate: float
-    split_rates: dict[str, float]  # of train and val, where they have labelled nodes
-    class_rates: list[float | None]  # by true class; None where no labelled node has it
+    split_rates: dict[str, float]  # of train and val, where they have labeled nodes
+    class_rates: list[float | None]  # by true class; None where no labeled node has it
     counts: list[list[int]]  # [true class][given class]
     transition: list[list[float]]  # counts with rows divided by their sums; a row of zeros where there is no node
     pair_rate: float
@@ -42,16 +42,16 @@ class NoiseReport:
     def __str__(self) -> str:
         splits = "".join(f", {name} {rate:.1%}" for name, rate in self.split_rates.items())
         return (
-            f"{self.wrong} of {self.labelled} given labels wrong ({self.rate:.1%}{splits}); "
+            f"{self.wrong} of {self.labeled} given labels wrong ({self.rate:.1%}{splits}); "
             f"{self.pair_rate:.1%} of their pair labels wrong"
         )
 
 
-def report(data: Data) -> NoiseReport:
+def summarize_noise(data: Data) -> NoiseSummary:
     """Compares `y` with `y_true`, in O(N + n²) for n classes."""
     if "y_true" not in data or data.y is None:
         raise DataError("a noise report needs given labels ('y') and true labels ('y_true')")
-    given, true = (integers(data[key], f"'{key}'") for key in ("y", "y_true"))
+    given, true = (check_integers(data[key], f"'{key}'") for key in ("y", "y_true"))
     known = (given >= 0) & (true >= 0)
     if not known.any():
         raise DataError("a noise report needs a node whose given and true labels are both known")
@@ -59,20 +59,20 @@ def report(data: Data) -> NoiseReport:
     counts = np.bincount(true[known] * n + given[known], minlength=n * n).reshape(n, n)
     size = counts.sum(axis=1)
     transition = counts / np.maximum(size, 1)[:, None]
-    labelled = int(counts.sum())
-    wrong = labelled - int(counts.trace())
+    labeled = int(counts.sum())
+    wrong = labeled - int(counts.trace())
     masks = {name: node_mask(data, name) & known for name in ("train", "val")}
     # Pairs that only one labelling calls "same": those of each, less twice those of both.
     apart = _pairs(size) + _pairs(counts.sum(axis=0)) - 2 * _pairs(counts)
-    return NoiseReport(
-        labelled=labelled,
+    return NoiseSummary(
+        labeled=labeled,
         wrong=wrong,
-        rate=wrong / labelled,
+        rate=wrong / labeled,
         split_rates={name: float((given != true)[mask].mean()) for name, mask in masks.items() if mask.any()},
         class_rates=[1 - float(transition[c, c]) if size[c] else None for c in range(n)],
         counts=counts.tolist(),
         transition=transition.tolist(),
-        pair_rate=apart / max(labelled * (labelled - 1) // 2, 1),
+        pair_rate=apart / max(labeled * (labeled - 1) // 2, 1),
     )
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..core.errors import DataError
-from ..graphs import simple_edges
+from ..graphs import simplify_edges
 from ..graphs.sparse import Pattern
 
 
@@ -24,7 +24,7 @@ class PairGraph:
 
     def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
         _check_edges(edge_index, num_nodes)
-        row, col = simple_edges(edge_index, num_nodes).edge_index
+        row, col = simplify_edges(edge_index, num_nodes).edge_index
         self._initialize(Pattern.from_sorted(row, col, (num_nodes, num_nodes)))
 
     @classmethod

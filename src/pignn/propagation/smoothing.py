@@ -18,7 +18,7 @@ from .. import graphs
 from ..backbones import GraphInputs
 from ..core import validation as settings
 from ..core.errors import ConfigError, DataError, NotFittedError
-from ..graphs.sparse import Operator, SparseFeatures, multiplied
+from ..graphs.sparse import Operator, SparseFeatures, spmm
 
 CHUNK = 1 << 26  # numbers of a dense feature matrix that are read at a time
 COLUMNS = 64  # that are propagated at a time
@@ -56,7 +56,7 @@ def smooth(
             source = source.contiguous()
             h = source
             for _ in range(num_hops):
-                h = multiplied(matrix, h).addcmul_(diagonal, h).mul_(1 - alpha).add_(source, alpha=alpha)
+                h = spmm(matrix, h).addcmul_(diagonal, h).mul_(1 - alpha).add_(source, alpha=alpha)
             parts.append(h)
         return (parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)).reshape(x.shape)
 
@@ -181,7 +181,7 @@ def as_inputs(graph: Data | GraphInputs, *, directed: bool = False) -> GraphInpu
     """What a network would read of the graph; a graph is checked first."""
     if isinstance(graph, GraphInputs):
         return graph
-    return GraphInputs.from_data(graphs.check(graph, labels=False), directed=directed)
+    return GraphInputs.from_data(graphs.check_graph(graph, with_labels=False), directed=directed)
 
 
 def _check(alpha: float, num_hops: int) -> None:

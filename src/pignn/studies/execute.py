@@ -23,7 +23,7 @@ class OutOfMemory(Exception):
 
 def execute(job: dict[str, Any]) -> dict[str, Any]:
     """The numbers of one run; ``{"error": ...}`` where it failed for a reason of its own."""
-    from ..core.text import one_line
+    from ..core.text import one_line_text
 
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -37,7 +37,7 @@ def execute(job: dict[str, Any]) -> dict[str, Any]:
     except Exception as error:
         if "allocate memory" in str(error):  # torch's way of saying so
             raise OutOfMemory from None
-        return {"error": one_line(error, 400)}
+        return {"error": one_line_text(error, 400)}
 
 
 def _run(job: dict[str, Any]) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def _run(job: dict[str, Any]) -> dict[str, Any]:
 
     nodes, true = truth(data, "test")
     proba = model.predict_proba(data)[nodes]
-    report = noise.report(data)
+    report = noise.summarize_noise(data)
     return {
         **{metric: score(true, proba.argmax(1), proba, metric, len(model.class_names_)) for metric in METRICS},
         "best_epoch": getattr(model, "best_epoch_", None),

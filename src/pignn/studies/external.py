@@ -36,7 +36,7 @@ def export(study: Study, folder: str | Path, to: str | Path) -> list[str]:
     """
     from . import run_graphs as graphs_of_runs
 
-    folder, to = Path(folder), files.writable_folder(Path(to))
+    folder, to = Path(folder), files.create_writable_folder(Path(to))
     with ResultsStore(folder / STORE) as store:
         runs = plan_runs(study, store)
     least = min(run.job["trusted"] for run in runs)  # some rows of ours may need trusted labels; a task has none more

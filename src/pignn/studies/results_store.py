@@ -166,7 +166,7 @@ def _make(path: Path) -> None:
 
     from ..io import files
 
-    files.writable_folder(path.parent)
+    files.create_writable_folder(path.parent)
     name = str(path.with_name(f".{path.name}.{secrets.token_hex(8)}"))
     try:
         db = sqlite3.connect(name, isolation_level=None)

@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 from .. import graphs, noise
 from ..core.errors import ConfigError
 from ..graphs.datasets import catalog as catalogue
-from ..graphs.splits import Masks, per_class
+from ..graphs.splits import Masks, split_per_class
 from ..noise.dependent import DEPENDENT
 from .code_hash import canonical, digest, package_version
 from .study import is_named
@@ -35,7 +35,7 @@ def graph(job: dict[str, Any]) -> tuple[Data, str]:
             del _graphs[next(iter(_graphs))]
         data = _load(job)
         # Of the graph as a method gets it, so that a change of the checks matters only where it changes something.
-        _graphs[key] = data, _digest(graphs.check(data), GRAPH)
+        _graphs[key] = data, _digest(graphs.check_graph(data), GRAPH)
     _graphs[key] = _graphs.pop(key)  # the newest last
     return _graphs[key]
 
@@ -75,7 +75,7 @@ def noisygl_masks(name: str, y: Tensor, seed: int) -> Masks | None:
         train, val = int(0.01 * y.numel()), int(0.15 * y.numel())
         test = y.numel() - train - val
     else:
-        chosen = per_class(y, seed=seed).train_mask
+        chosen = split_per_class(y, seed=seed).train_mask
         others = (~chosen & (y >= 0)).nonzero().view(-1)
         train = int(chosen.sum())
         val, test = min(500, others.numel() // 3), min(1000, others.numel() - others.numel() // 3)
@@ -101,7 +101,7 @@ def noisy(job: dict[str, Any]) -> tuple[Data, str]:
 def _trusting(data: Data, job: dict[str, Any]) -> Data:
     """With as many trusted labels a class as the method cannot do without."""
     count = job["trusted"]
-    return graphs.trust(data, count, seed=job["seed"]) if count else data
+    return graphs.sample_trusted(data, count, seed=job["seed"]) if count else data
 
 
 def labels_fingerprint(job: dict[str, Any]) -> str:

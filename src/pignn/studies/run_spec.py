@@ -68,12 +68,12 @@ def plan_runs(study: Study, store: ResultsStore, *, present: bool = False) -> li
 
 
 def _present(study: Study) -> Study:
-    from ..graphs.datasets.catalog import available
+    from ..graphs.datasets.catalog import is_available
     from ..methods.registry import list_methods
 
     methods = {info.name for info in list_methods()}
     rows = tuple(row for row in study.rows if row.method in methods)
-    datasets = tuple(one for one in study.datasets if not is_named(one.name) or available(one.name))
+    datasets = tuple(one for one in study.datasets if not is_named(one.name) or is_available(one.name))
     return replace(study, datasets=datasets or study.datasets, rows=rows or study.rows, reference="")
 
 

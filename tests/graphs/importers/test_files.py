@@ -321,7 +321,7 @@ def test_scipy():
 
 
 def test_what_was_read_can_be_learnt_from(tmp_path):
-    graph = pignn.load("csbm", nodes=150)
+    graph = pignn.load("csbm", num_nodes=150)
     np.savez(tmp_path / "g.npz", x=graph.x, y=graph.y, edge_index=graph.edge_index)
     data = read_graph(tmp_path / "g.npz", val=0.2)
     model = pignn.PIGNN(epochs=30, warmup=5).fit(data)

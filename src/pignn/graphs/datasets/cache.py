@@ -38,7 +38,7 @@ def fingerprint(files: Mapping[str, Path]) -> str:
     return digest.hexdigest()[:32]
 
 
-def recall(name: str, key: str) -> tuple[dict[str, Tensor], dict[str, list[str]]] | None:
+def get(name: str, key: str) -> tuple[dict[str, Tensor], dict[str, list[str]]] | None:
     """The processed tensors and lists of names kept under `key`, or None."""
     path = _processed(name, key)
     try:
@@ -49,10 +49,10 @@ def recall(name: str, key: str) -> tuple[dict[str, Tensor], dict[str, list[str]]
         return None  # absent, or damaged: it is made again
 
 
-def keep(name: str, key: str, tensors: Mapping[str, Tensor], names: Mapping[str, list[str]]) -> None:
+def put(name: str, key: str, tensors: Mapping[str, Tensor], names: Mapping[str, list[str]]) -> None:
     """Keep processed tensors under `key`, whole or not at all. A cache that cannot be written is no error."""
     path = _processed(name, key)
-    with workspace() as folder:
+    with open_workspace() as folder:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             whole = {tensor: value.contiguous() for tensor, value in tensors.items()}
@@ -62,7 +62,7 @@ def keep(name: str, key: str, tensors: Mapping[str, Tensor], names: Mapping[str,
             _warn_once(error)
 
 
-def adopt(folder: Path, files: tuple[str, ...], target: str) -> None:
+def move_in(folder: Path, files: tuple[str, ...], target: str) -> None:
     """Move downloaded files into the cache, each in one step."""
     try:
         for file in files:
@@ -74,7 +74,7 @@ def adopt(folder: Path, files: tuple[str, ...], target: str) -> None:
 
 
 @contextlib.contextmanager
-def workspace() -> Iterator[Path]:
+def open_workspace() -> Iterator[Path]:
     """A folder of one's own, gone afterwards; in the cache or, if need be, in the system's temporary one."""
     try:
         cache_dir().mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def workspace() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def stage(files: Mapping[str, Path], folder: Path) -> dict[str, Path]:
+def copy_raw_files(files: Mapping[str, Path], folder: Path) -> dict[str, Path]:
     """Copies of raw files below `folder`; the originals are only read."""
     staged = {}
     for name, path in files.items():

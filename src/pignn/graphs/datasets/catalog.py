@@ -119,12 +119,12 @@ def info(name: str) -> DatasetInfo:
     return found
 
 
-def available(name: str, root: str | os.PathLike[str] | None = None) -> bool:
+def is_available(name: str, root: str | os.PathLike[str] | None = None) -> bool:
     """Whether the dataset can be loaded without a download (ogbn-arxiv perhaps with stand-in features)."""
-    return where(name, root) != ""
+    return dataset_path(name, root) != ""
 
 
-def where(name: str, root: str | os.PathLike[str] | None = None) -> str:
+def dataset_path(name: str, root: str | os.PathLike[str] | None = None) -> str:
     """Where the raw files are, "built in" if there are none to find, "" if they are not here."""
     key = info(name).name
     if key in BUILT_IN:

@@ -8,31 +8,33 @@ import torch
 from torch_geometric.data import Data
 
 from ...core.errors import ConfigError
-from ..edges import simple_edges
-from ..splits import per_class
+from ..edges import simplify_edges
+from ..splits import split_per_class
 
 
-def digits(neighbours: int = 10) -> Data:
+def digits(num_neighbors: int = 10) -> Data:
     """Handwritten digits of scikit-learn: 1,797 images of 8 × 8 pixels, each joined to the nearest others.
 
-    Features are the 64 pixels in [0, 1]. Two images are joined if either is among the other's `neighbours`
+    Features are the 64 pixels in [0, 1]. Two images are joined if either is among the other's `num_neighbors`
     nearest (Euclidean).
     """
     from sklearn.datasets import load_digits
     from sklearn.neighbors import kneighbors_graph
 
     pixels, labels = load_digits(return_X_y=True)
-    if not isinstance(neighbours, Integral) or not 1 <= neighbours < len(pixels):
-        raise ConfigError(f"digits: neighbours must be an integer between 1 and {len(pixels) - 1}, not {neighbours}")
+    if not isinstance(num_neighbors, Integral) or not 1 <= num_neighbors < len(pixels):
+        raise ConfigError(
+            f"digits: num_neighbors must be an integer between 1 and {len(pixels) - 1}, not {num_neighbors}"
+        )
     # Pixels are integers up to 16: distances between them are exact, so ties fall alike on every machine.
-    nearest = kneighbors_graph(pixels, neighbours).tocoo()
+    nearest = kneighbors_graph(pixels, num_neighbors).tocoo()
     pairs = torch.stack([torch.from_numpy(nearest.row), torch.from_numpy(nearest.col)]).long()
     y = torch.from_numpy(labels).long()
     data = Data(
         x=torch.from_numpy(pixels / 16).float(),
-        edge_index=simple_edges(pairs, len(pixels)).edge_index,
+        edge_index=simplify_edges(pairs, len(pixels)).edge_index,
         y=y,
-        **per_class(y)._asdict(),
+        **split_per_class(y)._asdict(),
     )
     data.class_names = [str(digit) for digit in range(10)]
     data.name = "digits"

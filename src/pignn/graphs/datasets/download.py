@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-from ...core.text import one_line
-from ...io import safe_readers as vet
+from ...core.text import one_line_text
+from ...io import safe_readers
 from .catalog import RAW
 
 _CHAMELEON = "https://github.com/yandex-research/heterophilous-graphs/raw/main/data"
@@ -23,9 +23,9 @@ def chameleon(key: str, folder: Path) -> Path:
     (file,) = RAW[key].files
     try:
         download_url(f"{_CHAMELEON}/{file}", str(folder))
-        vet.npz(folder / file, f"the downloaded {file}", "node_features")
+        safe_readers.read_npz(folder / file, f"the downloaded {file}", "node_features")
     except Exception as error:
-        raise Unreachable(one_line(error)) from None
+        raise Unreachable(one_line_text(error)) from None
     return folder
 
 
@@ -44,7 +44,7 @@ def ogb(name: str, folder: Path) -> Path:
         source = folder / str(about["download_name"])
         missing = [file for file in RAW[name].files if not (source / file).is_file()]
     except Exception as error:
-        raise Unreachable(one_line(error)) from None
+        raise Unreachable(one_line_text(error)) from None
     if missing:
         raise Unreachable(f"the archive lacks {', '.join(missing)}")
     return source

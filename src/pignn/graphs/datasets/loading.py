@@ -17,15 +17,13 @@ from torch_geometric.data import Data
 
 from ...core import validation as settings
 from ...core.errors import ConfigError, DataError, PignnWarning, unknown
-from ...io import safe_readers as vet
-from ..splits import Masks, first_per_class, per_class
+from ...io import safe_readers
+from ..splits import Masks, split_first_per_class, split_per_class
 from ..synthetic import csbm
-from . import cache as store
-from . import catalog as catalogue
-from . import download as fetch
-from . import raw_ogb, raw_pyg
+from . import cache, catalog, download, raw_ogb, raw_pyg
 from .catalog import RAW
 from .digits import digits
+from .download import Unreachable
 
 Root = str | os.PathLike[str] | None
 
@@ -52,7 +50,7 @@ def load(
     split: str = "default",
     split_seed: int = 0,
     split_index: int | None = None,
-    features: str | int | None = None,
+    features: str | None = None,
     **options: Any,
 ) -> Data:
     """A graph by name (see `list_datasets`): `x`, `edge_index`, `y`, three masks, `class_names` and `name`.
@@ -66,20 +64,20 @@ def load(
     20 + 30 a class by `split_seed` for any dataset.
 
     `features="stand-in"` (ogbn-arxiv only) makes features from the structure where the real ones are not at
-    hand. Options: `neighbours` for digits, `variant="filtered"` for chameleon, the arguments of `csbm` for
+    hand. Options: `num_neighbors` for digits, `variant="filtered"` for chameleon, the arguments of `csbm` for
     csbm.
     """
-    info = catalogue.info(name)
+    info = catalog.info(name)
     if split not in _SPLITS:
         raise unknown("split", split, _SPLITS)
     settings.seed("split_seed", split_seed)
     if split_index is not None and not isinstance(split_index, Integral):
         raise ConfigError(f"split_index must be an integer, not {split_index!r}")
-    if info.name == "csbm" and features is not None:
-        options["features"] = features
-    elif features is not None and (info.name, features) != ("ogbn-arxiv", "stand-in"):
-        raise ConfigError(f"features={features!r} is not known for {info.name}; only ogbn-arxiv has 'stand-in'")
-    _check_options(info.name, options)
+    _check_options(
+        info.name, options | ({} if features is None or info.name == "ogbn-arxiv" else {"features": features})
+    )
+    if features not in (None, "stand-in"):
+        raise unknown("features of ogbn-arxiv", features, ("stand-in",))
 
     if info.name in _BUILT_IN:
         data = _BUILT_IN[info.name](**options)
@@ -110,7 +108,7 @@ def _check_options(name: str, options: Mapping[str, Any]) -> None:
         raise unknown("variant of chameleon", options["variant"], ("full", "filtered"))
 
 
-def _published(info: catalogue.DatasetInfo, root: Root, stand_in: bool, options: Mapping[str, Any]) -> Data:
+def _published(info: catalog.DatasetInfo, root: Root, stand_in: bool, options: Mapping[str, Any]) -> Data:
     names: dict[str, list[str]] = {}
     if info.name == "chameleon":
         data = _chameleon("chameleon filtered" if options.get("variant") == "filtered" else "chameleon", root)
@@ -125,25 +123,25 @@ def _published(info: catalogue.DatasetInfo, root: Root, stand_in: bool, options:
 
 
 def _pyg(name: str, root: Root) -> tuple[Data, dict[str, list[str]]]:
-    source = catalogue.find(name, root)
+    source = catalog.find(name, root)
     if source is not None:
-        kept = store.recall(name, store.fingerprint({file: source / file for file in RAW[name].files}))
+        kept = cache.get(name, cache.fingerprint({file: source / file for file in RAW[name].files}))
         if kept is not None:
             return Data.from_dict(kept[0]), kept[1]
     try:
         data, names, key = raw_pyg.read(name, source)
-    except fetch.Unreachable as error:
+    except Unreachable as error:
         raise _absent(name, root, error) from None
     data = _verified(name, data, source)
-    store.keep(name, key, data.to_dict(), names)
+    cache.put(name, key, data.to_dict(), names)
     return data, names
 
 
 def _chameleon(key: str, root: Root) -> Data:
-    with _source(key, root, fetch.chameleon) as source:
+    with _source(key, root, download.chameleon) as source:
         path = source / RAW[key].files[0]
         masks = ("train_masks", "val_masks", "test_masks")
-        arrays = vet.npz(path, str(path), "node_features", "node_labels", "edges", *masks)
+        arrays = safe_readers.read_npz(path, str(path), "node_features", "node_labels", "edges", *masks)
         tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
         edges = tensors["edges"].long().t()
         data = Data(
@@ -157,8 +155,8 @@ def _chameleon(key: str, root: Root) -> Data:
 
 
 def _ogb(name: str, root: Root, stand_in: bool) -> Data:
-    structure = catalogue.find("ogbn-arxiv structure", root) if name == "ogbn-arxiv" else None
-    if structure is not None and (stand_in or catalogue.find(name, root) is None):
+    structure = catalog.find("ogbn-arxiv structure", root) if name == "ogbn-arxiv" else None
+    if structure is not None and (stand_in or catalog.find(name, root) is None):
         path = structure / RAW["ogbn-arxiv structure"].files[0]
         if not stand_in:
             raise DataError(
@@ -167,14 +165,14 @@ def _ogb(name: str, root: Root, stand_in: bool) -> Data:
             )
         data = _verified(name, raw_ogb.read_structure(path), structure)
     else:
-        with _source(name, root, fetch.ogb) as source:
-            key = store.fingerprint({file: source / file for file in RAW[name].files})
-            kept = store.recall(name, key)
+        with _source(name, root, download.ogb) as source:
+            key = cache.fingerprint({file: source / file for file in RAW[name].files})
+            kept = cache.get(name, key)
             if kept is not None:
                 data = Data.from_dict(kept[0])
             else:
                 data = _verified(name, raw_ogb.read(name, source), source)
-                store.keep(name, key, data.to_dict(), {})
+                cache.put(name, key, data.to_dict(), {})
     if stand_in:
         data.x = raw_ogb.stand_in(data.edge_index, data.y.numel())
     return data
@@ -183,22 +181,22 @@ def _ogb(name: str, root: Root, stand_in: bool) -> Data:
 @contextmanager
 def _source(key: str, root: Root, download: Callable[[str, Path], Path]) -> Iterator[Path]:
     """The folder with the raw files; downloaded ones stay in the cache if they could be read."""
-    found = catalogue.find(key, root)
+    found = catalog.find(key, root)
     if found is not None:
         yield found
         return
-    with store.workspace() as folder:
+    with cache.open_workspace() as folder:
         try:
             source = download(key, folder)
-        except fetch.Unreachable as error:
+        except Unreachable as error:
             raise _absent(key, root, error) from None
         yield source
-        store.adopt(source, RAW[key].files, RAW[key].folders[0])
+        cache.move_in(source, RAW[key].files, RAW[key].folders[0])
 
 
 def _absent(key: str, root: Root, error: Exception) -> DataError:
     raw = RAW[key]
-    some = catalogue.incomplete(key, root)
+    some = catalog.incomplete(key, root)
     found = f"raw files not complete ({some})" if some else "raw files not found"
     return DataError(
         f"{key}: {found} and the download failed ({error}); "
@@ -209,7 +207,7 @@ def _absent(key: str, root: Root, error: Exception) -> DataError:
 def _verified(name: str, data: Data, source: Path | None) -> Data:
     """Only what a graph has here, in canonical types, if its parts fit together."""
     place = "the downloaded files" if source is None else str(source)
-    nodes, classes = data.y.numel(), catalogue.info(name).classes
+    nodes, classes = data.y.numel(), catalog.info(name).classes
     masks = {key: data[key].bool() for key in ("train_mask", "val_mask", "test_mask") if key in data}
     edge_index, y = data.edge_index.long().contiguous(), data.y.long()
     in_range = not edge_index.numel() or (int(edge_index.min()) >= 0 and int(edge_index.max()) < nodes)
@@ -224,13 +222,13 @@ def _verified(name: str, data: Data, source: Path | None) -> Data:
 
 def _masks(name: str, y: Tensor, own: Masks | None, split: str, seed: int, index: int | None) -> Masks:
     if split == "default" and name == "wikics":
-        chosen = first_per_class(y)
+        chosen = split_first_per_class(y)
     elif own is not None and (split == "own" or (split == "default" and name in _OFFICIAL)):
         chosen = own
     elif split == "own":
         raise ConfigError(f"{name} comes with no split of its own; use split='default' or split='random'")
     else:
-        chosen = per_class(y, seed=seed)
+        chosen = split_per_class(y, seed=seed)
 
     splits = max(mask.size(1) if mask.dim() == 2 else 1 for mask in chosen)
     if index is not None and not 0 <= index < splits:

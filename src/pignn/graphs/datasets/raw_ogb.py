@@ -12,8 +12,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ...core.errors import DataError
-from ...io import safe_readers as vet
-from ..splits import from_indices
+from ...io import safe_readers
+from ..splits import masks_from_indices
 from .catalog import RAW
 
 NEEDED = ("edge_index", "y", "train", "valid", "test")
@@ -34,7 +34,7 @@ def read(name: str, source: Path) -> Data:
 
 def read_structure(path: Path) -> Data:
     """ogbn-arxiv without features, from one .npz file."""
-    arrays = vet.npz(path, str(path), *NEEDED)
+    arrays = safe_readers.read_npz(path, str(path), *NEEDED)
     split = [arrays[part] for part in ("train", "valid", "test")]
     return _graph(str(path), None, arrays["edge_index"], arrays["y"], split)
 
@@ -69,7 +69,7 @@ def _graph(label: str, x: np.ndarray | None, edge_index: np.ndarray, y: np.ndarr
         edge_index=torch.from_numpy(np.ascontiguousarray(edge_index, dtype=np.int64)),
         y=torch.from_numpy(y.astype(np.int64)),
         num_nodes=nodes,
-        **from_indices(nodes, train, valid, test)._asdict(),
+        **masks_from_indices(nodes, train, valid, test)._asdict(),
     )
     if x is not None:
         data.x = torch.from_numpy(np.ascontiguousarray(x))
@@ -81,7 +81,7 @@ def _csv(path: Path, dtype: Any, rows: int | None = None) -> np.ndarray:
     try:
         values = pd.read_csv(path, header=None, dtype=dtype, compression="gzip").to_numpy()
     except Exception as error:
-        raise vet.damaged(str(path), error) from None
+        raise safe_readers.damaged_file_error(str(path), error) from None
     if rows is not None and len(values) != rows:
         raise DataError(f"{path} is damaged: it has {len(values):,} rows, not {rows:,}; get the file again")
     return values

@@ -12,9 +12,9 @@ import numpy as np
 from torch_geometric.data import Data
 
 from ...core.errors import DataError
-from ...core.text import one_line
-from ...io import safe_readers as vet
-from . import cache as store
+from ...core.text import one_line_text
+from ...io import safe_readers
+from . import cache
 from .catalog import RAW
 from .download import Unreachable
 
@@ -26,11 +26,11 @@ def read(name: str, source: Path | None) -> tuple[Data, Names, str]:
 
     Also names of its classes if the files have them, and the fingerprint of the very files that were read.
     """
-    with store.workspace() as folder:
+    with cache.open_workspace() as folder:
         loader, options, inner = _loader(name, source)
         files = RAW[name].files
         if source is not None:
-            store.stage({file: source / file for file in files}, folder / inner)
+            cache.copy_raw_files({file: source / file for file in files}, folder / inner)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # old pickles spell NumPy's arguments the old way
@@ -44,22 +44,22 @@ def read(name: str, source: Path | None) -> tuple[Data, Names, str]:
         except Exception as error:
             raise _misfit(name, source, error) from None
         names = _class_names(name, folder / inner)
-        key = store.fingerprint({file: folder / inner / file for file in files})
+        key = cache.fingerprint({file: folder / inner / file for file in files})
         if source is None:
-            store.adopt(folder / inner, files, RAW[name].folders[0])
+            cache.move_in(folder / inner, files, RAW[name].folders[0])
     return data, names, key
 
 
 def _misfit(name: str, source: Path | None, error: Exception) -> DataError:
     files = RAW[name].files
     place = "the downloaded files" if source is None else str(source / files[0] if len(files) == 1 else source)
-    return DataError(f"{name}: {place} cannot be read ({one_line(error)}); get the raw files again")
+    return DataError(f"{name}: {place} cannot be read ({one_line_text(error)}); get the raw files again")
 
 
 def _class_names(name: str, folder: Path) -> Names:
     if name != "photo":
         return {}
-    stored = vet.npz(folder / RAW[name].files[0], name).get("class_names")
+    stored = safe_readers.read_npz(folder / RAW[name].files[0], name).get("class_names")
     return {} if stored is None else {"class_names": [str(each) for each in stored]}
 
 
@@ -95,7 +95,7 @@ def _vetted(base: Any, look: Callable[[Path, str], None], source: Path | None) -
             try:
                 super().download()
             except Exception as error:
-                raise Unreachable(one_line(error)) from None
+                raise Unreachable(one_line_text(error)) from None
 
         def process(self) -> None:
             for path in map(Path, self.raw_paths):
@@ -108,15 +108,15 @@ def _vetted(base: Any, look: Callable[[Path, str], None], source: Path | None) -
 
 def _vet_planetoid(path: Path, label: str) -> None:
     if path.name.endswith(".test.index"):
-        numbers = vet.integers(path, label)
+        numbers = safe_readers.read_integers(path, label)
         features = path.with_name(path.name.replace(".test.index", ".tx"))
-        rows = vet.unpickle(features, label.replace(".test.index", ".tx")).shape[0]
+        rows = safe_readers.read_pickle(features, label.replace(".test.index", ".tx")).shape[0]
         if len(np.unique(numbers)) != rows:
             raise DataError(
                 f"{label} is damaged: {len(numbers):,} test nodes, but {rows:,} in {features.name}; get the file again"
             )
         return
-    content = vet.unpickle(path, label)
+    content = safe_readers.read_pickle(path, label)
     if path.name.endswith(".graph"):
         if not isinstance(content, dict):
             raise DataError(f"{label} is damaged: it holds no adjacency lists; get the file again")
@@ -130,13 +130,13 @@ def _vet_sparse(path: Path, label: str) -> None:
     import scipy.sparse
 
     parts = [f"{matrix}_{part}" for matrix in ("adj", "attr") for part in ("data", "indices", "indptr", "shape")]
-    arrays = vet.npz(path, label, *parts, "labels")
+    arrays = safe_readers.read_npz(path, label, *parts, "labels")
     for matrix in ("adj", "attr"):
         data, indices, indptr, shape = (arrays[f"{matrix}_{part}"] for part in ("data", "indices", "indptr", "shape"))
         try:
             csr = scipy.sparse.csr_matrix((data, indices, indptr), tuple(shape))
         except Exception as error:
-            raise vet.damaged(label, error) from None
+            raise safe_readers.damaged_file_error(label, error) from None
         _vet_csr(csr, label)
 
 
@@ -145,15 +145,15 @@ def _vet_csr(matrix: Any, label: str) -> None:
     try:
         matrix.check_format(full_check=True)
     except Exception as error:
-        raise vet.damaged(label, error) from None
+        raise safe_readers.damaged_file_error(label, error) from None
 
 
 def _vet_actor(path: Path, label: str) -> None:
     if path.suffix == ".npz":
-        vet.npz(path, label, "train_mask", "val_mask", "test_mask")
+        safe_readers.read_npz(path, label, "train_mask", "val_mask", "test_mask")
         return
     described = "feature" in path.name
-    rows = vet.table(path, label, columns=3 if described else 2)
+    rows = safe_readers.read_tsv(path, label, columns=3 if described else 2)
     # PyG fills labels by node number and leaves what is not named as it found it in memory.
     if described and set(rows.iloc[:, 0]) != set(map(str, range(len(rows)))):
         raise DataError(f"{label} is damaged: nodes are not numbered 0 to {len(rows) - 1}; get the file again")

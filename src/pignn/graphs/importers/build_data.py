@@ -16,8 +16,8 @@ from torch_geometric.data import Data
 
 from ...core.errors import ConfigError, DataError, PignnWarning
 from ...core.text import pluralize
-from ..edges import simple_edges
-from ..splits import _rank
+from ..edges import simplify_edges
+from ..splits import rank_within_class
 from ..tables.chunked import as_array, first_row
 from ..tables.formats import file_suffix
 from ..tables.node_tables import how_read, open_table, read_dataframe
@@ -37,7 +37,7 @@ def build_data(raw: RawGraph, spec: ImportSpec, name: str) -> Data:
     nodes, title = len(raw.ids), raw.origin.nodes
     ends = torch.from_numpy(np.ascontiguousarray(raw.ends))
     weight = None if raw.weight is None else torch.from_numpy(raw.weight)
-    simple = simple_edges(ends, nodes, weight)
+    simple = simplify_edges(ends, nodes, weight)
     row, col = simple.edge_index.numpy()
     crow = np.concatenate([[0], np.bincount(row, minlength=nodes).cumsum()])
     if not spec.directed:
@@ -189,7 +189,7 @@ def _masks(data: Data, raw: RawGraph, spec: ImportSpec) -> None:
     y = torch.where(data.train_mask & labelled, data.y, -1)
     sizes = torch.bincount(y[y >= 0], minlength=1)
     held = (sizes * spec.val).round().long().minimum((sizes - 1).clamp(min=0))
-    data.val_mask = (y >= 0) & (_rank(y, order) < held[y.clamp(min=0)])
+    data.val_mask = (y >= 0) & (rank_within_class(y, order) < held[y.clamp(min=0)])
     data.train_mask = data.train_mask & ~data.val_mask
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from ...core.errors import DataError
-from ...core.text import one_line, pluralize
+from ...core.text import one_line_text, pluralize
 from ..tables.formats import FORMATS, find_format
 from .graph_files import GraphFile, from_arrays, from_graph
 
@@ -50,7 +50,7 @@ def read_npz(path: Path) -> dict[str, Any]:
     except DataError:
         raise
     except Exception as error:
-        raise DataError(f"cannot read {path}: {one_line(error)}; is it an .npz file?") from None
+        raise DataError(f"cannot read {path}: {one_line_text(error)}; is it an .npz file?") from None
 
 
 def _array(arrays: Any, name: str, path: Path) -> np.ndarray:
@@ -83,7 +83,7 @@ def read_torch(path: Path) -> dict[str, Any]:
         known = _REASONS.get(asked[1].rpartition(".")[2]) if asked else None
         raise DataError(f"{path} is refused: {known or what}") from None
     except Exception as error:
-        raise DataError(f"cannot read {path}: {one_line(error)}; is it a file of torch.save?") from None
+        raise DataError(f"cannot read {path}: {one_line_text(error)}; is it a file of torch.save?") from None
     if isinstance(content, tuple) and content:  # (data, slices), as PyG's datasets of one graph are saved
         content = content[0]
     if isinstance(content, Data):
@@ -136,7 +136,7 @@ def _plain(value: Any, name: str, path: Path) -> Any:
     except DataError:
         raise
     except Exception as error:
-        raise DataError(f"cannot read {path}, '{name}': {one_line(error)}") from None
+        raise DataError(f"cannot read {path}, '{name}': {one_line_text(error)}") from None
 
 
 def _sparse(value: torch.Tensor, name: str, path: Path) -> Any:
@@ -170,7 +170,7 @@ def read_graphml(path: Path) -> Any:
     try:
         return networkx.read_graphml(path)
     except Exception as error:
-        raise DataError(f"cannot read {path}: {one_line(error)}") from None
+        raise DataError(f"cannot read {path}: {one_line_text(error)}") from None
 
 
 def read_gml(path: Path) -> Any:
@@ -180,7 +180,7 @@ def read_gml(path: Path) -> Any:
     try:
         return networkx.read_gml(path, label=None)
     except Exception as error:
-        raise DataError(f"cannot read {path}: {one_line(error)}") from None
+        raise DataError(f"cannot read {path}: {one_line_text(error)}") from None
 
 
 def matrix(path: Path) -> np.ndarray:

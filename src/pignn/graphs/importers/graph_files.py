@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.errors import DataError, PignnWarning
-from ...core.text import one_line, pluralize
+from ...core.text import one_line_text, pluralize
 
 X = ("x", "features", "node_features", "attr", "attr_matrix")
 Y = ("y", "label", "labels", "node_labels")
@@ -172,7 +172,7 @@ def _sparse(arrays: Mapping[str, Any], prefix: str, title: str) -> Any:
         matrix.check_format(full_check=True)
         return matrix.tocsr()
     except Exception as error:
-        raise DataError(f"{title}: the sparse matrix is damaged ({one_line(error)})") from None
+        raise DataError(f"{title}: the sparse matrix is damaged ({one_line_text(error)})") from None
 
 
 def _dense(value: Any, name: str, title: str) -> np.ndarray:

@@ -9,12 +9,12 @@ from typing import Any
 from torch_geometric.data import Data
 
 from ...core.text import pluralize
-from ..summary import describe
+from ..summary import describe_graph
 
 
 @dataclass
 class ImportSummary:
-    """Facts as :func:`~pignn.graphs.describe` has them, what was guessed and changed, what became of each column."""
+    """Facts of :func:`~pignn.graphs.describe_graph`, what was guessed and changed, what became of each column."""
 
     facts: dict[str, Any]
     read: list[str]
@@ -35,7 +35,7 @@ class ImportSummary:
             sizes = sorted(facts["classes"].items(), key=lambda item: -item[1])
             shown = ", ".join(f"{_short(name)} {size:,}" for name, size in sizes[:12])
             more = f" and {len(sizes) - 12:,} more" if len(sizes) > 12 else ""
-            lines.append(f"{len(sizes):,} classes: {shown}{more}; {facts['unlabelled']:,} nodes without a label")
+            lines.append(f"{len(sizes):,} classes: {shown}{more}; {facts['unlabeled']:,} nodes without a label")
         if facts["homophily"] is not None:
             lines.append(
                 f"homophily {facts['homophily']:.2f}: share of edges between labelled nodes that join one class"
@@ -66,7 +66,7 @@ class ImportSummary:
 
 def summarize_import(data: Data) -> ImportSummary:
     """What :func:`~pignn.read_graph` and its kin made of a graph; `print` it."""
-    facts = describe(data)
+    facts = describe_graph(data)
     trusted, sources = data.get("trusted_mask"), data.get("label_source")
     if trusted is not None:
         facts["trusted"] = pluralize(int(trusted.sum()), "label")

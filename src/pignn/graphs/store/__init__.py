@@ -1,6 +1,6 @@
 """Graphs larger than memory: a folder of arrays that is made from files in chunks and read in place.
 
-A store holds the simple undirected graph (as :func:`~pignn.graphs.simple_edges` makes it) row by row:
+A store holds the simple undirected graph (as :func:`~pignn.graphs.simplify_edges` makes it) row by row:
 
 | file | holds |
 |---|---|

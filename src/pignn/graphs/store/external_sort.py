@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 
 from ...core.errors import ConfigError, DataError, PignnWarning
-from ..edges import _is_first, _merge, _sort
+from ..edges import mark_first_of_runs, merge_duplicates, sort_keys
 from ..tables.chunked import Table, column_of, edge_weights, first_row, numbers, shown
 from .output import Bar, File, write
 
@@ -128,14 +128,14 @@ def _ids(column: pd.Series[Any], nodes: int, title: str, first: int) -> np.ndarr
 
 
 def _merged(key: np.ndarray, weight: np.ndarray | None, done: Conversion) -> tuple[np.ndarray, np.ndarray | None]:
-    """Each pair (row · N + column) once, as `simple_edges` would have it, and its weight."""
-    keys, weights = _sort(torch.from_numpy(key), None if weight is None else torch.from_numpy(weight))
+    """Each pair (row · N + column) once, as `simplify_edges` would have it, and its weight."""
+    keys, weights = sort_keys(torch.from_numpy(key), None if weight is None else torch.from_numpy(weight))
     before = int((keys & 1 == 0).sum())
-    keys, weights = _merge(keys, weights)
+    keys, weights = merge_duplicates(keys, weights)
     read = int((keys & 1 == 0).sum())
     done.duplicates_merged += before - read
     pair = keys >> 1
-    first = _is_first(pair)
+    first = mark_first_of_runs(pair)
     if weights is not None and len(weights):
         # A pair that is there both as read and as a reverse has its twin right behind it.
         twin = torch.cat([weights[1:], weights[:1]])

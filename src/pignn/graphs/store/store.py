@@ -19,7 +19,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ...core.errors import ConfigError, DataError, unknown
-from ..splits import Masks, per_class
+from ..splits import Masks, split_per_class
 from ..tables.chunked import PathLike
 
 FORMAT = 1
@@ -82,7 +82,7 @@ def load_graph_store(path: PathLike, *, split: str = "default", split_seed: int 
         raise ConfigError(f"{path} comes with no split of its own; use split='default' or split='random'")
     y = data.get("y")
     if y is not None and (split == "random" or own[0] is None):
-        own = list(per_class(y, seed=split_seed))
+        own = list(split_per_class(y, seed=split_seed))
     nothing = torch.zeros(int(data.num_nodes), dtype=torch.bool)
     data.train_mask, data.val_mask, data.test_mask = Masks(*(nothing if mask is None else mask for mask in own))
     return data

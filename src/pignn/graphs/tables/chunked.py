@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.errors import ConfigError, DataError, PignnError, PignnWarning, unknown
-from ...core.text import one_line, pluralize
+from ...core.text import one_line_text, pluralize
 from ..checks import LARGEST
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -46,11 +46,11 @@ def _reading(path: Path) -> Iterator[None]:
         reason = str(error).strip().rpartition("C error: ")[2]
         raise DataError(f"cannot read {path}: {' '.join(reason.split())}; every row needs the same columns") from None
     except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or one_line(error)}") from None
+        raise DataError(f"cannot read {path}: {error.strerror or one_line_text(error)}") from None
     except UnicodeDecodeError:
         raise DataError(f"cannot read {path}: not text in UTF-8") from None
     except (ValueError, EOFError, zlib.error, OverflowError, csv.Error) as error:
-        raise DataError(f"cannot read {path}: {one_line(error)}") from None
+        raise DataError(f"cannot read {path}: {one_line_text(error)}") from None
 
 
 _NAMED = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars", " ": "spaces"}

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.errors import DataError
-from ...core.text import one_line
+from ...core.text import one_line_text
 from .chunked import MOST_LINE, Chunk, PathLike, _Parquet, _reading, _Text, edge_table, node_table
 from .chunked import Table as DiskTable
 from .formats import find_format
@@ -162,7 +162,7 @@ def _objects(lines: list[bytes], before: int, name: str) -> list[dict[str, Any]]
         try:
             fits = line.isspace() or isinstance(json.loads(line), dict)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{name}, line {number:,}: not JSON ({one_line(error, 80)})") from None
+            raise DataError(f"{name}, line {number:,}: not JSON ({one_line_text(error, 80)})") from None
         if not fits:
             break
     raise DataError(f'{name}, line {number:,}: not an object; each line is one, such as {{"id": 1, "label": "a"}}')

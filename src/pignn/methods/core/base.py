@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 from ... import backbones, graphs
 from ..._version import __version__
 from ...core.errors import ConfigError, DataError, ModelFileError, NotFittedError, PignnWarning, unknown
-from ...graphs.checks import expect_graph
+from ...graphs.checks import check_data_type
 from ...io import files
 from ...training.metrics import score as metric_score
 from ..registry import method_class
@@ -66,7 +66,7 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
     def _answer(self, data: Data) -> Tensor:
         if not hasattr(self, "class_names_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(data) first")
-        data = graphs.check(data, labels=False)
+        data = graphs.check_graph(data, with_labels=False)
         if data.x.shape[1] != self.num_features_:
             raise DataError(
                 f"the model was fitted on {self.num_features_} features, this graph has {data.x.shape[1]}; "
@@ -123,7 +123,7 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
             "class_names": self.class_names_,
             **about,
         }
-        with files.new_folder(Path(path)) as folder:
+        with files.open_new_folder(Path(path)) as folder:
             files.write_tensors(folder / "model.safetensors", tensors, {"kind": "model"})
             files.write_json(folder / "model.json", model)
 
@@ -182,7 +182,7 @@ def truth(
         raise unknown("split", split, SPLITS)
     if against not in AGAINST:
         raise unknown("against", against, AGAINST)
-    expect_graph(data)
+    check_data_type(data)
     labels = data.get("y_true") if against == "truth" else None
     labels = data.get("y") if labels is None else labels
     if labels is None:

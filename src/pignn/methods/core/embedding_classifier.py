@@ -51,7 +51,7 @@ class Embedded(Method):
     def fit(self, data: Data, *, split_index: int | None = None) -> Self:
         """Learn from the given labels of the training nodes, and of validation nodes with ``labels="train+val"``."""
         self.check_settings()
-        data = graphs.check(data, split_index=split_index)
+        data = graphs.check_graph(data, split_index=split_index)
         given = GivenLabels.of(data, self.labels, self.class_weight)
         embedding = self.embedding()
         return self.fit_embedded(data, given, embedding, embedding.fit_transform(checked_inputs(data, self.directed)))

@@ -203,7 +203,7 @@ class NetworkMethod(Method):
         self.check_settings()
         if self.batch_size is None and distributed.get_rank_and_world_size()[1] > 1:
             raise ConfigError("several processes share the batches: set batch_size (1024, say)")
-        data = graphs.check(data, split_index=split_index)
+        data = graphs.check_graph(data, split_index=split_index)
         self.pairs_, self.pairs_explanation_ = self.pairs, ""
         if self.batch_size is not None and self.pairs is not None:
             self.pairs_ = "batch"

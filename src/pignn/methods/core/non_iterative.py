@@ -37,7 +37,7 @@ class DirectMethod(Method):
     def fit(self, data: Data, *, split_index: int | None = None) -> Self:
         """Learn from the given labels of the training nodes."""
         self.check_settings()
-        data = graphs.check(data, split_index=split_index)
+        data = graphs.check_graph(data, split_index=split_index)
         inputs = checked_inputs(data, self.directed)
         weight = torch.ones(len(data.y)) if data.get("label_weight") is None else data.label_weight.float()
         y = torch.where(counting(data, data.train_mask), data.y, -1)

@@ -65,7 +65,7 @@ def training_page(
     facts = facts or {}
     with warnings.catch_warnings(record=True) as said:  # they are told on the page
         warnings.simplefilter("always", PignnWarning)
-        data = graphs.check(data, split_index=split_index)
+        data = graphs.check_graph(data, split_index=split_index)
     if graphs.num_classes(data) != len(model.class_names_):
         raise DataError(
             f"the model knows {len(model.class_names_)} classes, this graph has {graphs.num_classes(data)}; "
