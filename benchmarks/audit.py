@@ -23,7 +23,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import subgraph
 
 import pignn
-from pignn.auditing import assess, audit, crossfit, evidence, review, trust
+from pignn.auditing import audit_labels, crossfit, estimate_from_review, evidence, mark_trusted, sample_for_review
 from pignn.backbones import GraphInputs
 
 OUT = Path(__file__).parent / "results" / "audit.csv"
@@ -32,7 +32,7 @@ RATES = [(kind, rate) for kind in ("symmetric", "pair") for rate in (0.1, 0.2, 0
 NOISES = [("none", 0.0), *RATES, ("instance", 0.2), ("rule", 0.2), ("cluster", 0.2), ("one-sided", 0.3)]
 FIELDS = ("dataset", "noise", "rate", "seed", "way", "wrong", "ap", "p@k", "seconds")
 # What the audit says besides: two estimates of the rate, and how many labels are right after correction.
-TOLD = ("estimated", "by_views", "corrected", "corrected_probable")
+TOLD = ("estimated", "dawid_skene", "corrected", "corrected_probable")
 LIMITS = {"cora": 0.05, "citeseer": 0.10, "digits": 0.05, "photo": 0.05, "pubmed": 0.10}  # of the error of a rate
 WAYS = ("audit", "logistic", "margin", "neighbours", "gcn+cleanlab")
 
@@ -58,13 +58,13 @@ def scores(data: Data, ways: set[str]) -> Iterator[tuple[str, np.ndarray, dict[s
     """(way, score of each label, what else it says, seconds)."""
     given = data.y.numpy()
     n, nodes = pignn.graphs.num_classes(data), np.arange(len(given))
-    fold = crossfit.make_folds(given, 5, 0)
+    fold = crossfit.assign_folds(given, 5, 0)
     truth = data.y_true.numpy()
     if "audit" in ways:
         start = time.perf_counter()
-        found = audit(data)
+        found = audit_labels(data)
         table = found.issues.sort_values("node")
-        extra = {"estimated": found.noise.rate, "by_views": found.rate_by_views or float("nan")}
+        extra = {"estimated": found.noise.rate, "dawid_skene": found.rate_dawid_skene or float("nan")}
         for name, chosen in (("corrected", table["suspect"]), ("corrected_probable", table["p_wrong"] > 0.5)):
             fixed = np.where(chosen, table["suggested"], table["given"])
             extra[name] = float((fixed == truth).mean())
@@ -75,7 +75,7 @@ def scores(data: Data, ways: set[str]) -> Iterator[tuple[str, np.ndarray, dict[s
     if ways & {"logistic", "margin"}:
         start = time.perf_counter()
         z = evidence.coordinates(inputs, nodes, 0.1, 0)
-        q = crossfit.Logistic(z, given, fold, n, np.zeros(len(given), dtype=bool))()
+        q = crossfit.CrossFitLogistic(z, given, fold, n, np.zeros(len(given), dtype=bool))()
         best = q.copy()
         best[nodes, given] = -1
         yield "logistic", 1 - q[nodes, given], {}, time.perf_counter() - start
@@ -156,7 +156,7 @@ def table() -> None:
             print(f"\n{measure}: audit ahead of {way} in {ahead:.0%} of {of}; mean {means}")
     own = rows[rows["way"] == "audit"].copy()
     own["off"] = (own["estimated"] - own["wrong"]).abs()
-    names = ["wrong", "estimated", "off", "by_views", "corrected_probable", "corrected"]
+    names = ["wrong", "estimated", "off", "dawid_skene", "corrected_probable", "corrected"]
     wide = own.groupby(["dataset", "noise"])[names].mean()
     wide["seconds"] = own.groupby(["dataset", "noise"])["seconds"].median()
     wide["seeds"] = own.groupby(["dataset", "noise"]).size()
@@ -195,13 +195,13 @@ def reviewed() -> None:
     for kind, rate in (("rule", 0.2), ("gpt-3.5", 0.0)):
         data = noisy_graph("cora", kind, rate, 0)
         truth = data.y_true.numpy()
-        table = audit(data).issues
-        chosen = review(table, 100)
+        table = audit_labels(data).issues
+        chosen = sample_for_review(table, 100)
         wrong = truth[chosen["node"]] != chosen["given"]
-        told = assess(chosen.assign(decision=np.where(wrong, "relabel", "keep")))
+        told = estimate_from_review(chosen.assign(decision=np.where(wrong, "relabel", "keep")))
         decisions = pd.DataFrame({"node": chosen["node"].astype(str), "decision": np.where(wrong, "relabel", "keep")})
         decisions["label"] = [data.class_names[c] for c in truth[chosen["node"]]]
-        again = audit(trust(data, decisions)).issues
+        again = audit_labels(mark_trusted(data, decisions)).issues
         area = []
         for found in (table, again):
             rest = found[~found["node"].isin(chosen["node"])]
@@ -218,12 +218,12 @@ def rules(datasets: list[str]) -> None:
     for dataset, kind in [("cora", "gpt-3.5"), *((dataset, "none") for dataset in datasets)]:
         data = noisy_graph(dataset, kind, 0.0, 10)
         truth, given, nodes = data.y_true.numpy(), data.y.numpy(), np.arange(data.num_nodes)
-        n, fold = pignn.graphs.num_classes(data), crossfit.make_folds(given, 5, 0)
-        found = audit(data)
+        n, fold = pignn.graphs.num_classes(data), crossfit.assign_folds(given, 5, 0)
+        found = audit_labels(data)
         table = found.issues.sort_values("node")
         p = table[[f"p_{c}" for c in range(n)]].to_numpy()
         other = p.argmax(axis=1) != given
-        against = other & (table["agree"] < 0.5) & (table["similar"] < 0.5)
+        against = other & (table["neighbor_agreement"] < 0.5) & (table["similar_agreement"] < 0.5)
         leads = p.max(axis=1) - p[nodes, given] > 0.5
         chosen = (table["flagged"], table["p_wrong"] > 0.5, leads, against, table["suspect"])
         right = [(given == truth).mean()]
@@ -232,7 +232,7 @@ def rules(datasets: list[str]) -> None:
         checked.train_mask = torch.ones(data.num_nodes, dtype=torch.bool)
         views = evidence.own_and_around(GraphInputs.from_data(pignn.graphs.check_graph(checked)), nodes, nodes, 0)
         nobody = np.zeros(len(given), dtype=bool)
-        agree = [(crossfit.Logistic(z, given, fold, n, nobody)().argmax(axis=1) == given).mean() for z in views]
+        agree = [(crossfit.CrossFitLogistic(z, given, fold, n, nobody)().argmax(axis=1) == given).mean() for z in views]
         cells = [f"{v:.3f}" for v in (*right, found.homophily or 0.0, *agree)]
         print(f"| {dataset} | {kind} | {' | '.join(cells)} |", flush=True)
 
@@ -247,7 +247,7 @@ def methods(datasets: list[str]) -> None:
             areas, times = [], []
             for method in ("smoothed", "auto"):
                 start = time.perf_counter()
-                table = audit(data, method).issues
+                table = audit_labels(data, method).issues
                 times.append(f"{time.perf_counter() - start:.0f}")
                 wrong = data.y_true.numpy()[table["node"]] != table["given"]
                 areas.append(f"{average_precision_score(wrong, table['p_wrong']):.3f}".lstrip("0"))
@@ -279,10 +279,10 @@ def imbalance(datasets: list[str], seeds: int) -> None:
             for seed in range(seeds):
                 data = rare(dataset, positive, seed)
                 other = {way: score for way, score, _, _ in scores(data, {"logistic", "neighbours"})}
-                table = audit(data).issues
+                table = audit_labels(data).issues
                 node = table["node"].to_numpy()
                 wrong = data.y_true.numpy()[node] != table["given"].to_numpy()
-                ranks = [table["p_wrong"], table["ratio"], other["logistic"][node], other["neighbours"][node]]
+                ranks = [table["p_wrong"], table["class_ratio"], other["logistic"][node], other["num_neighbors"][node]]
                 all_, ratio, logistic, near = (average_precision_score(wrong, rank) for rank in ranks)
                 inside = (table["given"] == 0).to_numpy()
                 first = np.argsort(table["class_rank"].to_numpy()[inside])
@@ -303,7 +303,7 @@ def large(nodes: int, degree: float, features: int, labels: int) -> None:
     data.y[hidden] = -1
     print(f"made {nodes:,} nodes, {data.num_edges // 2:,} edges; peak {peak():.2f} GB", flush=True)
     start = time.perf_counter()
-    found = audit(data)
+    found = audit_labels(data)
     table = found.issues
     wrong = data.y_true.numpy()[table["node"]] != table["given"].to_numpy()
     seconds, area = time.perf_counter() - start, average_precision_score(wrong, table["p_wrong"])

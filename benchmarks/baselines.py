@@ -82,7 +82,7 @@ def main() -> None:
     beside_gcn(comparison)
     gains(on_top)
     print("\n## Before graph networks\n")
-    print(table(traditional).markdown())
+    print(table(traditional).to_markdown())
 
 
 def gcn_difference(results: StudyResults, dataset: str, noise: str) -> float:

@@ -47,7 +47,7 @@ def cached(cells: int) -> None:
         store.put_all((run.key, run.job, {name: draw.random() for name in numbers}) for run in runs)
         start = time.perf_counter()
         found = collect_results(study, store)
-        text = "\n".join(table.text() for table in build_tables(found))
+        text = "\n".join(table.to_text() for table in build_tables(found))
         seconds = time.perf_counter() - start
     assert found.done == len(study)
     assert "–" not in text.replace("seeds 0–9", "")

@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pignn.auditing import assess, corrected, read_decisions, review, tables
+from pignn.auditing import estimate_from_review, read_decisions, sample_for_review, tables, write_corrected_labels
 from pignn.core.errors import DataError
 
 
 def drawn(budget: int = 60) -> pd.DataFrame:
     """A review with all three parts, everything decided."""
     p = np.linspace(1, 0, 500)
-    columns = {"node": np.arange(500), "given": 0, "suggested": 1, "p_wrong": p, "agree": 0.5}
+    columns = {"node": np.arange(500), "given": 0, "suggested": 1, "p_wrong": p, "neighbor_agreement": 0.5}
     issues = pd.DataFrame(columns | {"flagged": p > 0.4, "trusted": False})
-    return review(issues, budget).assign(decision="keep")
+    return sample_for_review(issues, budget).assign(decision="keep")
 
 
 @pytest.mark.parametrize("lost", [[0], [58, 59], range(30, 60), range(30)])
@@ -26,38 +26,38 @@ def test_rows_that_are_gone_are_noticed(tmp_path: Path, lost: list[int]) -> None
     chosen = drawn()
     assert set(chosen["part"]) == {"top", "flagged", "rest"}
     with pytest.raises(DataError, match=f"{len(lost)} of the 60 rows of the review are gone; put them back"):
-        assess(chosen.drop(index=lost))
-    table = tables.to_decide(chosen, ["a", "b"]).assign(decision="keep")
+        estimate_from_review(chosen.drop(index=lost))
+    table = tables.build_review_table(chosen, ["a", "b"]).assign(decision="keep")
     tables.write_table(tmp_path / "review.csv", table.drop(index=lost))
     with pytest.raises(DataError, match=r"review.csv: .* of the 60 rows of the review are gone"):
-        assess(read_decisions(tmp_path / "review.csv"))
+        estimate_from_review(read_decisions(tmp_path / "review.csv"))
 
 
 def test_a_whole_review_is_read_from_its_file(tmp_path: Path) -> None:
     chosen = drawn()
-    tables.write_table(tmp_path / "review.csv", tables.to_decide(chosen, ["a", "b"]).assign(decision="keep"))
-    found = assess(read_decisions(tmp_path / "review.csv"))
+    tables.write_table(tmp_path / "review.csv", tables.build_review_table(chosen, ["a", "b"]).assign(decision="keep"))
+    found = estimate_from_review(read_decisions(tmp_path / "review.csv"))
     assert found.reviewed == 60
-    assert found.rate_interval == pytest.approx(assess(chosen).rate_interval)
+    assert found.rate_interval == pytest.approx(estimate_from_review(chosen).rate_interval)
 
 
 def test_a_review_without_its_size_is_known_by_its_strata() -> None:
     chosen = drawn().drop(columns="review_size")
-    assert assess(chosen).reviewed == 60
-    assert assess(chosen.assign(review_size="")).reviewed == 60
+    assert estimate_from_review(chosen).reviewed == 60
+    assert estimate_from_review(chosen.assign(review_size="")).reviewed == 60
     for part in ("top", "rest"):
         first = chosen.index[chosen["part"] == part][0]
         with pytest.raises(DataError, match=f"1 rows of part '{part}' are gone"):
-            assess(chosen.drop(index=first))
+            estimate_from_review(chosen.drop(index=first))
 
 
 def test_reviews_are_not_mixed() -> None:
     chosen = drawn()
     added = pd.DataFrame({"part": [""], "review_size": [""], "decision": ["keep"]})
-    assert assess(pd.concat([chosen, added])).reviewed == 61  # rows of the reviewer's own are not counted
+    assert estimate_from_review(pd.concat([chosen, added])).reviewed == 61  # rows of the reviewer's own are not counted
     for mixed in (pd.concat([chosen, drawn(40)]), pd.concat([chosen, chosen]), chosen.assign(review_size="many")):
         with pytest.raises(DataError, match="'review_size' must be one number"):
-            assess(mixed)
+            estimate_from_review(mixed)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +115,6 @@ def test_rows_are_counted_as_a_spreadsheet_does(tmp_path: Path, name: str, text:
 def test_a_kept_node_must_be_in_the_file(tmp_path: Path) -> None:
     file, out = tmp_path / "n.csv", tmp_path / "o.csv"
     file.write_text("id,label\na,x\nb,y\n")
-    assert corrected(file, out, {"a": "y"}, label="label", id="id", reviewed={"a": "x", "b": ""}) == 1
+    assert write_corrected_labels(file, out, {"a": "y"}, label="label", id="id", reviewed={"a": "x", "b": ""}) == 1
     with pytest.raises(DataError, match="no row for 1 of 2 decided nodes, first 'c'"):
-        corrected(file, out, {"a": "y"}, label="label", id="id", reviewed={"a": "x", "c": "x"})
+        write_corrected_labels(file, out, {"a": "y"}, label="label", id="id", reviewed={"a": "x", "c": "x"})

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from torch_geometric.data import Data
 
-from pignn.auditing import assess, corrected, read_decisions, review, tables, trust
+from pignn.auditing import (
+    estimate_from_review,
+    mark_trusted,
+    read_decisions,
+    sample_for_review,
+    tables,
+    write_corrected_labels,
+)
 from pignn.auditing.review import binomial_interval
 from pignn.core.errors import ConfigError, DataError, OutputError
 
@@ -28,7 +35,7 @@ def issues(nodes: int = 500, seed: int = 0) -> pd.DataFrame:
             "suggested": 1,
             "p_wrong": p,
             "flagged": p > 0.4,
-            "agree": 0.5,
+            "neighbor_agreement": 0.5,
             "trusted": False,
         }
     )
@@ -36,19 +43,19 @@ def issues(nodes: int = 500, seed: int = 0) -> pd.DataFrame:
 
 def test_every_label_is_stood_for_once() -> None:
     table = issues()
-    chosen = review(table, 60)
+    chosen = sample_for_review(table, 60)
     assert len(chosen) == 60
     assert chosen["node"].is_unique
     assert (chosen["part"] == "top").sum() == 30
     assert set(chosen.loc[chosen["part"] == "top", "node"]) == set(table["node"][:30])
     assert abs((1 / chosen["inclusion"]).sum() - 500) < 1e-6
-    assert not chosen.equals(review(table, 60, seed=1))
+    assert not chosen.equals(sample_for_review(table, 60, seed=1))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
 @pytest.mark.parametrize("budget", [1, 2, 50, 10_000])
 def test_any_budget(share: float, budget: int) -> None:
-    chosen = review(issues(), budget, random_share=share)
+    chosen = sample_for_review(issues(), budget, random_share=share)
     assert len(chosen) == min(budget, 500)
     if share == 1.0:
         assert abs((1 / chosen["inclusion"]).sum() - 500) < 1e-6
@@ -59,7 +66,7 @@ def test_draws_have_their_inclusion_probability() -> None:
     times = np.zeros(50)
     share = np.zeros(50)
     for seed in range(3000):
-        chosen = review(table, 20, seed=seed)
+        chosen = sample_for_review(table, 20, seed=seed)
         times[chosen["node"]] += 1
         share[chosen["node"]] = chosen["inclusion"]
     np.testing.assert_allclose(times / 3000, share, atol=0.05)
@@ -81,10 +88,10 @@ def test_intervals_hold_whatever_the_noise(noise: str) -> None:
     held = precise = 0
     listed = wrong[(p > 0.4) | (np.arange(500) < 40)]
     for seed in range(300):
-        chosen = review(table, 80, seed=seed)
+        chosen = sample_for_review(table, 80, seed=seed)
         node_wrong = dict(zip(table["node"], wrong, strict=True))
         chosen["decision"] = ["relabel" if node_wrong[n] else "keep" for n in chosen["node"]]
-        found = assess(chosen)
+        found = estimate_from_review(chosen)
         assert found.rate_interval is not None
         assert found.precision_interval is not None
         held += found.rate_interval[0] - 1e-9 <= wrong.mean() <= found.rate_interval[1] + 1e-9
@@ -96,12 +103,12 @@ def test_intervals_hold_whatever_the_noise(noise: str) -> None:
 
 
 def test_what_is_not_decided_widens_the_interval() -> None:
-    chosen = review(issues(), 60).assign(decision="keep")
-    full = assess(chosen)
+    chosen = sample_for_review(issues(), 60).assign(decision="keep")
+    full = estimate_from_review(chosen)
     chosen.loc[::2, "decision"] = "unsure"
-    half = assess(chosen)
+    half = estimate_from_review(chosen)
     chosen.loc[::2, "decision"] = ""
-    assert assess(chosen) == half
+    assert estimate_from_review(chosen) == half
     assert half.unsure == 30
     assert full.rate_interval is not None
     assert half.rate_interval is not None
@@ -111,12 +118,12 @@ def test_what_is_not_decided_widens_the_interval() -> None:
 
 def test_what_is_not_decided_is_taken_for_like_the_rest() -> None:
     """Open rows of the top part count neither as right nor as wrong in the estimate."""
-    chosen = review(issues(), 60)
+    chosen = sample_for_review(issues(), 60)
     top = chosen["part"] == "top"
     chosen["decision"] = np.where(top, "relabel", "keep")
-    full = assess(chosen)
+    full = estimate_from_review(chosen)
     chosen.loc[chosen.index[top][::2], "decision"] = ""
-    half = assess(chosen)
+    half = estimate_from_review(chosen)
     assert half.top_precision == full.top_precision == 1.0
     assert half.rate == pytest.approx(full.rate)
     assert half.precision == pytest.approx(full.precision)
@@ -124,7 +131,7 @@ def test_what_is_not_decided_is_taken_for_like_the_rest() -> None:
     assert full.rate_interval is not None
     assert half.rate_interval[0] < full.rate_interval[0]
     chosen.loc[top, "decision"] = "unsure"
-    none = assess(chosen)  # of a part that nobody decided nothing is known; the interval still holds
+    none = estimate_from_review(chosen)  # of a part that nobody decided nothing is known; the interval still holds
     assert none.rate is None
     assert none.top_precision is None
     assert none.rate_interval is not None
@@ -142,11 +149,11 @@ def test_binomial_interval_is_that_of_scipy_or_wider() -> None:
 
 def test_wrong_settings() -> None:
     with pytest.raises(ConfigError):
-        review(issues(), 0)
+        sample_for_review(issues(), 0)
     with pytest.raises(ConfigError):
-        review(issues(), 10, random_share=2)
+        sample_for_review(issues(), 10, random_share=2)
     with pytest.raises(DataError, match="every label is trusted"):
-        review(issues().assign(trusted=True), 10)
+        sample_for_review(issues().assign(trusted=True), 10)
 
 
 # --- files --------------------------------------------------------------------------------------------------
@@ -201,20 +208,23 @@ def test_decisions_of_any_spreadsheet(tmp_path: Path, mark: str, bom: str) -> No
     table = read_decisions(tmp_path / "d.csv")
     assert table.columns.tolist()[1:] == ["node", "decision", "label", "part", "inclusion"]
     assert table["label"].tolist() == [rows[1][3], ""]
-    assert assess(table).rate == pytest.approx(2 / 3)
+    assert estimate_from_review(table).rate == pytest.approx(2 / 3)
 
 
 def test_edited_inclusion_is_refused(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("node,decision,label,part,inclusion\n1,keep,,rest,zero\n")
     with pytest.raises(DataError, match="inclusion"):
-        assess(read_decisions(tmp_path / "d.csv"))
+        estimate_from_review(read_decisions(tmp_path / "d.csv"))
 
 
 def test_only_decided_cells_change(tmp_path: Path) -> None:
     before = b'\xef\xbb\xbfid,text,label\r\na,"x, ""y""\n z",cat\r\n\r\n b ,caf\xe9,"cat"\nc,=1+1,dog\nd,,cat'
     (tmp_path / "n.csv").write_bytes(before)
     out = tmp_path / "out.csv"
-    assert corrected(tmp_path / "n.csv", out, {"b": "dog", "d": "a,b", "c": "dog"}, label="label", id="id") == 2
+    assert (
+        write_corrected_labels(tmp_path / "n.csv", out, {"b": "dog", "d": "a,b", "c": "dog"}, label="label", id="id")
+        == 2
+    )
     after = before.replace(b'\xe9,"cat"', b'\xe9,"dog"').replace(b"d,,cat", b'd,,"a,b"')
     assert out.read_bytes() == after
     assert (tmp_path / "n.csv").read_bytes() == before
@@ -225,13 +235,13 @@ def test_a_class_that_no_row_has(tmp_path: Path) -> None:
     file.write_text('id,label\na,"sport"\nb, politics\nc,\nd,-1\ne,3.0\n')
     for wrong in ("sprot", "", "-1"):
         with pytest.raises(ConfigError, match=f"unknown class '{wrong}'") as error:
-            corrected(file, out, {"a": "politics", "b": wrong}, label="label", id="id", new_class=False)
+            write_corrected_labels(file, out, {"a": "politics", "b": wrong}, label="label", id="id", new_class=False)
         assert not out.exists()
         assert "node 'b'" in str(error.value)
         assert ("did you mean 'sport'" in str(error.value)) == (wrong == "sprot")
     known = {"b": "sport", "c": "politics", "d": "3"}
-    assert corrected(file, out, known, label="label", id="id", new_class=False) == 3
-    assert corrected(file, out, {"b": "sprot"}, label="label", id="id", new_class=True) == 1
+    assert write_corrected_labels(file, out, known, label="label", id="id", new_class=False) == 3
+    assert write_corrected_labels(file, out, {"b": "sprot"}, label="label", id="id", new_class=True) == 1
 
 
 def test_the_original_is_never_written(tmp_path: Path) -> None:
@@ -240,7 +250,7 @@ def test_the_original_is_never_written(tmp_path: Path) -> None:
     (tmp_path / "link.csv").symlink_to(file)
     for out in (file, tmp_path / "link.csv"):
         with pytest.raises(OutputError, match="original"):
-            corrected(file, out, {"a": "y"}, label="label", id="id")
+            write_corrected_labels(file, out, {"a": "y"}, label="label", id="id")
     assert file.read_text() == "id,label\na,x\n"
 
 
@@ -256,7 +266,7 @@ def test_the_original_is_never_written(tmp_path: Path) -> None:
 def test_files_that_do_not_fit(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "n.csv").write_text(text)
     with pytest.raises(DataError, match=words):
-        corrected(tmp_path / "n.csv", tmp_path / "o.csv", {"a": "y"}, label="label", id="id")
+        write_corrected_labels(tmp_path / "n.csv", tmp_path / "o.csv", {"a": "y"}, label="label", id="id")
     assert not (tmp_path / "o.csv").exists()
 
 
@@ -277,7 +287,7 @@ def test_any_csv_that_python_writes(
     folder = tmp_path_factory.mktemp("csv")
     (folder / "n.csv").write_bytes(text.getvalue().encode())
     at = data.draw(st.integers(0, len(clean) - 1))
-    corrected(folder / "n.csv", folder / "o.csv", {f"n{at}": 'new, "label"'}, label="label", id="id")
+    write_corrected_labels(folder / "n.csv", folder / "o.csv", {f"n{at}": 'new, "label"'}, label="label", id="id")
     found = list(csv.reader(io.StringIO((folder / "o.csv").read_bytes().decode(), newline="")))
     expected = [[f"n{i}", a, 'new, "label"' if i == at else b] for i, (a, b) in enumerate(clean)]
     assert found[1:] == expected
@@ -295,14 +305,14 @@ def test_only_decided_values_of_json_lines_change(tmp_path: Path) -> None:
     file, out = tmp_path / "n.jsonl", tmp_path / "o.jsonl"
     file.write_bytes(b"".join(lines))
     decided = {"b": "d\u00f6g", "a": 'q"q', "3": "dog", "d": "dog", "e": "dog"}
-    assert corrected(file, out, decided, label="label", id="id") == 4
+    assert write_corrected_labels(file, out, decided, label="label", id="id") == 4
     lines[0] = lines[0].replace(b':"cat" ', b':"q\\"q" ')
     lines[2] = lines[2].replace(b'"cat"', '"d\u00f6g"'.encode())
     lines[4] = lines[4].replace(b'"cat"', b'"dog"')
     lines[5] = lines[5].replace(b"null", b'"dog"')
     assert out.read_bytes() == b"".join(lines)
     file.write_bytes(b'{"id": 1, "y": 3}\n{"id": 2, "y": 4.0}\n')
-    assert corrected(file, out, {"1": "4", "2": "4"}, label="y", id="id", new_class=False) == 1
+    assert write_corrected_labels(file, out, {"1": "4", "2": "4"}, label="y", id="id", new_class=False) == 1
     assert out.read_bytes() == b'{"id": 1, "y": 4}\n{"id": 2, "y": 4.0}\n'
 
 
@@ -322,7 +332,7 @@ def test_json_lines_that_do_not_fit(tmp_path: Path, text: bytes, words: str) -> 
     file, out = tmp_path / "n.jsonl", tmp_path / "o.jsonl"
     file.write_bytes(text)
     with pytest.raises(DataError, match=words):
-        corrected(file, out, {"1": "y"}, label="label", id="id")
+        write_corrected_labels(file, out, {"1": "y"}, label="label", id="id")
     assert not out.exists()
 
 
@@ -341,29 +351,29 @@ def test_parquet_is_written_anew_with_the_same_types(tmp_path: Path) -> None:
     ).replace_schema_metadata({"note": "mine"})
     pq.write_table(table, file)
     table = pq.read_table(file)
-    assert corrected(file, out, {"1": "b", "2": "b", "3": "a"}, label="topic", id="id") == 2
+    assert write_corrected_labels(file, out, {"1": "b", "2": "b", "3": "a"}, label="topic", id="id") == 2
     found = pq.read_table(out)
     assert found.schema.equals(table.schema, check_metadata=True)
     assert found["topic"].to_pylist() == ["b", "b", "a"]
     assert found.drop(["topic"]).equals(table.drop(["topic"]))
-    assert corrected(file, out, {"2": "0"}, label="y", id="id") == 1
+    assert write_corrected_labels(file, out, {"2": "0"}, label="y", id="id") == 1
     assert pq.read_table(out)["y"].to_pylist() == [0, 0, 1]
     with pytest.raises(DataError, match="int8, which a decided label is not"):
-        corrected(file, out, {"2": "zero"}, label="y", id="id")
+        write_corrected_labels(file, out, {"2": "zero"}, label="y", id="id")
     with pytest.raises(DataError, match="no column 'q'"):
-        corrected(file, out, {"2": "0"}, label="q", id="id")
+        write_corrected_labels(file, out, {"2": "0"}, label="q", id="id")
     with pytest.raises(DataError, match="same kind"):
-        corrected(file, tmp_path / "o.csv", {"2": "0"}, label="y", id="id")
+        write_corrected_labels(file, tmp_path / "o.csv", {"2": "0"}, label="y", id="id")
     (tmp_path / "no.parquet").write_bytes(b"PAR1 is not all that it takes")
     with pytest.raises(DataError, match="cannot read"):
-        corrected(tmp_path / "no.parquet", out, {"2": "0"}, label="y", id="id")
+        write_corrected_labels(tmp_path / "no.parquet", out, {"2": "0"}, label="y", id="id")
 
 
 def test_what_cannot_be_corrected_is_one_line(tmp_path: Path) -> None:
     for name, words in (("n.csv.gz", "unpack it first"), ("n.graphml", "save the nodes as one of these")):
         (tmp_path / name).write_bytes(b"x")
         with pytest.raises(DataError, match=words):
-            corrected(tmp_path / name, tmp_path / "o.csv", {"1": "y"}, label="label", id="id")
+            write_corrected_labels(tmp_path / name, tmp_path / "o.csv", {"1": "y"}, label="label", id="id")
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
@@ -385,7 +395,7 @@ def test_decisions_in_other_files(tmp_path: Path, suffix: str) -> None:
 
 def test_a_class_called_wrong_is_not_the_probability_of_it() -> None:
     table = issues(3).assign(p_0=0.2, p_1=0.8)
-    assert [c for c in tables.named(table, ["wrong", "sport"]) if c.startswith("p_")] == [
+    assert [c for c in tables.replace_codes_by_names(table, ["wrong", "sport"]) if c.startswith("p_")] == [
         "p_wrong",
         "p_wrong (class)",
         "p_sport",
@@ -397,7 +407,7 @@ def test_decisions_become_trusted_labels() -> None:
     table = pd.DataFrame(
         {"node": ["w", "x", "y"], "decision": ["relabel", "keep", "unsure"], "label": ["b", "", ""]}, dtype=object
     )
-    found = trust(data, table)
+    found = mark_trusted(data, table)
     assert found.y.tolist() == [1, 1, 0, 1]
     assert found.trusted_mask.tolist() == [True, True, False, False]
     assert found.y_before.tolist() == [0, 1, -1, -1]
@@ -405,7 +415,7 @@ def test_decisions_become_trusted_labels() -> None:
     for node, label, words in (("q", "b", "no node"), ("w", "c", "no class")):
         bad = pd.DataFrame({"node": [node], "decision": ["relabel"], "label": [label]}, dtype=object)
         with pytest.raises(DataError, match=words):
-            trust(data, bad)
+            mark_trusted(data, bad)
 
 
 def test_labels_that_changed_since_the_review_are_refused(tmp_path: Path) -> None:
@@ -413,22 +423,22 @@ def test_labels_that_changed_since_the_review_are_refused(tmp_path: Path) -> Non
     table = pd.DataFrame(
         {"node": ["0", "1"], "given": ["a", "b"], "decision": ["relabel", "keep"], "label": ["b", ""]}, dtype=object
     )
-    assert trust(data, table).y.tolist() == [1, 1, 0]
+    assert mark_trusted(data, table).y.tolist() == [1, 1, 0]
     data.y = torch.tensor([1, 1, 0])  # what was decided is there already
-    assert trust(data, table).y.tolist() == [1, 1, 0]
+    assert mark_trusted(data, table).y.tolist() == [1, 1, 0]
     data.y = torch.tensor([0, 0, 0])
     with pytest.raises(DataError, match="at 1 of 2 decided nodes: '1' has 'a', reviewed was 'b'"):
-        trust(data, table)
+        mark_trusted(data, table)
     kept = pd.DataFrame({"node": ["1"], "decision": ["keep"], "label": ["b"]}, dtype=object)  # as in *.trusted.csv
     with pytest.raises(DataError, match="'1' has 'a', reviewed was 'b'"):
-        trust(data, kept)
+        mark_trusted(data, kept)
 
     file, out = tmp_path / "n.csv", tmp_path / "o.csv"
     file.write_text("label\n3.0\n2\n1\n")
     same = {"0": "3", "1": "2"}
-    assert corrected(file, out, {"0": "1"}, label="label", id=None, reviewed=same) == 1
+    assert write_corrected_labels(file, out, {"0": "1"}, label="label", id=None, reviewed=same) == 1
     with pytest.raises(DataError, match="at 1 of 2 decided nodes: '1' has '2', reviewed was '1'"):
-        corrected(file, out, {"0": "1"}, label="label", id=None, reviewed=same | {"1": "1"})
+        write_corrected_labels(file, out, {"0": "1"}, label="label", id=None, reviewed=same | {"1": "1"})
 
 
 @pytest.mark.parametrize(
@@ -445,5 +455,7 @@ def test_labels_that_changed_since_the_review_are_refused(tmp_path: Path) -> Non
 def test_without_ids_nodes_are_rows(tmp_path: Path, name: str, content: bytes, expected: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     out = tmp_path / f"o.{name}"
-    assert corrected(tmp_path / name, out, {"0": "cat", "1": "cat", "2": "dog"}, label="label", id=None) == 2
+    assert (
+        write_corrected_labels(tmp_path / name, out, {"0": "cat", "1": "cat", "2": "dog"}, label="label", id=None) == 2
+    )
     assert out.read_bytes() == expected

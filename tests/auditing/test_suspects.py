@@ -8,9 +8,8 @@ import torch
 from torch_geometric.data import Data
 
 from pignn import graphs
-from pignn.auditing import audit, clean, crossfit, evidence
-from pignn.auditing import diagnostics as doubts
-from pignn.auditing.dawid_skene import outvoted
+from pignn.auditing import audit_labels, clean_labels, crossfit, diagnostics, evidence
+from pignn.auditing.dawid_skene import compute_p_wrong
 from pignn.auditing.suspects import contradicted, suspects
 from pignn.backbones import GraphInputs
 from pignn.core.errors import PignnWarning
@@ -55,7 +54,7 @@ def votes(rates: tuple[float, float, float], nodes: int = 4000, classes: int = 4
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.4])
 def test_independent_views_tell_the_rate(rate: float) -> None:
     given, true = votes((rate, 0.25, 0.35))
-    wrong = outvoted(given, 4, np.zeros(4000, dtype=bool))
+    wrong = compute_p_wrong(given, 4, np.zeros(4000, dtype=bool))
     assert abs(wrong.mean() - rate) < 0.02
     if rate:
         assert wrong[given[0] != true].mean() > 2 * wrong[given[0] == true].mean()
@@ -65,10 +64,10 @@ def test_no_vote_is_no_evidence_and_trusted_labels_are_right() -> None:
     given, true = votes((0.2, 0.25, 0.3))
     given[2, ::3] = -1
     nobody = np.zeros(4000, dtype=bool)
-    assert abs(outvoted(given, 4, nobody).mean() - 0.2) < 0.03
+    assert abs(compute_p_wrong(given, 4, nobody).mean() - 0.2) < 0.03
     trusted = given[0] == true
     trusted[::2] = False
-    wrong = outvoted(given, 4, trusted)
+    wrong = compute_p_wrong(given, 4, trusted)
     assert (wrong[trusted] == 0).all()
     # That correct labels were verified does not make the others look cleaner than they are.
     assert abs(wrong[~trusted].mean() - (given[0] != true)[~trusted].mean()) < 0.06
@@ -94,7 +93,7 @@ def test_models_of_a_sample_judge_all_out_of_sample() -> None:
     rng = np.random.default_rng(0)
     z, given = rng.standard_normal((100, 4)).astype(np.float32), rng.integers(0, 3, 100)
     fold, at = np.arange(100) % 5, np.arange(60)
-    model = crossfit.Logistic(z[at], given[at], fold[at], 3, np.zeros(60, dtype=bool))
+    model = crossfit.CrossFitLogistic(z[at], given[at], fold[at], 3, np.zeros(60, dtype=bool))
     seen = model()
     everybody = model.judge(z, fold)
     np.testing.assert_array_equal(everybody[at], seen)
@@ -108,27 +107,27 @@ def wrong_by_region() -> Data:
 @pytest.mark.filterwarnings("ignore::pignn.core.errors.PignnWarning")
 def test_errors_that_follow_a_region_are_counted_by_the_second_opinion() -> None:
     data = corrupt(graphs.csbm(1500, 4, homophily=0.85, degree=8, signal=1.5), "symmetric", 0.2, splits=("all",))
-    found = audit(data)
-    assert found.rate_by_views is not None
-    assert abs(found.rate_by_views - 0.2) < 0.06
+    found = audit_labels(data)
+    assert found.rate_dawid_skene is not None
+    assert abs(found.rate_dawid_skene - 0.2) < 0.06
     data = wrong_by_region()
-    found = audit(data)
-    assert found.rate_by_views is not None
-    assert found.noise.rate < found.rate_by_views < 0.4
-    assert found.to_dict()["rate_by_views"] == found.rate_by_views
+    found = audit_labels(data)
+    assert found.rate_dawid_skene is not None
+    assert found.noise.rate < found.rate_dawid_skene < 0.4
+    assert found.to_dict()["rate_dawid_skene"] == found.rate_dawid_skene
 
 
 @pytest.mark.filterwarnings("ignore::pignn.core.errors.PignnWarning")
 def test_suspects_are_what_is_cleaned() -> None:
     data = wrong_by_region()
-    found = audit(data)
+    found = audit_labels(data)
     issues = found.issues
     assert set(issues["node"][issues["p_wrong"] > 0.5]) <= set(issues["node"][issues["suspect"]])
     assert found.to_dict()["suspects"] == issues["suspect"].sum() == sum(row["suspects"] for row in found.classes)
-    better = clean(data, issues)
+    better = clean_labels(data, issues)
     changed = (better.y != data.y).nonzero().flatten().tolist()
     assert sorted(changed) == sorted(issues["node"][issues["suspect"]])
-    few = clean(data, issues, above=0.9)
+    few = clean_labels(data, issues, above=0.9)
     changed = (few.y != data.y).nonzero().flatten().tolist()
     assert sorted(changed) == sorted(issues["node"][issues["p_wrong"] > 0.9])
 
@@ -137,23 +136,23 @@ def test_suspects_are_what_is_cleaned() -> None:
 def test_without_edges_there_is_no_second_opinion() -> None:
     data = corrupt(graphs.csbm(300, 3, signal=3.0), "symmetric", 0.1, splits=("all",))
     data.edge_index = data.edge_index[:, :0]
-    assert audit(data).rate_by_views is None
+    assert audit_labels(data).rate_dawid_skene is None
 
 
 def test_doubts() -> None:
-    assert doubts.of_rate(0.1, 0.2, 0.15) == []
-    (note,) = doubts.of_rate(0.001, 0.115, 0.118)
+    assert diagnostics.note_flags_exceed_estimate(0.1, 0.2, 0.15) == []
+    (note,) = diagnostics.note_flags_exceed_estimate(0.001, 0.115, 0.118)
     assert "11.5%" in note
     assert "0.1%" in note
     assert "three views of each node say 11.8%" in note
-    assert "three views" not in doubts.of_rate(0.001, 0.115, None)[0]
-    assert doubts.of_history(0.1, 0.0) == []
-    assert "corrected before" in doubts.of_history(0.001, 0.01)[0]
-    assert "as they are now" in doubts.of_history(0.001, 0.3)[0]
+    assert "three views" not in diagnostics.note_flags_exceed_estimate(0.001, 0.115, None)[0]
+    assert diagnostics.note_review_history(0.1, 0.0) == []
+    assert "corrected before" in diagnostics.note_review_history(0.001, 0.01)[0]
+    assert "as they are now" in diagnostics.note_review_history(0.001, 0.3)[0]
 
 
 def test_far_more_flagged_than_estimated_is_said() -> None:
     """Classes that overlap: the model contradicts many labels, of which none is wrong."""
     with pytest.warns(PignnWarning, match="are flagged, but only"):
-        found = audit(graphs.csbm(1000, 4, homophily=0.6, degree=3, signal=1.0, num_features=8))
+        found = audit_labels(graphs.csbm(1000, 4, homophily=0.6, degree=3, signal=1.0, num_features=8))
     assert any("flagged" in note for note in found.notes)

@@ -16,10 +16,10 @@ from torch_geometric.data import Data
 
 import pignn.cli
 from pignn import graphs
-from pignn.auditing import Audit, audit, review
-from pignn.auditing.neighborhoods import around
+from pignn.auditing import Audit, audit_labels, sample_for_review
+from pignn.auditing.neighborhoods import describe_neighborhoods
 from pignn.noise import NoiseEstimate, corrupt
-from pignn.report.audit import audit_page
+from pignn.report.audit import build_audit_page
 from pignn.report.audit.page import embedded
 
 from .reading import HOSTILE, Elements, admitted
@@ -55,7 +55,7 @@ def made(labels: int, classes: int, *, id_of: Any = None, names: list[str] | Non
         "flagged": p > 0.4,
         "suspect": p > 0.5,
     }
-    columns |= {"neighbours": 14, "agree": 0.25, "similar": 0.5, "trusted": False}
+    columns |= {"num_neighbors": 14, "neighbor_agreement": 0.25, "similar_agreement": 0.5, "trusted": False}
     issues = pd.DataFrame(columns | {f"p_{c}": posterior[:, c] for c in range(classes)})
     names = [f"class {c}" for c in range(classes)] if names is None else names
     transition = np.full((classes, classes), 0.2 / (classes - 1))
@@ -66,7 +66,9 @@ def made(labels: int, classes: int, *, id_of: Any = None, names: list[str] | Non
 
 
 def page_of(data: Data, found: Audit, *about: Any, **more: Any) -> str:
-    return audit_page(data, found, *about, around=partial(around, data, labelled=found.nodes), **more)
+    return build_audit_page(
+        data, found, *about, around=partial(describe_neighborhoods, data, labelled=found.nodes), **more
+    )
 
 
 def test_hostile_text_is_only_ever_data() -> None:
@@ -113,7 +115,7 @@ def test_nothing_outside_is_named_and_the_policy_admits_what_is_there() -> None:
 def test_ten_thousand_suspects_fit() -> None:
     data, found = made(12_000, 10, id_of=lambda i: f"a rather long identifier of node {i}")
     columns = pd.DataFrame({"text": ["größer & <b>lang</b> " * 100] * 12_000})
-    page = page_of(data, found, review(found.issues, 300), columns)
+    page = page_of(data, found, sample_for_review(found.issues, 300), columns)
     assert len(page.encode()) < 15_000_000
     told = content(page)
     assert len(told["rows"]) == 10_000
@@ -124,7 +126,7 @@ def test_ten_thousand_suspects_fit() -> None:
 
 def test_ids_that_do_not_fit_leave_suspects_out_but_not_the_review() -> None:
     data, found = made(2_000, 2, id_of=lambda i: f"{i}" + "é" * 10_000)
-    page = page_of(data, found, review(found.issues, 40))
+    page = page_of(data, found, sample_for_review(found.issues, 40))
     assert len(page.encode()) < 15_000_000
     told = content(page)
     assert 40 < len(told["rows"]) < 2_000
@@ -134,7 +136,7 @@ def test_ids_that_do_not_fit_leave_suspects_out_but_not_the_review() -> None:
 def test_what_is_told_of_a_suspect() -> None:
     clean = graphs.csbm(200, 3, homophily=0.9, degree=6, signal=2.0, num_features=5)
     graph = corrupt(clean, "symmetric", 0.2, splits="all")
-    found = audit(graph)
+    found = audit_labels(graph)
     told = content(page_of(graph, found))
     neighbours: dict[int, set[int]] = {}
     for a, b in graph.edge_index.t().tolist():
@@ -143,7 +145,7 @@ def test_what_is_told_of_a_suspect() -> None:
     issues = found.issues
     assert [row[0] for row in told["rows"]] == [str(node) for node in issues["node"]]
     np.testing.assert_allclose([row[3] for row in told["rows"]], issues["p_wrong"], rtol=1e-5)
-    for row, near, similar in zip(told["rows"], told["around"], issues["similar"], strict=True):
+    for row, near, similar in zip(told["rows"], told["around"], issues["similar_agreement"], strict=True):
         own = neighbours.get(int(row[0]), set()) - {int(row[0])}
         shown = [int(told["names"][i][0]) for i in near[0]]
         assert near[1] == len(own)
@@ -159,7 +161,7 @@ def test_what_is_told_of_a_suspect() -> None:
     assert sum(told["histogram"]["count"]) == 200
     assert [row[13] for row in told["rows"]] == issues["suspect"].astype(int).tolist()
     assert told["suspects"] == issues["suspect"].sum()
-    assert told["byViews"] == found.rate_by_views
+    assert told["byViews"] == found.rate_dawid_skene
     flagged = issues[issues["flagged"]]
     for given, suggested in ((0, 1), (2, 0)):
         both = (flagged["given"] == given) & (flagged["suggested"] == suggested)
@@ -167,7 +169,7 @@ def test_what_is_told_of_a_suspect() -> None:
 
 
 def test_without_surroundings_the_page_says_nothing_of_them() -> None:
-    told = content(audit_page(*made(30, 3)))
+    told = content(build_audit_page(*made(30, 3)))
     assert len(told["rows"]) == 30
     assert told["around"] == told["names"] == []
 
@@ -177,7 +179,7 @@ def test_trusted_labels_are_not_listed_and_unlabelled_neighbours_are_drawn_last(
     found.issues.loc[found.issues["node"] < 10, "trusted"] = True
     assert len(content(page_of(data, found))["rows"]) == 30
     data.y[::2] = -1
-    one = around(data, np.array([1]), np.arange(1, 40, 2))[0]
+    one = describe_neighborhoods(data, np.array([1]), np.arange(1, 40, 2))[0]
     labelled = [bool(data.y[node] >= 0) for node in one.neighbours]
     assert labelled == sorted(labelled, reverse=True)
     assert sum(count for _, count in one.votes) <= one.degree

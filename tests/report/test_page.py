@@ -6,8 +6,8 @@ import pytest
 from markupsafe import Markup
 
 from pignn.report import Code, Drawing, Facts, Section, Table, Text
-from pignn.report.figure import Panel, Series, draw
-from pignn.report.page import Group, Heading, Heat, Note, Points, Row, Tile, page, short_names
+from pignn.report.page import BulletList, ClassMatrix, Heading, Note, SideBySide, Stack, Tile, build_page, short_names
+from pignn.report.plots import Panel, Series, draw_panels
 
 from .reading import HOSTILE, Elements, admitted
 
@@ -15,10 +15,12 @@ from .reading import HOSTILE, Elements, admitted
 @pytest.mark.parametrize("evil", [*HOSTILE, "</pre></title><script>x</script>", "half \ud800 pair"])
 def test_blocks_are_shown_as_text(evil: str) -> None:
     def made(text: str) -> str:
-        blocks = [Text(text), Note(text), Heading(text), Points([text]), Code(text), Facts({text: text})]
-        matrix = Heat((text, text), [text, text], [[1, 2], [3, 4]])
-        blocks += [Table(["a", text], [[text, text]], title=text, notes=[text]), matrix, Group([Text(text)])]
-        return page(text, [Section(text, [*blocks, Row([Text(text)])])], intro=[text], tiles=[Tile(text, text, text)])
+        blocks = [Text(text), Note(text), Heading(text), BulletList([text]), Code(text), Facts({text: text})]
+        matrix = ClassMatrix((text, text), [text, text], [[1, 2], [3, 4]])
+        blocks += [Table(["a", text], [[text, text]], title=text, notes=[text]), matrix, Stack([Text(text)])]
+        return build_page(
+            text, [Section(text, [*blocks, SideBySide([Text(text)])])], intro=[text], tiles=[Tile(text, text, text)]
+        )
 
     whole = made(evil)
     whole.encode()
@@ -28,17 +30,17 @@ def test_blocks_are_shown_as_text(evil: str) -> None:
 
 
 def test_only_our_own_markup_is_markup() -> None:
-    assert "&lt;b&gt;" in page("t", [Section("s", [Text("<b>")])])
-    assert "<b>" in page("t", [Section("s", [Drawing(Markup("<b>"))])])
+    assert "&lt;b&gt;" in build_page("t", [Section("s", [Text("<b>")])])
+    assert "<b>" in build_page("t", [Section("s", [Drawing(Markup("<b>"))])])
 
 
 def test_a_picture_of_a_study_is_inside_in_the_page_s_colours() -> None:
     evil = "<script>x</script>"
     lines = Panel(evil, [Series(evil, ["a", evil], [0.5, 0.25], [0.1, 0.0], [None, 0.3])], x=evil, y=evil)
     bars = Panel("bars", [Series("one", ["a", "b"], [0.5, None]), Series(evil, ["a", "b"], [-0.5, 0.3])], bars=True)
-    drawn = draw([lines, bars], form="page", note=evil)
-    assert drawn == draw([lines, bars], form="page", note=evil)
-    text = page("t", [Section("p", [Drawing(drawn)])])
+    drawn = draw_panels([lines, bars], form="page", note=evil)
+    assert drawn == draw_panels([lines, bars], form="page", note=evil)
+    text = build_page("t", [Section("p", [Drawing(drawn)])])
     elements = Elements(text).elements
     tags = [tag for tag, _ in elements]
     assert "script" not in tags
@@ -56,7 +58,7 @@ def test_a_map_names_short_classes_and_numbers_long_ones() -> None:
     assert short_names(["0", "yes"]) == ["0", "yes"]
     assert short_names(["0", "perhaps"]) == ["1", "2"]
     assert short_names(["", "a"]) == ["1", "2"]
-    shown = Heat(("given", "predicted"), ["a", "b"], [[5, 0], [3, 1]]).markup()
+    shown = ClassMatrix(("given", "predicted"), ["a", "b"], [[5, 0], [3, 1]]).to_markup()
     assert '<td class="own">5</td><td class="shade-0">0</td>' in shown
     assert '<td class="shade-8">3</td><td class="own">1</td>' in shown
     assert "given <bdi>b</bdi>, predicted <bdi>a</bdi>: 3" in shown
@@ -65,6 +67,6 @@ def test_a_map_names_short_classes_and_numbers_long_ones() -> None:
 def test_of_many_classes_the_largest_pairs_are_listed() -> None:
     counts = [[0] * 50 for _ in range(50)]
     counts[3][4], counts[7][1], counts[2][2] = 9, 11, 100
-    shown = Heat(("given", "predicted"), [f"class {i}" for i in range(50)], counts).markup()
+    shown = ClassMatrix(("given", "predicted"), [f"class {i}" for i in range(50)], counts).to_markup()
     assert shown.index("class 7") < shown.index("class 3")
     assert "class 2" not in shown

@@ -14,7 +14,7 @@ TABLE = Table(
 
 
 def test_text():
-    lines = TABLE.text().splitlines()
+    lines = TABLE.to_text().splitlines()
     assert lines[0] == "Title"
     assert lines[1].split() == ["symmetric", "0.2", "symmetric", "0.4"]
     assert lines[3].split() == ["GCN", "0.5", "0.6*"]
@@ -22,7 +22,7 @@ def test_text():
 
 
 def test_markdown():
-    text = TABLE.markdown()
+    text = TABLE.to_markdown()
     assert "|  | symmetric 0.2 | symmetric 0.4 |\n| --- | --- | --- |\n| GCN | 0.5 | **0.6** |\n" in text
     assert r"a\_b &amp; &lt;b&gt; \| $x$ \\ \#1 {y} 50%" in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
@@ -30,7 +30,7 @@ def test_markdown():
 
 
 def test_latex():
-    text = TABLE.latex()
+    text = TABLE.to_latex()
     assert r"\multicolumn{2}{c}{symmetric}" in text
     assert r"\cmidrule(lr){2-3}" in text
     assert r"GCN & 0.5 & \textbf{0.6} \\" in text
@@ -39,7 +39,7 @@ def test_latex():
 
 
 def test_html():
-    text = TABLE.html()
+    text = TABLE.to_html()
     assert '<th scope="colgroup" colspan="2">symmetric</th>' in text
     assert "<td><strong>0.6</strong></td>" in text
     assert "a_b &amp; &lt;b&gt; | $x$ " in text
@@ -48,5 +48,5 @@ def test_html():
 
 def test_lines_in_a_cell_do_not_break_the_table():
     table = Table(["a"], [["one\ntwo"]])
-    assert "| one two |" in table.markdown()
-    assert "one two" in table.latex()
+    assert "| one two |" in table.to_markdown()
+    assert "one two" in table.to_latex()

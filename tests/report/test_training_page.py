@@ -15,8 +15,8 @@ import pignn
 import pignn.cli
 from pignn import graphs
 from pignn.core.errors import DataError, NotFittedError
-from pignn.report import training_page
-from pignn.report.training.numbers import DRAWN, Beside, parts, places
+from pignn.report import build_training_page
+from pignn.report.training.scores import DRAWN, Beside, parts, places
 from pignn.training.metrics import calibration_error
 
 from .reading import HOSTILE, Elements, admitted
@@ -39,8 +39,8 @@ def words(page: str) -> str:
 @pytest.mark.parametrize(("name", "settings"), ALL, ids=[name for name, _ in ALL])
 def test_every_kind_of_method_has_a_page(noisy: Data, name: str, settings: dict[str, int]) -> None:
     model = pignn.make(name, **settings).fit(noisy)
-    page = training_page(model, noisy)
-    assert page == training_page(model, noisy)
+    page = build_training_page(model, noisy)
+    assert page == build_training_page(model, noisy)
     assert admitted(page) == 1
     tags = [tag for tag, _ in Elements(page).elements]
     assert "script" not in tags
@@ -58,7 +58,7 @@ def test_every_kind_of_method_has_a_page(noisy: Data, name: str, settings: dict[
 def test_without_true_labels_no_accuracy_is_told(noisy: Data) -> None:
     del noisy["y_true"]
     model = pignn.make("prototypes").fit(noisy)
-    text = words(training_page(model, noisy))
+    text = words(build_training_page(model, noisy))
     assert "accuracy not known" in text
     assert "true labels of test nodes" not in text.lower().replace("no true labels of test nodes are known", "")
     assert "given labels that are wrong" not in text
@@ -80,7 +80,7 @@ def test_true_labels_change_nothing_that_is_said_of_given_ones(noisy: Data) -> N
 def test_what_chose_the_epoch_is_told(noisy: Data) -> None:
     for rule, said in (("clean-val", "an oracle"), ("noisy-val", "a little too high"), ("last", "last epoch was kept")):
         model = pignn.make("vanilla", epochs=3, selection=rule).fit(noisy)
-        page = training_page(model, noisy)
+        page = build_training_page(model, noisy)
         assert said in words(page)
         assert ("right on true validation labels" in page) == (rule == "clean-val")
         assert f"kept: {model.best_epoch_}<" in page
@@ -88,7 +88,7 @@ def test_what_chose_the_epoch_is_told(noisy: Data) -> None:
 
 def test_an_oracle_is_called_one(noisy: Data) -> None:
     model = pignn.make("pi-gnn", epochs=3, warmup=1, pair_labels="true").fit(noisy)
-    assert "Pair labels were made from true labels: an oracle." in words(training_page(model, noisy))
+    assert "Pair labels were made from true labels: an oracle." in words(build_training_page(model, noisy))
 
 
 def test_counts_are_those_of_scikit_learn() -> None:
@@ -148,11 +148,11 @@ def test_hostile_names_stay_text(noisy: Data) -> None:
     plain = noisy.clone()
     plain.class_names = ["a long name", "another name", "the third name"]
     model = pignn.make("prototypes").fit(plain)
-    wanted = [(tag, sorted(attrs)) for tag, attrs in Elements(training_page(model, plain)).elements]
+    wanted = [(tag, sorted(attrs)) for tag, attrs in Elements(build_training_page(model, plain)).elements]
     for names in (HOSTILE[:3], HOSTILE[3:6], HOSTILE[6:9], HOSTILE[9:12], ["half \ud800 pair", "b" * 9, "ü" * 10_000]):
         evil = noisy.clone()
         evil.class_names, evil.name = list(names), names[0]
-        page = training_page(pignn.make("prototypes").fit(evil), evil, title=names[1], facts={"note": names[2]})
+        page = build_training_page(pignn.make("prototypes").fit(evil), evil, title=names[1], facts={"note": names[2]})
         page.encode()
         found = Elements(page).elements
         assert [(tag, sorted(attrs)) for tag, attrs in found if tag != "li"] == [
@@ -166,25 +166,25 @@ def test_a_page_stays_small_with_many_nodes_classes_and_epochs() -> None:
     model = pignn.make("vanilla", epochs=2).fit(data)
     row = model.history_[-1]
     model.history_ = [row | {"epoch": epoch} for epoch in range(20_000)]
-    page = training_page(model, data)
+    page = build_training_page(model, data)
     assert len(page.encode()) < 400_000
     assert "the 40 largest of those that differ" in page
 
 
 def test_mistakes_are_told_in_a_line(noisy: Data) -> None:
     with pytest.raises(NotFittedError, match="not fitted yet"):
-        training_page(pignn.make("prototypes"), noisy)
+        build_training_page(pignn.make("prototypes"), noisy)
     model = pignn.make("prototypes").fit(noisy)
     noisy.class_names = ["a", "b", "c", "d"]
     with pytest.raises(DataError, match="knows 3 classes, this graph has 4"):
-        training_page(model, noisy)
+        build_training_page(model, noisy)
 
 
 def test_what_is_odd_about_the_graph_is_on_the_page(noisy: Data) -> None:
     noisy.test_mask = noisy.test_mask | noisy.train_mask
     with pytest.warns(pignn.PignnWarning, match="both train_mask and test_mask"):
         model = pignn.make("prototypes").fit(noisy)
-    assert "in both train_mask and test_mask: test scores will be too high." in training_page(model, noisy)
+    assert "in both train_mask and test_mask: test scores will be too high." in build_training_page(model, noisy)
 
 
 def test_one_of_several_splits(noisy: Data) -> None:
@@ -192,7 +192,7 @@ def test_one_of_several_splits(noisy: Data) -> None:
     several = noisy.clone()
     for name in ("train_mask", "val_mask", "test_mask"):
         several[name] = torch.stack([~noisy[name], noisy[name]], dim=1)
-    assert training_page(model, several, split_index=1) == training_page(model, noisy)
+    assert build_training_page(model, several, split_index=1) == build_training_page(model, noisy)
 
 
 def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

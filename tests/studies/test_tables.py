@@ -37,9 +37,9 @@ def test_the_best_of_a_column_is_bold(numbers):
     assert [cell.bold for row in table.rows for cell in row] == [False, False, False, False, False, True]
     assert table.groups == [("", 1), ("symmetric", 1), ("flip", 1)]
     assert any("protocol paper" in note for note in table.notes)
-    assert "\\textbf{0.700(0.10)}" in table.latex()
-    assert "| **0.700(0.10)** |" in table.markdown()
-    assert "<strong>0.700(0.10)</strong>" in table.html()
+    assert "\\textbf{0.700(0.10)}" in table.to_latex()
+    assert "| **0.700(0.10)** |" in table.to_markdown()
+    assert "<strong>0.700(0.10)</strong>" in table.to_html()
 
 
 def test_less_is_better_where_it_is(numbers):

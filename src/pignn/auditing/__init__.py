@@ -1,24 +1,24 @@
-"""Which labels are wrong: the audit, whom to review, and what to do with what was found."""
+"""Find wrong labels, choose which ones to review, and apply what the review decided."""
 
 from __future__ import annotations
 
-from .cleaning import clean
-from .core import Audit, audit, find_label_issues
-from .decisions import trust
-from .label_files import corrected
-from .review import Assessment, assess, review
+from .audit import Audit, audit_labels, find_label_issues
+from .cleaning import clean_labels
+from .decisions import mark_trusted
+from .label_files import write_corrected_labels
+from .review import ReviewEstimate, estimate_from_review, sample_for_review
 from .tables import read_decisions, write_table
 
 __all__ = [
-    "Assessment",
     "Audit",
-    "assess",
-    "audit",
-    "clean",
-    "corrected",
+    "ReviewEstimate",
+    "audit_labels",
+    "clean_labels",
+    "estimate_from_review",
     "find_label_issues",
+    "mark_trusted",
     "read_decisions",
-    "review",
-    "trust",
+    "sample_for_review",
+    "write_corrected_labels",
     "write_table",
 ]

@@ -12,7 +12,7 @@ from ..core.errors import DataError, unknown
 HOW = ("drop", "relabel", "weight")
 
 
-def clean(data: Data, issues: pd.DataFrame, how: str = "relabel", *, above: float | None = None) -> Data:
+def clean_labels(data: Data, issues: pd.DataFrame, how: str = "relabel", *, above: float | None = None) -> Data:
     """A copy of a graph with its labels cleaned; trusted labels stay.
 
     Args:

@@ -24,7 +24,7 @@ Bools = NDArray[np.bool_]
 Singles = NDArray[np.float32]
 
 
-def make_folds(given: Ints, folds: int, seed: int, sources: Ints | None = None) -> Ints:
+def assign_folds(given: Ints, folds: int, seed: int, sources: Ints | None = None) -> Ints:
     """The fold of every label: balanced over the classes, or whole sources where there are several."""
     settings.whole("folds", folds, 2)
     if len(given) < 2 * folds:
@@ -61,8 +61,8 @@ def splits(fold: Ints) -> Iterator[tuple[Ints, Ints]]:
         yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
 
 
-class Logistic:
-    """Logistic regression through a transition matrix: P(given = j | z) = Σ_k softmax(W·z + c)_k · T[k, j].
+class CrossFitLogistic:
+    """CrossFitLogistic regression through a transition matrix: P(given = j | z) = Σ_k softmax(W·z + c)_k · T[k, j].
 
     With T = I it is ordinary logistic regression, penalty ½‖W‖². One model a fold; a second call starts where the
     first ended.
@@ -112,7 +112,7 @@ class Logistic:
         return minimize(loss, begin, jac=True, method="L-BFGS-B", options={"maxiter": 60 if start is None else 40}).x
 
 
-def by_method(data: Data, nodes: Ints, fold: Ints, classes: int, method: Method, seed: int) -> Floats:
+def predict_out_of_fold(data: Data, nodes: Ints, fold: Ints, classes: int, method: Method, seed: int) -> Floats:
     """Probabilities of a method, a copy of which is fitted for every fold; a tenth of its labels select the epoch.
 
     One that chooses among others (it has a `refit`) chooses once, from all labels; what it chose learns a fold.

@@ -20,7 +20,7 @@ ROUNDS = 100
 PSEUDO = 0.1  # of a vote, on the diagonal; a tenth of that elsewhere
 
 
-def outvoted(votes: Ints, classes: int, trusted: Bools) -> Floats:
+def compute_p_wrong(votes: Ints, classes: int, trusted: Bools) -> Floats:
     """P(the given label is wrong) of every node. The first row of `votes` are the given labels; -1 is no vote."""
     nodes = votes.shape[1]
     hot = [np.where((view >= 0)[:, None], np.eye(classes)[view], 0.0) for view in votes]

@@ -11,7 +11,7 @@ from ..core.errors import DataError
 from ..graphs.checks import node_ids
 
 
-def trust(data: Data, decisions: pd.DataFrame) -> Data:
+def mark_trusted(data: Data, decisions: pd.DataFrame) -> Data:
     """A copy of a graph in which decided nodes have the decided label, and are trusted; `y_before` keeps the given one.
 
     `decisions` as `read_decisions` gives them. Nodes go by `data.node_id` where there is one, else by number; classes
@@ -49,7 +49,7 @@ def trust(data: Data, decisions: pd.DataFrame) -> Data:
     return result
 
 
-def label_seen(settled: pd.DataFrame) -> pd.Series[str]:
+def get_reviewed_labels(settled: pd.DataFrame) -> pd.Series[str]:
     """The label that each decided node had when it was looked at: `given`, else that of a `keep`; empty if unknown."""
     if "given" in settled:
         return settled["given"].astype(str).str.strip()
@@ -59,7 +59,7 @@ def label_seen(settled: pd.DataFrame) -> pd.Series[str]:
 def _check_reviewed(settled: pd.DataFrame, y: np.ndarray, names: list[str]) -> None:
     """Whether the labels are still those that were looked at."""
     now = np.array([names[c] if c >= 0 else "" for c in y], dtype=object)
-    had = label_seen(settled).to_numpy()
+    had = get_reviewed_labels(settled).to_numpy()
     decided = settled["label"].astype(str).str.strip().to_numpy()
     stale = np.flatnonzero((had != "") & (now != had) & (now != decided))
     if len(stale):

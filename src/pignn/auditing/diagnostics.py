@@ -18,12 +18,12 @@ CLEAN = 0.01  # estimated rate below which corrected labels are a possible cause
 FEW = 5  # labels of a class that are hardly a class
 
 
-def weak(adjusted: float | None) -> bool:
+def is_low_homophily(adjusted: float | None) -> bool:
     """Whether neighbours say too little about a class."""
     return adjusted is not None and adjusted < TRUST
 
 
-def of_classes(counts: Ints, names: Sequence[str]) -> list[str]:
+def note_small_classes(counts: Ints, names: Sequence[str]) -> list[str]:
     """Classes of a handful of labels among large ones, which are often another one misspelt."""
     most = min(FEW, RARE * counts[counts > 0].mean())
     few = [str(names[int(c)]) for c in np.flatnonzero((counts > 0) & (counts < most))]
@@ -37,8 +37,8 @@ def of_classes(counts: Ints, names: Sequence[str]) -> list[str]:
     ]
 
 
-def of_graph(same: float | None, adjusted: float | None) -> list[str]:
-    if not weak(adjusted):
+def note_low_homophily(same: float | None, adjusted: float | None) -> list[str]:
+    if not is_low_homophily(adjusted):
         return []
     return [
         f"neighbours share a given label hardly more often than by chance (homophily {same:.2f}, adjusted "
@@ -46,7 +46,7 @@ def of_graph(same: float | None, adjusted: float | None) -> list[str]:
     ]
 
 
-def of_features(predicted: float) -> list[str]:
+def note_relearned_rule(predicted: float) -> list[str]:
     if predicted <= RELEARNT:
         return []
     return [
@@ -55,13 +55,13 @@ def of_features(predicted: float) -> list[str]:
     ]
 
 
-def far_more(rate: float, flagged: float) -> bool:
+def flags_exceed_estimate(rate: float, flagged: float) -> bool:
     """Whether confident learning flags far more than the noise model holds for wrong."""
     return flagged > FAR * rate + BEYOND
 
 
-def of_rate(rate: float, flagged: float, by_views: float | None) -> list[str]:
-    if not far_more(rate, flagged):
+def note_flags_exceed_estimate(rate: float, flagged: float, by_views: float | None) -> list[str]:
+    if not flags_exceed_estimate(rate, flagged):
         return []
     views = "" if by_views is None else f"; three views of each node say {by_views:.1%} (docs: audit)"
     return [
@@ -71,7 +71,7 @@ def of_rate(rate: float, flagged: float, by_views: float | None) -> list[str]:
     ]
 
 
-def of_history(rate: float, trusted: float) -> list[str]:
+def note_review_history(rate: float, trusted: float) -> list[str]:
     """What the rate does not say where labels were looked at before; worth knowing, no cause for alarm."""
     found = []
     if trusted >= VERIFIED:

@@ -14,7 +14,10 @@ from ..io import files
 from .rewriting import json_lines, parquet, text_table
 
 NO_CLASS = ("", "-1")  # cells of nodes without a label
-TEXT, JSON, PARQUET = (".csv", ".tsv", ".tab", ".txt"), (".jsonl", ".ndjson", ".json"), (".parquet", ".pq")
+TEXT_SUFFIXES = (".csv", ".tsv", ".tab", ".txt")
+JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
+PARQUET_SUFFIXES = (".parquet", ".pq")
+SUFFIXES = TEXT_SUFFIXES + JSON_SUFFIXES + PARQUET_SUFFIXES
 
 
 @dataclass
@@ -34,7 +37,11 @@ class _Decided:
         if before is not None:
             self.classes.add(before.strip())
         had = self.reviewed.get(node)
-        if before is not None and had and same(before) not in (same(had), same(self.labels.get(node, had))):
+        if (
+            before is not None
+            and had
+            and normalize_label(before) not in (normalize_label(had), normalize_label(self.labels.get(node, had)))
+        ):
             self.stale.append(f"'{node[:40]}' has '{before.strip()[:40]}', reviewed was '{had[:40]}'")
         if node not in self.labels and had is None:
             return None
@@ -63,7 +70,7 @@ class _Decided:
             _check_classes(self.labels, self.classes)
 
 
-def corrected(
+def write_corrected_labels(
     path: Path,
     out: Path,
     labels: Mapping[str, str],
@@ -85,10 +92,10 @@ def corrected(
     if out.exists() and out.resolve() == path.resolve():
         raise OutputError(f"{out} is the original, which stays as it is; choose another --out")
     suffix = path.suffix.lower()
-    if suffix not in TEXT + JSON + PARQUET or (suffix in PARQUET) != (out.suffix.lower() in PARQUET):
-        what = "unpack it first" if suffix == ".gz" else "save the nodes as one of these, and --out as the same kind"
-        raise DataError(f"{path} to {out.name}: labels are corrected in {', '.join(TEXT + JSON + PARQUET)}; {what}")
-    rewrite = parquet if suffix in PARQUET else json_lines if suffix in JSON else text_table
+    if suffix not in SUFFIXES or (suffix in PARQUET_SUFFIXES) != (out.suffix.lower() in PARQUET_SUFFIXES):
+        advice = "unpack it first" if suffix == ".gz" else "save the nodes as one of these, and --out as the same kind"
+        raise DataError(f"{path} to {out.name}: labels are corrected in {', '.join(SUFFIXES)}; {advice}")
+    rewrite = parquet if suffix in PARQUET_SUFFIXES else json_lines if suffix in JSON_SUFFIXES else text_table
     decided = _Decided(path, labels, reviewed or {})
     try:
         result = rewrite(path, decided.of, label, id)
@@ -99,7 +106,7 @@ def corrected(
     return decided.changed
 
 
-def same(label: str) -> str:
+def normalize_label(label: str) -> str:
     """A label as it is compared: 3 and 3.0 are one class."""
     return label.strip().removesuffix(".0")
 

@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from ..backbones import GraphInputs
 from ..noise.kinds import Ints
-from ..report.audit import Around
+from ..report.audit import Neighborhood
 from . import evidence
 
 DRAWN = 12  # neighbours in a drawing
@@ -18,7 +18,7 @@ ALIKE = 8  # similar nodes that are named
 BLOCK = 500  # suspects that are compared with all labels at a time
 
 
-def around(data: Data, suspects: Ints, labelled: Ints, seed: int = 0) -> list[Around]:
+def describe_neighborhoods(data: Data, suspects: Ints, labelled: Ints, seed: int = 0) -> list[Neighborhood]:
     """For every suspect. Similar nodes are told up to as many labels as the audit itself compares."""
     graph = data.__copy__()
     graph.x = graph.x if isinstance(graph.x, torch.Tensor) else torch.as_tensor(graph.x)
@@ -29,7 +29,7 @@ def around(data: Data, suspects: Ints, labelled: Ints, seed: int = 0) -> list[Ar
     all_of = [col[crow[node] : crow[node + 1]] for node in suspects]
     shown = [few[np.argsort(given[few] < 0, kind="stable")[:DRAWN]] for few in all_of]  # labelled ones first
     return [
-        Around(
+        Neighborhood(
             shown[at].tolist(),
             len(all_of[at]),
             _votes(given[all_of[at]]),

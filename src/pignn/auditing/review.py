@@ -30,7 +30,9 @@ DECISIONS = ("relabel", "keep", "unsure")
 PARTS = ("top", "flagged", "rest")
 
 
-def review(issues: pd.DataFrame, budget: int = 100, *, random_share: float = 0.5, seed: int = 0) -> pd.DataFrame:
+def sample_for_review(
+    issues: pd.DataFrame, budget: int = 100, *, random_share: float = 0.5, seed: int = 0
+) -> pd.DataFrame:
     """The labels to look at: `part`, `stratum` and `inclusion` (probability) beside the columns of `issues`.
 
     `review_size`, how many rows there are, stands in every row: a file that lost some is known by it.
@@ -71,7 +73,7 @@ def _one_a_stratum(part: pd.DataFrame, name: str, count: int, rng: np.random.Gen
 
 
 @dataclass(frozen=True)
-class Assessment:
+class ReviewEstimate:
     """What decisions tell: shares with intervals that hold whatever the noise is."""
 
     reviewed: int  # decided to relabel or to keep
@@ -90,7 +92,7 @@ class Assessment:
         return asdict(self)
 
 
-def assess(decisions: pd.DataFrame, *, level: float = 0.95) -> Assessment:
+def estimate_from_review(decisions: pd.DataFrame, *, level: float = 0.95) -> ReviewEstimate:
     """Noise rate and precision of the audit from a table of decisions.
 
     Needs the columns `part`, `stratum`, `inclusion` and `decision`. Rows without a `part` were not chosen by `review`:
@@ -126,7 +128,7 @@ def assess(decisions: pd.DataFrame, *, level: float = 0.95) -> Assessment:
             low, high = low + ends_flagged[0], high + ends_flagged[1]
         precision = _share([top, flagged])
         of_precision = (max(low / listed, 0.0), min(high / listed, 1.0))
-    return Assessment(
+    return ReviewEstimate(
         reviewed=int(settled.sum()),
         unsure=int((~settled).sum()),
         wrong=int(wrong.sum()),

@@ -14,7 +14,7 @@ from ..core.errors import DataError
 from ..graphs.tables import file_suffix, open_table, read_dataframe
 from ..io import files
 from ..report.spreadsheet import neutral, plain
-from .label_files import JSON, PARQUET, same
+from .label_files import JSON_SUFFIXES, PARQUET_SUFFIXES, normalize_label
 from .review import DECISIONS, PARTS
 
 NEEDED = ("node", "decision", "label")
@@ -40,7 +40,7 @@ def write_table(path: Path, table: pd.DataFrame) -> None:
     files.write_csv(path, [neutral(str(name)) for name in table], zip(*columns, strict=True))
 
 
-def named(issues: pd.DataFrame, class_names: list[str]) -> pd.DataFrame:
+def replace_codes_by_names(issues: pd.DataFrame, class_names: list[str]) -> pd.DataFrame:
     """The table for people: ids and names of classes in the place of numbers."""
     names = np.array(class_names, dtype=object)
     table = issues.copy()
@@ -54,10 +54,20 @@ def named(issues: pd.DataFrame, class_names: list[str]) -> pd.DataFrame:
     return table
 
 
-def to_decide(chosen: pd.DataFrame, class_names: list[str]) -> pd.DataFrame:
+def build_review_table(chosen: pd.DataFrame, class_names: list[str]) -> pd.DataFrame:
     """The table that a reviewer fills in: decision, label, reviewer, time."""
-    table = named(chosen, class_names)
-    kept = ["node", "given", "suggested", "p_wrong", "agree", "part", "stratum", "inclusion", "review_size"]
+    table = replace_codes_by_names(chosen, class_names)
+    kept = [
+        "node",
+        "given",
+        "suggested",
+        "p_wrong",
+        "neighbor_agreement",
+        "part",
+        "stratum",
+        "inclusion",
+        "review_size",
+    ]
     return table[kept].assign(decision="", label="", reviewer="", time="")
 
 
@@ -111,8 +121,8 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
 def _check_labels(table: pd.DataFrame, path: Path) -> None:
     """Whether every label says what the decision does. Where `given` is not told, any label is another one."""
     decision, label = table["decision"], table["label"].str.strip()
-    given = table["given"].map(same) if "given" in table else pd.Series("", table.index)
-    filled, other = label != "", label.map(same) != given
+    given = table["given"].map(normalize_label) if "given" in table else pd.Series("", table.index)
+    filled, other = label != "", label.map(normalize_label) != given
     relabel, keep, undecided = (decision == name for name in ("relabel", "keep", ""))
     to_relabel = "write relabel in 'decision', or empty 'label'"
     for wrong, what, mend in (
@@ -135,7 +145,7 @@ def _rows(path: Path) -> tuple[list[tuple[int, list[str]]], str]:
     """
     if not path.is_file():
         raise DataError(f"{path}: no such file of decisions")
-    if file_suffix(path) in JSON + PARQUET:
+    if file_suffix(path) in JSON_SUFFIXES + PARQUET_SUFFIXES:
         frame = read_dataframe(open_table(path, None, of_nodes=True)[0]).astype(object)
         frame = frame.where(frame.notna(), "")
         return list(enumerate([[str(name) for name in frame], *frame.astype(str).to_numpy().tolist()])), ","

@@ -53,8 +53,8 @@ def apply(
     import pandas as pd
 
     from .. import auditing as audits
-    from ..auditing.decisions import label_seen
-    from ..auditing.label_files import PARQUET
+    from ..auditing.decisions import get_reviewed_labels
+    from ..auditing.label_files import PARQUET_SUFFIXES
     from ..auditing.tables import write_table
 
     if not 0 < level < 1:
@@ -64,15 +64,15 @@ def apply(
     folder.check_free((out, trusted), (nodes, decisions, about), replace=force)
     table = audits.read_decisions(decisions)
     relabelled = table[table["decision"] == "relabel"]
-    assessment = audits.assess(table, level=level)
+    assessment = audits.estimate_from_review(table, level=level)
     if not assessment.reviewed:
         raise DataError(f"{decisions}: nothing is decided yet; fill in 'decision' with relabel or keep")
     settled = table[table["decision"].isin(["relabel", "keep"])]
-    given = label_seen(settled)
+    given = get_reviewed_labels(settled)
     audited, from_audit = _id_of_audit(about) if id is None else (False, None)
     if audit is not None and id is None and not audited:
         raise DataError(f"{about} is not there, or does not say which ids it read; name their column with --id")
-    changed = audits.corrected(
+    changed = audits.write_corrected_labels(
         nodes,
         out,
         dict(zip(relabelled["node"], relabelled["label"].str.strip(), strict=True)),
@@ -109,7 +109,7 @@ def apply(
             "wrong among all flagged": _share(assessment.precision, assessment.precision_interval),
         }
     )
-    if out.suffix.lower() in PARQUET:
+    if out.suffix.lower() in PARQUET_SUFFIXES:
         say("Parquet was written anew: the same columns and rows, other bytes")
     say(
         f"{out} and {trusted} written; to audit again, give the ORIGINAL with the decisions "

@@ -68,14 +68,16 @@ def audit(
     from .. import auditing as audits
     from .. import graphs
     from .. import noise as noises
-    from ..auditing.core import QUICK
+    from ..auditing.audit import DEFAULT_METHOD
     from ..methods import make
 
     settings = o.of_method(setting)
-    if settings and method == QUICK:
-        raise ConfigError(f"--set is for a method of `pignn methods`; '{QUICK}' has no settings: give --method too")
+    if settings and method == DEFAULT_METHOD:
+        raise ConfigError(
+            f"--set is for a method of `pignn methods`; '{DEFAULT_METHOD}' has no settings: give --method too"
+        )
     judge: Any = method
-    if method != QUICK:
+    if method != DEFAULT_METHOD:
         judge = make(method, seed=seed, **settings)
         judge.check_settings()
     kind = noises.load_noise(noise)
@@ -102,7 +104,7 @@ def audit(
             if not json:
                 print(f"{graphs.summarize_import(graph)}\n", flush=True)
         if decided is not None:
-            graph = audits.trust(graph, decided)
+            graph = audits.mark_trusted(graph, decided)
         elif (nodes := files.nodes) and (beside := nodes.with_name(f"{nodes.stem}.trusted.csv")).exists():
             say(
                 f"note: {beside.name} is beside it, so {nodes.name} was corrected by `pignn apply`: the noise is "
@@ -112,9 +114,13 @@ def audit(
         with warnings.catch_warnings():
             if json:
                 warnings.simplefilter("ignore")  # they are in the notes
-            found = audits.audit(graph, judge, folds=folds, seed=seed, intervals=True)
+            found = audits.audit_labels(graph, judge, folds=folds, seed=seed, intervals=True)
         facts = found.to_dict() | {"seconds": round(time.perf_counter() - start, 2)}
-        chosen = None if review is None else audits.review(found.issues, review, random_share=random_share, seed=seed)
+        chosen = (
+            None
+            if review is None
+            else audits.sample_for_review(found.issues, review, random_share=random_share, seed=seed)
+        )
         if out is not None:
             _write(out, graph, found, chosen, facts, seed)
     if json:
@@ -135,11 +141,11 @@ def audit(
 
 def apply_command(graph: Data, decisions: Path, out: Path) -> str:
     """The `pignn apply` for the file that was audited into `out`; empty where its labels cannot be corrected."""
-    from ..auditing.label_files import JSON, PARQUET, TEXT
+    from ..auditing.label_files import SUFFIXES
 
     origin = graph.get("origin")
     nodes = Path("" if origin is None else origin.nodes)
-    if origin is None or not origin.header or nodes.suffix.lower() not in TEXT + JSON + PARQUET:
+    if origin is None or not origin.header or nodes.suffix.lower() not in SUFFIXES:
         return ""
     ids = ("--audit", out) if origin.id is None else ("--id", origin.id)  # no --id says that rows are numbered
     corrected = nodes.with_name(f"{nodes.stem}.corrected{nodes.suffix}")
@@ -150,20 +156,23 @@ def apply_command(graph: Data, decisions: Path, out: Path) -> str:
 def _write(out: Path, graph: Data, found: Audit, chosen: Any, facts: dict[str, Any], seed: int) -> None:
     """audit.json comes last and says that the rest is whole."""
     from ..auditing import tables
-    from ..auditing.neighborhoods import around
+    from ..auditing.neighborhoods import describe_neighborhoods
     from ..io import files
-    from ..report.audit import audit_page
+    from ..methods.core.fingerprint import fingerprint
+    from ..report.audit import build_audit_page
+    from ..report.cards import build_audit_card
 
-    (out / "audit.json").unlink(missing_ok=True)
-    tables.write_table(out / "suspects.csv", tables.named(found.issues, found.class_names))
-    if chosen is not None:
-        tables.write_table(out / "review.csv", tables.to_decide(chosen, found.class_names))
-    files.write_bytes(out / "card.md", card(graph, found).encode())
     origin = graph.get("origin")
+    name = origin.nodes if origin is not None else graph.get("name")
+    (out / "audit.json").unlink(missing_ok=True)
+    tables.write_table(out / "suspects.csv", tables.replace_codes_by_names(found.issues, found.class_names))
+    if chosen is not None:
+        tables.write_table(out / "review.csv", tables.build_review_table(chosen, found.class_names))
+    files.write_bytes(out / "card.md", build_audit_card(name, fingerprint(graph), found.overview).encode())
     title = f"Audit of the labels of {Path(origin.nodes).name if origin is not None else graph.get('name')}"
-    near = partial(around, graph, labelled=found.nodes, seed=seed)
+    near = partial(describe_neighborhoods, graph, labelled=found.nodes, seed=seed)
     apply = apply_command(graph, Path("decisions.csv"), out)
-    page = audit_page(graph, found, chosen, _columns(origin), title=title, around=near, apply=apply)
+    page = build_audit_page(graph, found, chosen, _columns(origin), title=title, around=near, apply=apply)
     files.write_bytes(out / "audit.html", page.encode())
     about = {} if origin is None else {"origin": {"nodes": origin.nodes, "id": origin.id, "label": origin.label}}
     files.write_json(out / "audit.json", facts | about | {"pignn": __version__})
@@ -180,51 +189,11 @@ def _columns(origin: Any) -> Any:
     return frame.drop(columns=[c for c in (origin.id, origin.label, origin.trusted, origin.source) if c in frame])
 
 
-def card(graph: Data, found: Audit) -> str:
-    """What one should know of an audit before one believes it, in a page of Markdown."""
-    from ..methods.core.fingerprint import fingerprint
-
-    origin = graph.get("origin")
-    low, high = found.noise.rate_interval or (float("nan"), float("nan"))
-    name = origin.nodes if origin is not None else graph.get("name")
-    homophily = "unknown" if found.homophily is None else f"{found.homophily:.2f}"
-    lines = [
-        f"# Audit of the labels of {name}",
-        "",
-        f"Made by pignn {__version__}. Data fingerprint {fingerprint(graph)}.",
-        "",
-        "## Protocol",
-        "",
-        f"- {len(found.nodes):,} given labels, {int(found.issues['trusted'].sum()):,} of them trusted",
-        f"- judged by '{found.method}' in {found.folds} folds: no model saw the label that it judges",
-        f"- homophily of the given labels: {homophily}",
-        "",
-        "## Estimated noise",
-        "",
-        f"- {found.noise.rate:.1%} of the labels are wrong; 95 % interval {low:.1%} to {high:.1%}",
-        "- the interval holds if errors depend on the true class alone. Errors that follow the features or a region",
-        "  of the graph are underestimated; a review of labels drawn at random (`--review`) tells the rate anyway",
-        f"- by the votes of label, features and neighbours: {_views(found)}; rather too many where classes overlap",
-        f"- {int(found.issues['flagged'].sum()):,} labels flagged by confident learning, "
-        f"{int(found.issues['suspect'].sum()):,} suspects (what `pignn train --relabel-suspects` would change)",
-        *(f"- {note}" for note in found.notes),
-        "",
-        "A score against given labels is agreement, not accuracy.",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _views(found: Audit) -> str:
-    return "unknown (no edges)" if found.rate_by_views is None else f"{found.rate_by_views:.1%}"
-
-
 def _show(graph: Data, found: Audit) -> None:
-    low, high = found.noise.rate_interval or (0.0, 1.0)
     facts = {
         "labels": len(found.nodes),
-        "estimated wrong": f"{found.noise.rate:.1%} ({low:.1%} to {high:.1%})",
-        "by three views": _views(found),
+        "estimated wrong": found.overview.rate_text(),
+        "by Dawid–Skene": found.overview.rate_dawid_skene_text(),
         "flagged": int(found.issues["flagged"].sum()),
         "suspects": int(found.issues["suspect"].sum()),
         "homophily": found.homophily,
@@ -243,7 +212,9 @@ def _show(graph: Data, found: Audit) -> None:
             "given": names[row["given"]],
             "suggested": names[row["suggested"]],
             "p_wrong": row["p_wrong"],
-            "agreeing neighbours": f"{row['agree']:.0%} of {row['neighbours']}" if row["neighbours"] else "none",
+            "agreeing neighbors": f"{row['neighbor_agreement']:.0%} of {row['num_neighbors']}"
+            if row["num_neighbors"]
+            else "none",
         }
         for row in found.issues.head(SHOWN).to_dict("records")
     ]

@@ -36,7 +36,7 @@ def demo(
     """
     from .. import graphs, methods, noise
     from ..io import files
-    from ..report import learning_curve, write_predictions
+    from ..report import draw_learning_curves, write_predictions
 
     if folder.holds_run(out):
         raise OutputError(f"{out} holds a run of pignn train; choose another --out")
@@ -71,7 +71,7 @@ def demo(
         write_predictions(out / "predictions.csv", model, graph)
         rows_of_history = [{"method": title} | row for title, history in histories.items() for row in history]
         files.write_csv_records(out / "history.csv", rows_of_history)
-        files.write_bytes(out / "learning-curve.png", learning_curve(histories, chosen))
+        files.write_bytes(out / "learning-curve.png", draw_learning_curves(histories, chosen))
     if json:
         show_json({"dataset": "digits", "realised_noise": report.rate, "methods": rows, "out": str(out)})
         return 0

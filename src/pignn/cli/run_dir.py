@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import __version__
 from ..core.errors import OutputError
 
 if TYPE_CHECKING:
@@ -73,6 +72,7 @@ def resumable(out: Path | None) -> Iterator[None]:
 def save_model(path: Path, model: Method, graph: Data, facts: Mapping[str, Any]) -> None:
     """Write a model and, of a graph of the user's own, how its columns become features, and a card; all or nothing."""
     from ..io import files
+    from ..report.cards import build_model_card
 
     encoder = graph.get("encoder")
     if encoder is None:
@@ -84,67 +84,4 @@ def save_model(path: Path, model: Method, graph: Data, facts: Mapping[str, Any])
             os.replace(file, folder / file.name)
         (folder / "saved").rmdir()
         encoder.save(folder)
-        files.write_bytes(folder / "card.md", card(model, graph, facts).encode())
-
-
-def card(model: Method, graph: Data, facts: Mapping[str, Any]) -> str:
-    """What one should know of a model before one uses it, in a page of Markdown; ``facts`` are those of its run."""
-    from ..graphs import summarize_import
-    from ..methods.core.fingerprint import fingerprint
-
-    origin, about = graph.origin, summarize_import(graph)
-    noise = graph.get("noise")
-    lines = [
-        f"# {model.name} on {graph.name}",
-        "",
-        f"Made by pignn {__version__}. Classes: {', '.join(model.class_names_)}.",
-        "",
-        "## Data",
-        "",
-        f"- nodes {origin.nodes}, edges {origin.edges or 'in the same file'}, labels '{origin.label}'",
-        f"- fingerprint {fingerprint(graph)}"
-        + (f", SHA-256 of the node file {origin.sha256}" if origin.sha256 else ""),
-        *(f"- {line.strip()}" for line in str(about).splitlines()),
-        "",
-        "## Protocol",
-        "",
-        *_protocol(model, graph, facts),
-        f"- seed {model.seed}",
-    ]
-    if noise is not None:
-        lines.append(f"- labels were made wrong on purpose: {noise['kind']}, rate {noise['rate']}")
-    lines += [
-        "",
-        "## How far to believe it",
-        "",
-        "The given labels may be wrong. A score against them is agreement, not accuracy.",
-        f"An audit estimated that {facts['estimated_wrong']:.1%} of them are."
-        if "estimated_wrong" in facts
-        else "What the method itself found is above; `pignn audit` says more."
-        if hasattr(model, "explanation_")
-        else "How many are was not estimated here; `pignn audit` does.",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _protocol(model: Method, graph: Data, facts: Mapping[str, Any]) -> list[str]:
-    """What it learnt from, and what it did not see."""
-    from ..report.training.numbers import learns_from_val
-
-    trusted, labelled = graph.get("trusted_mask"), int((graph.y >= 0).sum())
-    held_out = int((graph.val_mask & (graph.y >= 0)).sum())
-    if learns_from_val(model):
-        held_out = 0
-    lines = [f"- learnt from {labelled - held_out:,} given labels of {labelled:,}"]
-    if trusted is not None:
-        lines[0] += f", {int(trusted.sum()):,} of them trusted"
-    if "suspects" in facts:
-        lines.append(f"- an audit came first: {facts['suspects']:,} suspects were {facts['suspects_were']}")
-    if held_out:
-        lines.append(f"- {held_out:,} labels held out")
-    if getattr(model, "selection_", None):
-        lines.append(f"- epoch chosen by: {model.selection_}")
-    if getattr(model, "explanation_", None):
-        lines.append(f"- {model.explanation_}")
-    return lines
+        files.write_bytes(folder / "card.md", build_model_card(model, graph, facts).encode())

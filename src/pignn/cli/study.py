@@ -366,10 +366,10 @@ def export(
 
 def _joined(found: list[Table], form: str) -> str:
     forms: dict[str, Any] = {
-        "text": lambda table: table.text() + "\n",
-        "markdown": lambda table: table.markdown(),
-        "latex": lambda table: table.latex(),
-        "html": lambda table: table.html(),
+        "text": lambda table: table.to_text() + "\n",
+        "markdown": lambda table: table.to_markdown(),
+        "latex": lambda table: table.to_latex(),
+        "html": lambda table: table.to_html(),
     }
     if form not in forms:
         from ..core.errors import unknown

@@ -226,18 +226,18 @@ def needs_a_network(settings: dict[str, Any]) -> list[str]:
 
 def clean(graph: Data, how: str, seed: int) -> tuple[Data, dict[str, Any]]:
     """The graph to learn from, its labels cleaned by an audit of the given ones, and what was done."""
-    from .. import auditing as audit
+    from .. import auditing
 
-    found = audit.audit(graph, seed=seed)
+    found = auditing.audit_labels(graph, seed=seed)
     suspects = int(found.issues["suspect"].sum())
     facts = {"estimated_wrong": found.noise.rate, "suspects": suspects, "suspects_were": CLEANED[how]}
-    return audit.clean(graph, found.issues, how), facts
+    return auditing.clean_labels(graph, found.issues, how), facts
 
 
 def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
     """What a run gave, in words that do not promise too much."""
     from .. import noise as noises
-    from ..report.training.numbers import learns_from_val
+    from ..report.training.scores import learns_from_val
 
     predicted = model.predict(graph)
     given = graph.y.numpy()
@@ -284,7 +284,7 @@ def write_run(
 ) -> None:
     """Everything a run leaves behind; run.json comes last and says that the rest is whole."""
     from ..io import files
-    from ..report import learning_curve, training_page, write_predictions
+    from ..report import build_training_page, draw_learning_curves, write_predictions
     from ..training import checkpoint
 
     if (out / "run.json").exists():  # the report of that run would be taken for one of this
@@ -295,11 +295,11 @@ def write_run(
     history = getattr(model, "history_", [])
     if history:
         files.write_csv_records(out / "history.csv", history)
-        picture = learning_curve({model.name: history}, {model.name: getattr(model, "best_epoch_", None)})
+        picture = draw_learning_curves({model.name: history}, {model.name: getattr(model, "best_epoch_", None)})
         files.write_bytes(out / "learning-curve.png", picture)
     else:  # those of a run that this one replaces
         for name in ("history.csv", "learning-curve.png", checkpoint.CHECKPOINT_FILE, checkpoint.PREVIOUS_FILE):
             (out / name).unlink(missing_ok=True)
     if report:
-        files.write_bytes(out / "report.html", training_page(model, learnt_from, facts=facts).encode())
+        files.write_bytes(out / "report.html", build_training_page(model, learnt_from, facts=facts).encode())
     files.write_json(out / "run.json", facts)

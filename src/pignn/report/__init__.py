@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from ..core.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from .curves import learning_curve
-    from .figure import Panel, Series, draw
+    from .cards import build_audit_card, build_model_card
+    from .curves import draw_learning_curves
     from .page import Code, Drawing, Facts, Section, Text
+    from .plots import Panel, Series, draw_panels
     from .predictions import write_predictions
     from .table import Cell, Table
-    from .training import training_page
+    from .training import build_training_page
 
 # Imported on first use: a table must not wait for torch.
 _HOMES = {
@@ -20,14 +21,16 @@ _HOMES = {
     "Code": "page",
     "Drawing": "page",
     "Facts": "page",
-    "Panel": "figure",
+    "Panel": "plots",
     "Section": "page",
-    "Series": "figure",
+    "Series": "plots",
     "Table": "table",
     "Text": "page",
-    "draw": "figure",
-    "learning_curve": "curves",
-    "training_page": "training",
+    "build_audit_card": "cards",
+    "build_model_card": "cards",
+    "draw_panels": "plots",
+    "draw_learning_curves": "curves",
+    "build_training_page": "training",
     "write_predictions": "predictions",
 }
 
@@ -41,9 +44,11 @@ __all__ = [
     "Series",
     "Table",
     "Text",
-    "draw",
-    "learning_curve",
-    "training_page",
+    "build_audit_card",
+    "build_model_card",
+    "build_training_page",
+    "draw_learning_curves",
+    "draw_panels",
     "write_predictions",
 ]
 

@@ -15,7 +15,7 @@ PANELS = {
 }
 
 
-def learning_curve(
+def draw_learning_curves(
     histories: Mapping[str, Sequence[Mapping[str, Any]]], chosen: Mapping[str, int | None] | None = None
 ) -> bytes:
     """A PNG with one panel for each kind of accuracy and one line for each method.

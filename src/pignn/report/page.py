@@ -22,14 +22,14 @@ MOST_CLASSES = 40  # of a map; of more, the largest pairs are listed
 
 
 class Block(Protocol):
-    def markup(self) -> Markup: ...
+    def to_markup(self) -> Markup: ...
 
 
 @dataclass(frozen=True)
 class Text:
     text: str
 
-    def markup(self) -> Markup:
+    def to_markup(self) -> Markup:
         return Markup("<p>{}</p>").format(self.text)
 
 
@@ -37,7 +37,7 @@ class Text:
 class Note(Text):
     """A small remark."""
 
-    def markup(self) -> Markup:
+    def to_markup(self) -> Markup:
         return Markup('<p class="note">{}</p>').format(self.text)
 
 
@@ -45,17 +45,17 @@ class Note(Text):
 class Heading(Text):
     """Within a section."""
 
-    def markup(self) -> Markup:
+    def to_markup(self) -> Markup:
         return Markup("<h3>{}</h3>").format(self.text)
 
 
 @dataclass(frozen=True)
-class Points:
+class BulletList:
     """A list of sentences."""
 
     texts: Sequence[str]
 
-    def markup(self) -> Markup:
+    def to_markup(self) -> Markup:
         return Markup("<ul>{}</ul>").format(Markup("").join(Markup("<li>{}</li>").format(one) for one in self.texts))
 
 
@@ -63,7 +63,7 @@ class Points:
 class Code:
     text: str
 
-    def markup(self) -> Markup:
+    def to_markup(self) -> Markup:
         return Markup('<pre tabindex="0">{}</pre>').format(self.text)
 
 
@@ -71,7 +71,7 @@ class Code:
 class Facts:
     facts: Mapping[str, str]
 
-    def markup(self) -> Markup:
+    def to_markup(self) -> Markup:
         rows = [Markup("<dt>{}</dt><dd>{}</dd>").format(name, value) for name, value in self.facts.items()]
         return Markup('<dl class="facts">{}</dl>').format(Markup("\n").join(rows))
 
@@ -82,12 +82,12 @@ class Drawing:
 
     drawn: Markup | bytes
 
-    def markup(self) -> Markup:
+    def to_markup(self) -> Markup:
         return self.drawn if isinstance(self.drawn, Markup) else Markup(self.drawn.decode())
 
 
 @dataclass(frozen=True)
-class Heat:
+class ClassMatrix:
     """How often each class (rows) goes with each class (columns); shaded by share of the row.
 
     Columns have numbers, and rows the same ones, unless all names are short.
@@ -97,7 +97,7 @@ class Heat:
     names: Sequence[str]
     counts: Sequence[Sequence[int]]
 
-    def markup(self) -> Markup:
+    def to_markup(self) -> Markup:
         one, other = self.corner
         largest = sorted(
             ((n, i, j) for i, row in enumerate(self.counts) for j, n in enumerate(row) if i != j and n),
@@ -140,22 +140,22 @@ class Heat:
 
 
 @dataclass(frozen=True)
-class Group:
+class Stack:
     """Blocks below each other."""
 
     blocks: Sequence[Block | Table]
 
-    def markup(self) -> Markup:
+    def to_markup(self) -> Markup:
         return Markup("\n").join(map(_markup, self.blocks))
 
 
 @dataclass(frozen=True)
-class Row:
+class SideBySide:
     """Blocks side by side, where there is room."""
 
     blocks: Sequence[Block | Table]
 
-    def markup(self) -> Markup:
+    def to_markup(self) -> Markup:
         cells = (Markup("<div>{}</div>").format(_markup(one)) for one in self.blocks)
         return Markup('<div class="panels">{}</div>').format(Markup("").join(cells))
 
@@ -168,7 +168,7 @@ class Tile:
     value: str
     more: str = ""
 
-    def markup(self) -> Markup:
+    def to_markup(self) -> Markup:
         return Markup("<div><dt>{}</dt><dd>{}</dd><dd>{}</dd></div>").format(self.name, self.value, self.more)
 
 
@@ -178,14 +178,14 @@ class Section:
     blocks: Sequence[Block | Table] = field(default_factory=list)
 
 
-def page(title: str, sections: Sequence[Section], intro: Sequence[str] = (), tiles: Sequence[Tile] = ()) -> str:
+def build_page(title: str, sections: Sequence[Section], intro: Sequence[str] = (), tiles: Sequence[Tile] = ()) -> str:
     """A page of sections. It loads nothing and runs nothing."""
     head = Markup('<h1 id="title">{}</h1>').format(title)
     head += Markup("").join(Markup("<p>{}</p>\n").format(line) for line in intro)
     links = Markup("\n").join(
         Markup('<a href="#part-{}">{}</a>').format(number, section.title) for number, section in enumerate(sections)
     )
-    shown = Markup('<dl class="tiles">{}</dl>').format(Markup("").join(tile.markup() for tile in tiles))
+    shown = Markup('<dl class="tiles">{}</dl>').format(Markup("").join(tile.to_markup() for tile in tiles))
     parts = Markup("\n").join(
         Markup(
             '<section class="card" id="part-{0}" aria-labelledby="h-{0}"><h2 id="h-{0}">{1}</h2>\n{2}</section>'
@@ -200,10 +200,10 @@ def page(title: str, sections: Sequence[Section], intro: Sequence[str] = (), til
         '<header>{}<nav class="bar" aria-label="On this page">{}</nav>{}</header>\n<main>\n{}\n</main>\n'
         '<footer><p class="note">This page holds all that it shows and fetches nothing.</p></footer>'
     ).format(head, links, shown if tiles else "", parts)
-    return document(title, body)
+    return build_document(title, body)
 
 
-def document(title: str, body: Markup, *, style: str = "", script: str = "", data: Markup | None = None) -> str:
+def build_document(title: str, body: Markup, *, style: str = "", script: str = "", data: Markup | None = None) -> str:
     """The whole file: what every page has, and what is its own.
 
     Args:
@@ -237,9 +237,9 @@ def document(title: str, body: Markup, *, style: str = "", script: str = "", dat
 def _markup(block: Block | Table) -> Markup:
     """A table scrolls by itself where there is no room for it."""
     if not isinstance(block, Table):
-        return block.markup()
+        return block.to_markup()
     return Markup('<div class="wide" tabindex="0" role="region" aria-label="{}">{}</div>').format(
-        clip(block.title or ", ".join(filter(None, block.columns))), Markup(block.html())
+        clip(block.title or ", ".join(filter(None, block.columns))), Markup(block.to_html())
     )
 
 

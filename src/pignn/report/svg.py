@@ -12,8 +12,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from .figure import Panel, Series
 from .page import clip
+from .plots import Panel, Series
 
 WIDTH, HEIGHT = 400, 270
 LEFT, RIGHT, TOP, BOTTOM = 44, 12, 22, 40
@@ -109,7 +109,7 @@ def panels(shown: Sequence[Panel], note: str = "") -> Markup:
 
 
 def cloud(title: str, description: str, groups: Sequence[tuple[str, Any]], short: Sequence[str]) -> Markup:
-    """Points [n, 2] of named groups; ``short`` names stand at the middle of the points, and in the legend."""
+    """BulletList [n, 2] of named groups; ``short`` names stand at the middle of the points, and in the legend."""
     every = [point for _, points in groups for point in points]
     if not every:
         return Markup("")

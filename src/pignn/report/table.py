@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -43,6 +43,15 @@ class Table:
     title: str = ""
     groups: Sequence[tuple[str, int]] = ()
     notes: Sequence[str] = field(default_factory=list)
+    text_columns: Sequence[int] = (0,)  # aligned to the left in a terminal, the others to the right
+
+    @classmethod
+    def from_records(cls, records: Sequence[Mapping[str, Any]], title: str = "") -> Table:
+        """A table of rows with equal keys, in which columns of numbers are aligned to the right."""
+        names = list(records[0]) if records else []
+        rows = [[format_value(record[name]) for name in names] for record in records]
+        is_text = [any(not isinstance(record[name], int | float) for record in records) for name in names]
+        return cls(names, rows, title, text_columns=[i for i, text in enumerate(is_text) if text])
 
     def _cells(self) -> list[list[Cell]]:
         return [[cell if isinstance(cell, Cell) else Cell(str(cell)) for cell in row] for row in self.rows]
@@ -52,28 +61,30 @@ class Table:
         over = [text for text, count in self.groups for _ in range(count)] or [""] * len(self.columns)
         return [f"{group} {name}".strip() for group, name in zip(over, self.columns, strict=True)]
 
-    def text(self) -> str:
+    def to_text(self) -> str:
         header = self._flat()
         lines = [[cell.text + ("*" if cell.bold else "") for cell in row] for row in self._cells()]
         widths = [max(len(line[i]) for line in [header, *lines]) for i in range(len(header))]
-        show = [header, ["─" * width for width in widths], *lines]
-        body = [
-            "  ".join(v.ljust(w) if not i else v.rjust(w) for i, (v, w) in enumerate(zip(line, widths, strict=True)))
-            for line in show
+        aligned = [
+            "  ".join(
+                text.ljust(width) if i in self.text_columns else text.rjust(width)
+                for i, (text, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in ([header, ["─" * width for width in widths], *lines] if header else [])
         ]
-        return "\n".join([*([self.title] if self.title else []), *(line.rstrip() for line in body), *self.notes])
+        return "\n".join([*([self.title] if self.title else []), *aligned, *self.notes])
 
-    def markdown(self) -> str:
+    def to_markdown(self) -> str:
         def line(values: Sequence[str]) -> str:
             return "| " + " | ".join(values) + " |"
 
-        lines = [f"**{markdown_text(self.title)}**", ""] if self.title else []
-        lines += [line([markdown_text(name) for name in self._flat()]), line(["---"] * len(self.columns))]
+        lines = [f"**{escape_markdown(self.title)}**", ""] if self.title else []
+        lines += [line([escape_markdown(name) for name in self._flat()]), line(["---"] * len(self.columns))]
         for row in self._cells():
-            lines.append(line([f"**{markdown_text(c.text)}**" if c.bold else markdown_text(c.text) for c in row]))
-        return "\n".join([*lines, *(part for note in self.notes for part in ("", markdown_text(note)))]) + "\n"
+            lines.append(line([f"**{escape_markdown(c.text)}**" if c.bold else escape_markdown(c.text) for c in row]))
+        return "\n".join([*lines, *(part for note in self.notes for part in ("", escape_markdown(note)))]) + "\n"
 
-    def latex(self) -> str:
+    def to_latex(self) -> str:
         """A ``table`` for the booktabs package."""
         lines = [
             r"\begin{table}[t]",
@@ -102,7 +113,7 @@ class Table:
         ]
         return "\n".join(lines) + "\n"
 
-    def html(self) -> str:
+    def to_html(self) -> str:
         lines = ["<table>"]
         if self.title:
             lines.append(f"<caption>{html.escape(self.title)}</caption>")
@@ -120,13 +131,24 @@ class Table:
         return "\n".join(lines) + "\n"
 
 
+def format_value(value: Any) -> str:
+    """A value as people read it: three digits after the point, thousands apart, yes or no."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "" if value is None else str(value)
+
+
 def _head(text: str, columns: int = 1) -> str:
     """Over one column or several; nothing is no header."""
     over = f' scope="colgroup" colspan="{columns}"' if columns > 1 else ' scope="col"'
     return f"<th{over}>{html.escape(text)}</th>" if text else f'<td colspan="{columns}"></td>'
 
 
-def markdown_text(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """As it is, whatever it holds: nothing starts markup, a cell or a line."""
     text = " ".join(html.escape(text, quote=False).split())
     return re.sub(r"([\\`*_\[\]|~#])", r"\\\1", text)

@@ -26,6 +26,7 @@ BESIDE = (
     "pignn.methods.registry",
     "pignn.report",
     "pignn.core.validation",
+    "pignn.core.versions",
     "pignn.studies",
     "pignn.training.checkpoint",
     "pignn.io.files",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import platform
 import random
 import time
 import warnings
-from functools import cache
 from typing import Any
 
 from ..core.errors import PignnError, PignnWarning
+from ..core.versions import collect_versions
 from .code_hash import method_code
 
 METRICS = ("accuracy", "balanced_accuracy", "macro_f1", "average_precision")
@@ -78,7 +77,7 @@ def _run(job: dict[str, Any]) -> dict[str, Any]:
         "seconds": seconds,
         "peak_mb": _peak(),
         "chosen": best[2],
-        "versions": versions(),
+        "versions": collect_versions(),
     }
 
 
@@ -90,15 +89,6 @@ def draws(search: dict[str, list[Any]], trials: int, seed: int) -> list[dict[str
     grid = [dict(zip(names, values, strict=True)) for values in itertools.product(*(search[name] for name in names))]
     random.Random(seed).shuffle(grid)
     return [{}, *grid][:trials]
-
-
-@cache
-def versions() -> dict[str, str]:
-    from importlib.metadata import version
-
-    packages = ("pignn", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn")
-    found = {"python": platform.python_version()} | {name: version(name) for name in packages}
-    return found | {"machine": f"{platform.system()} {platform.machine()}"}
 
 
 def _reset_peak() -> None:

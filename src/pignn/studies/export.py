@@ -70,5 +70,5 @@ def content(results: StudyResults, path: Path) -> bytes:
     if suffix == ".tex":
         from .tables import build_tables
 
-        return "\n".join(table.latex() for table in build_tables(results)).encode()
+        return "\n".join(table.to_latex() for table in build_tables(results)).encode()
     raise ConfigError(f"cannot write {path.name}: a study goes into .csv, .parquet, .html, .md, .tex or .toml")

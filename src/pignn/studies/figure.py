@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from ..report.figure import Panel, Series, draw
+from ..report.plots import Panel, Series, draw_panels
 from .paper import published
 from .results import StudyResults
 from .study import DatasetSpec, NoiseSpec, format_seeds
@@ -24,7 +24,7 @@ def figure(results: StudyResults, form: str = "png") -> bytes:
         panels = [_bars(results, dataset) for dataset in study.datasets]
     shown = any(value is not None for panel in panels for series in panel.series for value in series.marks)
     note = f"mean and standard deviation, seeds {format_seeds(study.seeds)}, protocol {study.protocol.name}"
-    return draw(panels, form=form, note=note + ("; hollow: the paper" if shown else ""))
+    return draw_panels(panels, form=form, note=note + ("; hollow: the paper" if shown else ""))
 
 
 def _series(

@@ -54,7 +54,7 @@ class Live:
         failed = len(results.failed)
         if failed:
             head += f", {failed} failed"
-        body = "\n\n".join(table.text() for table in build_tables(results))
+        body = "\n\n".join(table.to_text() for table in build_tables(results))
         room = max(self._console.height - 3, 5)
         lines = body.splitlines()
         shown = lines if len(lines) <= room else [*lines[: room - 1], "…"]

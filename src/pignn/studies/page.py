@@ -7,8 +7,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from ..report.page import Code, Drawing, Facts, Section, page
-from ..report.table import Cell, Table, markdown_text
+from ..report.page import Code, Drawing, Facts, Section, build_page
+from ..report.table import Cell, Table, escape_markdown
 from . import comparison, significance
 from .figure import figure
 from .live_view import duration
@@ -29,16 +29,16 @@ def html(results: StudyResults) -> str:
         Section("Plan", [Code(dumps(study))]),
         Section("How it was made", [Facts(facts(results))]),
     ]
-    return page(_title(study), sections, [str(study.protocol), *([study.note] if study.note else [])])
+    return build_page(_title(study), sections, [str(study.protocol), *([study.note] if study.note else [])])
 
 
 def markdown(results: StudyResults) -> str:
     """The same for a site that renders Markdown, without the picture and the plan."""
     study = results.study
-    parts = [f"# {markdown_text(_title(study))}", f"Seeds {format_seeds(study.seeds)}; {study.protocol}."]
-    parts += [markdown_text(study.note) + "."] if study.note else []
-    parts += [Table(one.columns, one.rows, one.title, one.groups).markdown() for one in build_tables(results)]
-    parts += [f"## {title}\n\n{table.markdown()}" for title, table in _more(results)]
+    parts = [f"# {escape_markdown(_title(study))}", f"Seeds {format_seeds(study.seeds)}; {study.protocol}."]
+    parts += [escape_markdown(study.note) + "."] if study.note else []
+    parts += [Table(one.columns, one.rows, one.title, one.groups).to_markdown() for one in build_tables(results)]
+    parts += [f"## {title}\n\n{table.to_markdown()}" for title, table in _more(results)]
     parts += ["## How it was made", "\n".join(f"- {name}: {_code(value)}" for name, value in facts(results).items())]
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 

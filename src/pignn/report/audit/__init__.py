@@ -1,5 +1,6 @@
-"""The page of an audit: what was found, and the suspects for a person to decide on. One file, nothing fetched."""
+"""The page of an audit: the estimated noise, and the suspects for a person to decide on."""
 
-from .page import Around, audit_page
+from .overview import AuditOverview
+from .page import Neighborhood, build_audit_page
 
-__all__ = ["Around", "audit_page"]
+__all__ = ["AuditOverview", "Neighborhood", "build_audit_page"]

@@ -19,7 +19,7 @@ from markupsafe import Markup
 from torch_geometric.data import Data
 
 from ...graphs.checks import node_ids
-from ..page import document
+from ..page import build_document
 
 if TYPE_CHECKING:
     from ...auditing import Audit
@@ -38,7 +38,7 @@ _ESCAPES = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
 
 @dataclass(frozen=True)
-class Around:
+class Neighborhood:
     """What stands around one suspect. Nodes are numbers; votes are [class, count], most first."""
 
     neighbours: list[int]  # those to draw
@@ -49,14 +49,14 @@ class Around:
     similar_votes: list[list[int]]
 
 
-def audit_page(
+def build_audit_page(
     graph: Data,
     found: Audit,
     chosen: pd.DataFrame | None = None,
     columns: pd.DataFrame | None = None,
     *,
     title: str = "Audit of labels",
-    around: Callable[[Any], Sequence[Around]] | None = None,
+    around: Callable[[Any], Sequence[Neighborhood]] | None = None,
     apply: str = "",
 ) -> str:
     """The page as text.
@@ -75,7 +75,7 @@ def audit_page(
     data = data[:-1] + f',"key":"{hashlib.sha256(data.encode()).hexdigest()[:20]}"}}'
     script = '"use strict";\n(() => {\n' + "".join(map(_file, SCRIPTS)) + "})();\n"
     body = Markup(_file("page.html"))
-    return document("Audit of labels", body, style=_file("page.css"), script=script, data=Markup(data))
+    return build_document("Audit of labels", body, style=_file("page.css"), script=script, data=Markup(data))
 
 
 def _file(name: str) -> str:
@@ -95,7 +95,7 @@ def _content(
     chosen: pd.DataFrame | None,
     columns: pd.DataFrame | None,
     title: str,
-    around: Callable[[Any], Sequence[Around]] | None,
+    around: Callable[[Any], Sequence[Neighborhood]] | None,
 ) -> dict[str, Any]:
     table = _listed(found.issues, chosen)
     ids = node_ids(graph)
@@ -120,8 +120,8 @@ def _content(
         "interval": found.noise.rate_interval,
         "flagged": int(issues["flagged"].sum()),
         "suspects": int(issues["suspect"].sum()),
-        "byViews": found.rate_by_views,
-        "doubted": found.rate_doubted,
+        "byViews": found.rate_dawid_skene,
+        "doubted": found.is_rate_doubtful,
         "transition": np.round(found.noise.transition, 4).tolist(),
         "confused": _confused(issues, len(found.class_names)),
         "byClass": found.classes,
@@ -137,7 +137,7 @@ def _content(
         "around": surroundings,
         "names": names,
         "cells": cells,
-        "hasSimilar": "similar" in issues,
+        "hasSimilar": "similar_agreement" in issues,
     }
 
 
@@ -168,11 +168,12 @@ def _rows(table: pd.DataFrame, sources: list[str]) -> Any:
     truth = table[probable].to_numpy(dtype=float)
     best = np.argsort(-truth, axis=1, kind="stable")[:, :5]
     name = table["id"] if "id" in table else table["node"]
-    similar = table["similar"] if "similar" in table else pd.Series(np.nan, index=table.index)
+    similar = table["similar_agreement"] if "similar_agreement" in table else pd.Series(np.nan, index=table.index)
     source = [number[str(s)] for s in table["source"]] if sources else [-1] * len(table)
     several = zip(
-        name, table["given"], table["suggested"], table["p_wrong"], table["agree"], table["neighbours"], similar,
-        table["flagged"], source, table["part"], table["stratum"], table["inclusion"], table["suspect"], strict=True,
+        name, table["given"], table["suggested"], table["p_wrong"], table["neighbor_agreement"],
+        table["num_neighbors"], similar, table["flagged"], source, table["part"],
+        table["stratum"], table["inclusion"], table["suspect"], strict=True,
     )  # fmt: skip
     for at, (
         node,
@@ -199,7 +200,7 @@ def _short(value: Any, digits: int = 4) -> float | None:
     return None if value is None or np.isnan(value) else float(f"{float(value):.{digits}g}")
 
 
-def _surroundings(found: Sequence[Around], graph: Data, ids: Any) -> tuple[list[Any], list[Any]]:
+def _surroundings(found: Sequence[Neighborhood], graph: Data, ids: Any) -> tuple[list[Any], list[Any]]:
     """[neighbours, degree, votes, links, similar, votes] of as many suspects as there is room for, and the nodes named.
 
     A node stands once, as [id, given], and is named by its place.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 import warnings
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,34 +12,34 @@ from torch_geometric.data import Data
 
 from ... import graphs
 from ...core.errors import DataError, NotFittedError, PignnWarning
+from ...core.versions import collect_versions
 from ...methods.core.base import Method
 from .. import svg
 from ..page import (
     Block,
+    BulletList,
+    ClassMatrix,
     Drawing,
     Facts,
-    Group,
     Heading,
-    Heat,
     Note,
-    Points,
-    Row,
     Section,
+    SideBySide,
+    Stack,
     Text,
     Tile,
+    build_page,
     clip,
-    page,
     short_names,
 )
 from ..table import Table
-from .numbers import BINS, Beside, Parts, learns_from_val, parts, places
+from .scores import BINS, Beside, Parts, learns_from_val, parts, places
 
-PACKAGES = ("pignn", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn")
 MOST_EPOCHS = 500  # points of a curve
 LEARNT, HELD_OUT, TEST = "given labels it learnt from", "given labels held out", "true labels of test nodes"
 
 
-def training_page(
+def build_training_page(
     model: Method,
     data: Data,
     *,
@@ -76,7 +74,7 @@ def training_page(
     sections = [
         Section(
             "How far to believe it",
-            [Points([*_believe(model, data, found, facts), *(_sentence(str(one.message)) for one in said)])],
+            [BulletList([*_believe(model, data, found, facts), *(_sentence(str(one.message)) for one in said)])],
         ),
         Section("Learning curves", _curves(model)),
         Section("Predicted classes beside labels", _confusion(model, found)),
@@ -87,7 +85,7 @@ def training_page(
         Section("How it was made", [Facts(_made(model, data, facts))]),
     ]
     title = title or f"{model.name} on {_name(data)}"
-    return page(title, [one for one in sections if one.blocks], tiles=_tiles(model, data, found, facts))
+    return build_page(title, [one for one in sections if one.blocks], tiles=_tiles(model, data, found, facts))
 
 
 def _name(data: Data) -> str:
@@ -206,7 +204,7 @@ def _curves(model: Method) -> list[Block | Table]:
     told = "The upright line is the epoch that was kept."
     if any(row.get("test_accuracy") is not None for row in rows):
         told += " Accuracy on test nodes is drawn for the reader; nothing was chosen by it."
-    return [Row(blocks), Note(told)]
+    return [SideBySide(blocks), Note(told)]
 
 
 def _line(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> svg.Line | None:
@@ -233,9 +231,9 @@ def _confusion(model: Method, found: Parts) -> list[Block | Table]:
     for name, beside in _shown(found):
         row = "true" if name == TEST else "given"
         title = f"{name[0].upper()}{name[1:]} ({len(beside):,})"
-        blocks.append(Group([Heading(title), Heat((row, "predicted"), model.class_names_, beside.confusion())]))
+        blocks.append(Stack([Heading(title), ClassMatrix((row, "predicted"), model.class_names_, beside.confusion())]))
     told = "Number of nodes by label (rows) and predicted class (columns); the shade is the share of the row."
-    return [Note(told), Row(blocks)]
+    return [Note(told), SideBySide(blocks)]
 
 
 def _by_class(model: Method, data: Data, found: Parts) -> list[Block | Table]:
@@ -290,7 +288,7 @@ def _calibration(found: Parts) -> list[Block | Table]:
         f"Expected calibration error, {errors}",
         [("", 1), *((name, 3) for name, _ in shown)],
     )
-    return [Note(told), Row([Drawing(drawn), table])]
+    return [Note(told), SideBySide([Drawing(drawn), table])]
 
 
 def _picture(model: Method, scores: Any) -> list[Block | Table]:
@@ -333,9 +331,9 @@ def _made(model: Method, data: Data, facts: Mapping[str, Any]) -> dict[str, str]
     made |= {name: _plain(facts[key]) for key, name in names.items() if facts.get(key) is not None}
     if getattr(model, "weights_", None):
         made["averaged"] = ", ".join(f"{name} {weight:.2f}" for name, weight in model.weights_.items())
-    made["versions"] = ", ".join([f"python {platform.python_version()}", *(f"{p} {version(p)}" for p in PACKAGES)])
-    made["machine"] = f"{platform.system()} {platform.machine()}"
-    return made
+    versions = collect_versions()
+    made["versions"] = ", ".join(f"{name} {version}" for name, version in versions.items() if name != "machine")
+    return made | {"machine": versions["machine"]}
 
 
 def _plain(value: Any) -> str:

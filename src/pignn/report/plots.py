@@ -50,7 +50,7 @@ class Panel:
     order: Sequence[str] = field(default_factory=list)  # of the places; that of appearance if empty
 
 
-def draw(panels: Sequence[Panel], *, form: str = "png", columns: int = 2, note: str = "") -> bytes:
+def draw_panels(panels: Sequence[Panel], *, form: str = "png", columns: int = 2, note: str = "") -> bytes:
     """All panels in one picture, with one legend.
 
     As ``"page"`` it is markup for a page of ours, in the page's own colours: each panel by itself, to find its place.

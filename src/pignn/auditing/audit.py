@@ -20,13 +20,12 @@ from ..noise import NoiseEstimate
 from ..noise import model as noise_model
 from ..noise.estimation import fit_unmixed, summarize_labels, unmix_probs
 from ..noise.kinds import Floats, Ints
-from . import dawid_skene as views
-from . import diagnostics as doubts
-from . import evidence
-from .crossfit import Bools, Logistic, by_method, make_folds
+from ..report.audit import AuditOverview
+from . import dawid_skene, diagnostics, evidence
+from .crossfit import Bools, CrossFitLogistic, assign_folds, predict_out_of_fold
 from .suspects import contradicted, suspects
 
-QUICK = "smoothed"  # the model of the audit itself; every other name is a method's
+DEFAULT_METHOD = "smoothed"  # the model of the audit itself; every other name is a method's
 MANY = 20  # classes, which may have fewer than two labels each
 MOST = 40_000  # labels that the noise is estimated from, with the model that the estimate needs
 # How much the other views count beside the smoothed features. They are fixed, not fitted: a fit to the given labels
@@ -48,17 +47,35 @@ class Audit:
     classes: list[dict[str, Any]]  # by given class: labels, expected wrong, quality
     sources: list[dict[str, Any]]  # by label source, where there are any
     homophily: float | None  # share of edges between equal given labels
-    homophily_adjusted: float | None  # the same with chance at 0
+    adjusted_homophily: float | None  # the same with chance at 0
     method: str
     folds: int
-    rate_by_views: float | None = None  # share of wrong labels by another reckoning, see `views`; None without edges
+    rate_dawid_skene: float | None = None  # share of wrong labels by another reckoning, see `views`; None without edges
     notes: list[str] = field(default_factory=list)
     warned: int = 0  # of the notes, the first, which were warned of
 
     @property
-    def rate_doubted(self) -> bool:
+    def is_rate_doubtful(self) -> bool:
         """Whether far more labels are flagged than the estimated rate says are wrong."""
-        return doubts.far_more(self.noise.rate, float(self.issues["flagged"].mean()))
+        return diagnostics.flags_exceed_estimate(self.noise.rate, float(self.issues["flagged"].mean()))
+
+    @property
+    def overview(self) -> AuditOverview:
+        """The headline numbers."""
+        return AuditOverview(
+            num_labels=len(self.nodes),
+            num_trusted=int(self.issues["trusted"].sum()),
+            num_flagged=int(self.issues["flagged"].sum()),
+            num_suspects=int(self.issues["suspect"].sum()),
+            rate=self.noise.rate,
+            rate_interval=self.noise.rate_interval,
+            rate_dawid_skene=self.rate_dawid_skene,
+            is_rate_doubtful=self.is_rate_doubtful,
+            homophily=self.homophily,
+            method=self.method,
+            folds=self.folds,
+            notes=self.notes,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """All but the table, as plain values for JSON."""
@@ -68,19 +85,19 @@ class Audit:
             "folds": self.folds,
             "noise": self.noise.to_dict(),
             "expected_wrong": float(self.issues["p_wrong"].sum()),
-            "rate_by_views": self.rate_by_views,
+            "rate_dawid_skene": self.rate_dawid_skene,
             "flagged": int(self.issues["flagged"].sum()),
             "suspects": int(self.issues["suspect"].sum()),
             "classes": self.classes,
             "sources": self.sources,
             "homophily": self.homophily,
-            "homophily_adjusted": self.homophily_adjusted,
+            "adjusted_homophily": self.adjusted_homophily,
             "notes": self.notes,
         }
 
 
 def find_label_issues(
-    data: Data, method: str | Method = QUICK, *, folds: int = 5, seed: int = 0, intervals: bool = False
+    data: Data, method: str | Method = DEFAULT_METHOD, *, folds: int = 5, seed: int = 0, intervals: bool = False
 ) -> pd.DataFrame:
     """Labelled nodes, most probably wrong first.
 
@@ -102,10 +119,12 @@ def find_label_issues(
     similar nodes; `trusted`; `source` where there is one; `p_0`, `p_1`, ... the probability of each class without
     the node's own label. `.attrs["audit"]` holds the summary.
     """
-    return audit(data, method, folds=folds, seed=seed, intervals=intervals).issues
+    return audit_labels(data, method, folds=folds, seed=seed, intervals=intervals).issues
 
 
-def audit(data: Data, method: str | Method = QUICK, *, folds: int = 5, seed: int = 0, intervals: bool = False) -> Audit:
+def audit_labels(
+    data: Data, method: str | Method = DEFAULT_METHOD, *, folds: int = 5, seed: int = 0, intervals: bool = False
+) -> Audit:
     """The whole result behind `find_label_issues`."""
     judge = _judge(method, seed)  # a wrong name or setting is said before the work
     data = _with_masks(data)
@@ -123,24 +142,26 @@ def audit(data: Data, method: str | Method = QUICK, *, folds: int = 5, seed: int
         )
     trusted = _trusted(data, nodes)
     names, source = _sources(data, nodes)
-    fold = make_folds(given, folds, seed, source)
+    fold = assign_folds(given, folds, seed, source)
     inputs = checked_inputs(data, directed=False)
     edges = evidence.labelled_edges(inputs, nodes)
     same, adjusted = evidence.homophily(edges, given, n)
-    notes = doubts.of_classes(np.bincount(given, minlength=n), data.class_names) + doubts.of_graph(same, adjusted)
+    notes = diagnostics.note_small_classes(
+        np.bincount(given, minlength=n), data.class_names
+    ) + diagnostics.note_low_homophily(same, adjusted)
     sample = _sample(len(given), seed)
 
     z = evidence.coordinates(inputs, nodes, evidence.RESTART, seed)
     own, around = evidence.own_and_around(inputs, nodes, nodes[sample], seed)
     similar = evidence.similar_counts(z, given, n)
     neighbours = evidence.counts(edges, given, n)
-    features = Logistic(own, given, fold, n, trusted)
+    features = CrossFitLogistic(own, given, fold, n, trusted)
     own_probability = features()
     own_logs = noise_model.log_probs(own_probability)
-    notes += doubts.of_features(float((own_logs.argmax(axis=1) == given).mean()))
-    smoothed = Logistic(z[sample], given[sample], fold[sample], n, trusted[sample])
+    notes += diagnostics.note_relearned_rule(float((own_logs.argmax(axis=1) == given).mean()))
+    smoothed = CrossFitLogistic(z[sample], given[sample], fold[sample], n, trusted[sample])
     seen = smoothed()
-    weak = doubts.weak(adjusted)
+    weak = diagnostics.is_low_homophily(adjusted)
     against = contradicted(given, own_probability if weak else smoothed.judge(z, fold))
     if judge is None:
         logs = _smoothed_logs(z, given, fold, n, trusted, sample, smoothed, seen)
@@ -161,11 +182,11 @@ def audit(data: Data, method: str | Method = QUICK, *, folds: int = 5, seed: int
         alone = own_logs.argmax(axis=1)[sample]
         by_views = _rate_by_views(around, alone, given[sample], fold[sample], n, trusted[sample])
     issues = _table(data, nodes, given, n, logs, fitted, found, trusted, against, neighbours, similar)
-    notes += doubts.of_rate(found.rate, float(issues["flagged"].mean()), by_views)
+    notes += diagnostics.note_flags_exceed_estimate(found.rate, float(issues["flagged"].mean()), by_views)
     for note in notes:
         warnings.warn(note, PignnWarning, stacklevel=2)
     warned = len(notes)
-    notes += doubts.of_history(found.rate, float(trusted.mean()))
+    notes += diagnostics.note_review_history(found.rate, float(trusted.mean()))
     if names is not None:
         issues["source"] = np.array(names, dtype=object)[source]
     issues = issues.sort_values("p_wrong", ascending=False, kind="stable", ignore_index=True)
@@ -177,10 +198,10 @@ def audit(data: Data, method: str | Method = QUICK, *, folds: int = 5, seed: int
         classes=_by_class(issues, [str(name) for name in data.class_names]),
         sources=[] if names is None else _by_source(issues),
         homophily=same,
-        homophily_adjusted=adjusted,
-        method=QUICK if judge is None else _described(judge),
+        adjusted_homophily=adjusted,
+        method=DEFAULT_METHOD if judge is None else _described(judge),
         folds=int(fold.max()) + 1,
-        rate_by_views=by_views,
+        rate_dawid_skene=by_views,
         notes=notes,
         warned=warned,
     )
@@ -190,7 +211,7 @@ def audit(data: Data, method: str | Method = QUICK, *, folds: int = 5, seed: int
 
 def _judge(method: str | Method, seed: int) -> Method | None:
     """The method that judges labels; None for the audit's own model."""
-    if method == QUICK:
+    if method == DEFAULT_METHOD:
         return None
     judge = make(method, seed=seed) if isinstance(method, str) else method
     if not isinstance(judge, Method):
@@ -207,7 +228,7 @@ def _described(method: Method) -> str:
 
 
 def _smoothed_logs(
-    z: Any, given: Ints, fold: Ints, n: int, trusted: Bools, at: Ints, model: Logistic, seen: Floats
+    z: Any, given: Ints, fold: Ints, n: int, trusted: Bools, at: Ints, model: CrossFitLogistic, seen: Floats
 ) -> Floats:
     """Logarithms of P(true | x): the noise is estimated from what the plain model has `seen`, which learns again by it.
 
@@ -219,7 +240,7 @@ def _smoothed_logs(
         if noisy.any()
         else (noise_model.fit_noise_model(given[:0], seen), None)
     )
-    whole = model if len(at) == len(given) else Logistic(z, given, fold, n, trusted)
+    whole = model if len(at) == len(given) else CrossFitLogistic(z, given, fold, n, trusted)
     return noise_model.log_probs(whole(fitted.transition))
 
 
@@ -227,16 +248,16 @@ def _method_logs(
     data: Data, nodes: Ints, given: Ints, fold: Ints, n: int, method: Method, seed: int, at: Ints
 ) -> Floats:
     """The same of a method as it is; the noise in its probabilities is taken out afterwards."""
-    probability = by_method(data, nodes, fold, n, method, seed)
+    probability = predict_out_of_fold(data, nodes, fold, n, method, seed)
     _, mixed = fit_unmixed(given[at], probability[at])
     return noise_model.log_probs(probability if mixed is None else unmix_probs(probability, mixed))
 
 
 def _rate_by_views(around: Any, alone: Ints, given: Ints, fold: Ints, n: int, trusted: Bools) -> float:
     """Share of wrong labels by the votes of label, own features and neighbours' features."""
-    neighbours = Logistic(around, given, fold, n, trusted)().argmax(axis=1)
+    neighbours = CrossFitLogistic(around, given, fold, n, trusted)().argmax(axis=1)
     neighbours[~around.any(axis=1)] = -1
-    return float(views.outvoted(np.stack([given, alone, neighbours]), n, trusted).mean())
+    return float(dawid_skene.compute_p_wrong(np.stack([given, alone, neighbours]), n, trusted).mean())
 
 
 def _sample(count: int, seed: int) -> Ints:
@@ -273,20 +294,20 @@ def _table(
         "given": given,
         "suggested": others.argmax(axis=1),
         "p_wrong": p_wrong,
-        "ratio": p_wrong / np.maximum(mean, 1e-12)[given],
+        "class_ratio": p_wrong / np.maximum(mean, 1e-12)[given],
         "suspect": suspects(p_wrong, against, trusted),
         "quality": quality,
         "flagged": flagged & ~trusted,
-        "neighbours": degree.astype(np.int64),
-        "agree": np.where(degree > 0, neighbours[at, given] / np.maximum(degree, 1), np.nan),
+        "num_neighbors": degree.astype(np.int64),
+        "neighbor_agreement": np.where(degree > 0, neighbours[at, given] / np.maximum(degree, 1), np.nan),
     }
     if similar is not None:
-        columns["similar"] = similar[at, given] / np.maximum(similar.sum(axis=1), 1)
+        columns["similar_agreement"] = similar[at, given] / np.maximum(similar.sum(axis=1), 1)
     columns["trusted"] = trusted
     columns |= {f"p_{c}": truth[:, c] for c in range(n)}
     issues = pd.DataFrame(columns)
     rank = issues.groupby("given")["p_wrong"].rank(method="first", ascending=False).astype(np.int64)
-    issues.insert(list(issues.columns).index("ratio") + 1, "class_rank", rank)
+    issues.insert(list(issues.columns).index("class_ratio") + 1, "class_rank", rank)
     return issues
 
 

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 import pignn
 from pignn import graphs
-from pignn.auditing import audit, clean, crossfit, find_label_issues, trust
+from pignn.auditing import audit_labels, clean_labels, crossfit, find_label_issues, mark_trusted
 from pignn.auditing.evidence import labelled_edges, similar_counts
 from pignn.backbones import GraphInputs
 from pignn.core.errors import ConfigError, DataError, PignnWarning
@@ -31,7 +31,7 @@ def wrong(data: Data, issues: object) -> np.ndarray:
 @pytest.mark.parametrize("kind", ["symmetric", "pair", "one-sided"])
 def test_wrong_labels_come_first_and_are_counted(kind: str) -> None:
     data = noisy(kind)
-    found = audit(data, intervals=True)
+    found = audit_labels(data, intervals=True)
     issues = found.issues
     truth = wrong(data, issues)
     assert average_precision_score(truth, issues["p_wrong"]) > 0.9
@@ -51,13 +51,13 @@ def test_no_label_judges_itself() -> None:
     """Another label on one node leaves every probability of that node without its label as it was."""
     data = noisy(nodes=200)
     given = data.y.numpy()
-    fold = crossfit.make_folds(given, 4, 0)
+    fold = crossfit.assign_folds(given, 4, 0)
     z = np.random.default_rng(0).standard_normal((200, 8)).astype(np.float32)
     trusted = np.zeros(200, dtype=bool)
-    before = crossfit.Logistic(z, given, fold, 4, trusted)()
+    before = crossfit.CrossFitLogistic(z, given, fold, 4, trusted)()
     other = given.copy()
     other[7] = (given[7] + 1) % 4
-    after = crossfit.Logistic(z, other, fold, 4, trusted)()
+    after = crossfit.CrossFitLogistic(z, other, fold, 4, trusted)()
     np.testing.assert_array_equal(before[fold == fold[7]], after[fold == fold[7]])
     assert not np.array_equal(before, after)
 
@@ -78,7 +78,7 @@ def test_a_method_is_fitted_without_the_labels_it_judges() -> None:
             seen.append(self.known.numpy())
             return np.full((60, 4), 0.25)
 
-    crossfit.by_method(data, nodes, fold, 4, Spy(), 0)  # type: ignore[arg-type]
+    crossfit.predict_out_of_fold(data, nodes, fold, 4, Spy(), 0)  # type: ignore[arg-type]
     for number, known in enumerate(seen):
         np.testing.assert_array_equal(known, fold != number)
 
@@ -100,7 +100,7 @@ def test_what_chooses_a_method_chooses_once() -> None:
         def predict_proba(self, graph: Data) -> np.ndarray:
             return np.full((60, 4), 0.25)
 
-    crossfit.by_method(data, np.arange(60), np.arange(60) % 3, 4, Chooser(), 0)  # type: ignore[arg-type]
+    crossfit.predict_out_of_fold(data, np.arange(60), np.arange(60) % 3, 4, Chooser(), 0)  # type: ignore[arg-type]
     assert seen == [-1, 40, 40, 40]
 
 
@@ -113,23 +113,23 @@ def test_any_method_may_judge() -> None:
 def test_a_method_with_settings_may_judge() -> None:
     data = noisy(nodes=200)
     method = pignn.PIGNN(epochs=3, warmup=1, seed=5)
-    found = audit(data, method, folds=2)
+    found = audit_labels(data, method, folds=2)
     assert found.method == "pi-gnn (epochs=3, warmup=1)"
     assert not hasattr(method, "class_names_")  # copies were fitted
-    same = audit(data, pignn.make("pi-gnn", epochs=3, warmup=1, seed=5), folds=2)
+    same = audit_labels(data, pignn.make("pi-gnn", epochs=3, warmup=1, seed=5), folds=2)
     np.testing.assert_array_equal(found.issues["p_wrong"], same.issues["p_wrong"])
-    other = audit(data, pignn.make("pi-gnn", epochs=40, warmup=1, seed=5), folds=2)
+    other = audit_labels(data, pignn.make("pi-gnn", epochs=40, warmup=1, seed=5), folds=2)
     assert not np.array_equal(found.issues["p_wrong"], other.issues["p_wrong"])
-    assert audit(data, "label-propagation", folds=2, seed=3).method == "label-propagation"
+    assert audit_labels(data, "label-propagation", folds=2, seed=3).method == "label-propagation"
 
 
 def test_folds_are_balanced_and_hold_out_whole_sources() -> None:
     given = np.repeat([0, 1, 2], [50, 30, 20])
-    fold = crossfit.make_folds(given, 5, 0)
+    fold = crossfit.assign_folds(given, 5, 0)
     assert np.bincount(fold).tolist() == [20] * 5
     assert all(np.ptp(np.bincount(fold[given == c], minlength=5)) <= 1 for c in range(3))
     source = np.arange(100) % 7
-    fold = crossfit.make_folds(given, 5, 0, source)
+    fold = crossfit.assign_folds(given, 5, 0, source)
     assert all(len(set(fold[source == s])) == 1 for s in range(7))
     assert len(set(fold)) == 5
 
@@ -140,7 +140,7 @@ def test_the_bad_source_is_found() -> None:
     bad = corrupt(data, "symmetric", 0.5, splits=("all",)).y
     data.y_true, data.y = data.y, torch.where(source == 2, bad, data.y)
     data.label_source, data.source_names = source, ["ann", "bob", "rule"]
-    found = audit(data)
+    found = audit_labels(data)
     assert found.folds == 3
     assert found.sources[0]["source"] == "rule"
     assert found.sources[0]["error"] > 0.3 > 5 * found.sources[1]["error"]
@@ -176,7 +176,7 @@ def test_missed_positives_of_a_rare_class() -> None:
         issues = find_label_issues(data)
     negatives = issues[issues["given"] == 0].sort_values("class_rank")
     assert set(negatives["node"][:16]) >= set(missed.tolist()[:12]) or (
-        average_precision_score(negatives["node"].isin(missed.tolist()), negatives["ratio"]) > 0.8
+        average_precision_score(negatives["node"].isin(missed.tolist()), negatives["class_ratio"]) > 0.8
     )
     assert (negatives["class_rank"].to_numpy() == np.arange(1, len(negatives) + 1)).all()
 
@@ -184,7 +184,7 @@ def test_missed_positives_of_a_rare_class() -> None:
 def test_a_graph_that_says_nothing_is_warned_of() -> None:
     data = noisy(homophily=0.25, nodes=400)
     with pytest.warns(PignnWarning, match="hardly more often than by chance"):
-        found = audit(data)
+        found = audit_labels(data)
     assert found.notes
 
 
@@ -211,7 +211,7 @@ def test_ids_that_do_not_fit(ids: object, words: str) -> None:
     data = noisy(nodes=100)
     data.node_id = ids
     decisions = pd.DataFrame({"node": ["0"], "decision": ["keep"], "label": [""]}, dtype=object)
-    for use in (find_label_issues, lambda graph: trust(graph, decisions)):
+    for use in (find_label_issues, lambda graph: mark_trusted(graph, decisions)):
         with pytest.raises(DataError, match=words) as error:
             use(data)
         assert "\n" not in str(error.value)
@@ -262,29 +262,29 @@ def test_cleaning() -> None:
     data.train_mask = torch.ones(800, dtype=torch.bool)
     issues = find_label_issues(data)
     before = float((data.y == data.y_true).float().mean())
-    better = clean(data, issues, "relabel")
+    better = clean_labels(data, issues, "relabel")
     assert float((better.y == better.y_true).float().mean()) > before + 0.1
-    fewer = clean(data, issues, "drop")
+    fewer = clean_labels(data, issues, "drop")
     suspects = issues.loc[issues["p_wrong"] > 0.5, "node"].to_numpy()
     assert (fewer.y[suspects] == -1).all()
     assert not fewer.train_mask[suspects].any()
-    weighed = clean(data, issues, "weight").label_weight
+    weighed = clean_labels(data, issues, "weight").label_weight
     np.testing.assert_allclose(weighed[issues["node"].tolist()], 1 - issues["p_wrong"], atol=1e-6)
     assert data.get("label_weight") is None
     assert data.train_mask.all()
     with pytest.raises(ConfigError, match="way to clean"):
-        clean(data, issues, "wash")
+        clean_labels(data, issues, "wash")
 
 
 def test_the_interval_knows_what_was_verified():
     graph = graphs.csbm(num_nodes=600, num_classes=3, signal=4.0, seed=0)
     noisy = corrupt(graph, "symmetric", 0.15, seed=0, splits=("all",))
-    top = torch.from_numpy(audit(noisy).issues["node"].to_numpy(copy=True)[:50])
+    top = torch.from_numpy(audit_labels(noisy).issues["node"].to_numpy(copy=True)[:50])
     noisy.y_before = torch.full_like(noisy.y, -1)
     noisy.y_before[top] = noisy.y[top]
     noisy.y[top] = noisy.y_true[top]
     noisy.trusted_mask = torch.zeros(600, dtype=torch.bool).index_fill_(0, top, True)
-    found = audit(noisy, intervals=True).noise
+    found = audit_labels(noisy, intervals=True).noise
     low, high = found.rate_interval
     assert low <= found.rate <= high
     assert low <= float((noisy.y != noisy.y_true).float().mean()) <= high
@@ -293,10 +293,10 @@ def test_the_interval_knows_what_was_verified():
 def test_classes_that_hardly_any_label_names() -> None:
     """Declared and never used, or misspelt a few times: neither may hide the noise."""
     data = noisy(nodes=500)
-    before = audit(data)
+    before = audit_labels(data)
     share = float(wrong(data, before.issues).mean())
     data.class_names = [*(str(c) for c in range(4)), "unused", "also unused"]
-    unused = audit(data)
+    unused = audit_labels(data)
     assert abs(unused.noise.rate - before.noise.rate) < 0.01
     assert unused.notes == before.notes
 
@@ -306,18 +306,18 @@ def test_classes_that_hardly_any_label_names() -> None:
         at = rng.choice(np.flatnonzero(data.y.numpy() == junk - 4), 3, replace=False)
         data.y[at] = junk
     with pytest.warns(PignnWarning, match=r"3 classes have fewer than 5 labels \('Politcs', 'Sprot', 'Scinece'\)"):
-        found = audit(data)
+        found = audit_labels(data)
     assert abs(found.noise.rate - share) < 0.05
 
 
 def test_an_audit_in_place_of_its_table() -> None:
     data = noisy(nodes=200)
     with pytest.raises(DataError, match="issues must be the table of an audit"):
-        clean(data, audit(data))  # type: ignore[arg-type]
+        clean_labels(data, audit_labels(data))  # type: ignore[arg-type]
 
 
 def test_what_was_done_to_the_edges_is_said() -> None:
     data = noisy(nodes=200)
     data.edge_index = data.edge_index[:, data.edge_index[0] < data.edge_index[1]]
     with pytest.warns(PignnWarning, match="edges: made .* two-way"):
-        audit(data)
+        audit_labels(data)
