@@ -219,7 +219,7 @@ def test_an_audit_of_a_corrected_file_says_so(files: Path, command: Any) -> None
     (files / "nodes.trusted.csv").write_text("node,label\n")
     done = command(*arguments(files))
     assert "nodes.csv was corrected by `pignn apply`" in done.err
-    assert "by three views" in done.out
+    assert "by Dawid–Skene" in done.out
     assert "suspects" in done.out
 
 
