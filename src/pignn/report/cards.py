@@ -8,7 +8,7 @@ from typing import Any
 from torch_geometric.data import Data
 
 from .. import __version__
-from ..graphs import understood
+from ..graphs import summarize_import
 from ..methods.core.base import Method
 from ..methods.core.fingerprint import fingerprint
 from .audit.overview import AuditOverview
@@ -28,7 +28,7 @@ def build_model_card(model: Method, graph: Data, facts: Mapping[str, Any]) -> st
         "",
         f"- nodes {origin.nodes}, edges {origin.edges or 'in the same file'}, labels '{origin.label}'",
         f"- fingerprint {fingerprint(graph)}{checksum}",
-        *(f"- {line.strip()}" for line in str(understood(graph)).splitlines()),
+        *(f"- {line.strip()}" for line in str(summarize_import(graph)).splitlines()),
         "",
         "## Protocol",
         "",
@@ -90,8 +90,8 @@ def _list_protocol(model: Method, graph: Data, facts: Mapping[str, Any]) -> list
         lines.append(f"- {num_held_out:,} labels held out")
     if getattr(model, "selection_", None):
         lines.append(f"- epoch selected by: {model.selection_}")
-    if getattr(model, "why_", None):
-        lines.append(f"- {model.why_}")
+    if getattr(model, "explanation_", None):
+        lines.append(f"- {model.explanation_}")
     return lines
 
 
@@ -99,6 +99,6 @@ def _estimate_sentence(model: Method, facts: Mapping[str, Any]) -> str:
     """How many given labels are wrong, as far as anybody estimated it."""
     if "estimated_wrong" in facts:
         return f"An audit estimated that {facts['estimated_wrong']:.1%} of them are wrong."
-    if hasattr(model, "why_"):
+    if hasattr(model, "explanation_"):
         return "The method's own findings are above. `pignn audit` estimates how many are wrong."
     return "The share of wrong labels was not estimated here. `pignn audit` estimates it."
