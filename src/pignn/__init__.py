@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .graphs import list_datasets, load, read_graph
     from .methods import PIGNN, Vanilla, list_methods, load_model, make
     from .noise import corrupt
+    from .training import list_metrics
 
 # Where each public name lives. They are imported on first use, so that `pignn --help` does not wait for torch.
 _HOMES = {
@@ -25,6 +26,7 @@ _HOMES = {
     "find_label_issues": "auditing",
     "list_datasets": "graphs",
     "list_methods": "methods",
+    "list_metrics": "training",
     "load": "graphs",
     "load_model": "methods",
     "make": "methods",
@@ -56,6 +58,7 @@ __all__ = [
     "graphs",
     "list_datasets",
     "list_methods",
+    "list_metrics",
     "load",
     "load_model",
     "make",

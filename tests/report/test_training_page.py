@@ -103,7 +103,7 @@ def test_counts_are_those_of_scikit_learn() -> None:
     bins = beside.calibration().values()
     assert sum(n for _, _, n in bins) == 300
     expected = sum(n * abs(x - y) for x, y, n in bins) / 300
-    assert beside.error == pytest.approx(expected) == pytest.approx(calibration_error(labels, proba, bins=10))
+    assert beside.error == pytest.approx(expected) == pytest.approx(calibration_error(labels, proba, num_bins=10))
 
 
 def test_the_interval_covers_as_often_as_it_says() -> None:

@@ -107,7 +107,7 @@ class TrainingLoop:
                     break
         if not self.stopped_by and self.folder is not None and distributed.is_main_process():
             (self.folder / checkpoint.PREVIOUS_FILE).unlink(missing_ok=True)
-        self.selection.restore(learner.networks["classifier"])
+        self.selection.restore_weights(learner.networks["classifier"])
         return self.history
 
     def _epoch(self, learner: Learner, phase: Phase, epoch: int) -> dict[str, Any]:
@@ -167,8 +167,8 @@ class TrainingLoop:
         self._saved = time.monotonic()
         if self.folder is None:
             return
-        best, selected = self.selection.state()
-        about = {"identity": self.identity, "selection": selected, "history": self.history}
+        best = self.selection.weights
+        about = {"identity": self.identity, "selection": self.selection.state_dict(), "history": self.history}
         checkpoint.write_checkpoint(
             self.folder / checkpoint.CHECKPOINT_FILE, learner.networks, learner.optimizers, best, about
         )
@@ -187,7 +187,7 @@ class TrainingLoop:
         if done > total:
             raise ModelFileError(f"cannot resume from {path}: {done} epochs are done, and only {total} asked for")
         best = checkpoint.restore_checkpoint(tensors, about, learner.networks, learner.optimizers)
-        self.selection.set_state(best, about["selection"])
+        self.selection.load_state_dict(best, about["selection"])
         self.history = about["history"]
         return len(self.history)
 

@@ -1,106 +1,195 @@
-"""How good predictions are: one function, four metrics.
+"""How good predictions are. A metric is one :class:`Metric` in the registry ``METRICS``.
 
-| metric | meaning |
-|---|---|
-| `accuracy` | share of nodes predicted right |
-| `balanced_accuracy` | mean over the classes present in y of their recall |
-| `macro_f1` | mean over the classes present in y or in the predictions of F1 = 2·TP / (2·TP + FP + FN) |
-| `average_precision` | mean over the classes present in y of the average precision, one against the rest |
+Another package adds one through the entry-point group ``pignn.metrics``. NumPy and scikit-learn are imported where they
+are used, so that listing the metrics does not wait for them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
+from ..core.errors import ConfigError, DataError
+from ..core.registry import Entry, Registry
 
-from ..core.errors import DataError, unknown
+if TYPE_CHECKING:
+    import numpy as np
 
-METRICS = ("accuracy", "balanced_accuracy", "macro_f1", "average_precision")
+MetricFunction = Callable[..., float]  # of (labels, predicted classes, probabilities or None)
 
 
-def metric_name(metric: str) -> str:
-    """The metric's canonical name: `macro-f1` is `macro_f1`."""
-    name = str(metric).replace("-", "_")
-    if name not in METRICS:
-        raise unknown("metric", metric, METRICS)
-    return name
+@dataclass(frozen=True)
+class Metric:
+    """One number for the predictions of some nodes.
+
+    Args:
+        name: as in ``model.score(metric=name)``.
+        summary: one line for lists.
+        compute: a function of the labels [N], the predicted classes [N] and, if it needs them, the probabilities
+            [N, num_classes]; else of ``None``. It sees labeled nodes only.
+        needs_probs: whether predicted classes are not enough.
+        higher_is_better: the direction.
+        is_binary: whether it is only for two classes, such as right and wrong labels in an audit.
+    """
+
+    name: str
+    summary: str
+    compute: MetricFunction
+    needs_probs: bool = False
+    higher_is_better: bool = True
+    is_binary: bool = False
+
+
+METRICS: Registry[Metric] = Registry("metric", "pignn.metrics")
+
+
+def register_metric(name: str, summary: str, **flags: bool) -> Callable[[MetricFunction], MetricFunction]:
+    """Decorate a function to make it the metric ``name``; the flags are those of :class:`Metric`."""
+
+    def register(function: MetricFunction) -> MetricFunction:
+        METRICS.register(name, Metric(name, summary, function, **flags), summary)
+        return function
+
+    return register
+
+
+def list_metrics() -> list[Entry]:
+    """The name and summary of every metric, those of installed packages included."""
+    return METRICS.entries()
+
+
+def get_metric(name: str) -> Metric:
+    """The metric called ``name``; ``macro-f1`` is ``macro_f1``."""
+    metric = METRICS.get(name if name in METRICS else str(name).replace("-", "_"))
+    if not isinstance(metric, Metric):
+        raise ConfigError(f"metric '{name}' is a {type(metric).__name__}; its package must provide a Metric")
+    return metric
 
 
 def score(
-    y: Any, pred: Any = None, proba: Any = None, metric: str = "accuracy", num_classes: int | None = None
+    y: Any, pred: Any = None, probs: Any = None, metric: str = "accuracy", num_classes: int | None = None
 ) -> float:
-    """Score of predictions against labels, higher is better; nodes with y = -1 are left out.
+    """Score predictions against labels. Nodes with y = -1 are left out.
 
     Args:
         y: labels, [N].
-        pred: predicted classes, [N]; taken from `proba` where absent.
-        proba: predicted probabilities, [N, n]; `average_precision` needs them.
-        metric: one of `METRICS`.
-        num_classes: n, to check labels and probabilities against.
+        pred: predicted classes, [N]. They are taken from ``probs`` if there are none.
+        probs: predicted probabilities, [N, num_classes]. Some metrics need them.
+        metric: a name from :func:`list_metrics`.
+        num_classes: checks labels and probabilities against this number of classes.
     """
-    name = metric_name(metric)
-    if pred is None and proba is None:
+    spec = get_metric(metric)
+    text = spec.name.replace("_", " ")
+    if pred is None and probs is None:
         raise DataError("a score needs predicted classes or probabilities")
     if pred is None:
-        pred = _tensor(proba).argmax(dim=-1)
-    y, pred = _tensor(y), _tensor(pred)
-    if y.dim() != 1 or y.shape != pred.shape:
+        pred = _to_array(probs).argmax(axis=-1)
+    y, pred = _to_array(y), _to_array(pred)
+    if y.ndim != 1 or y.shape != pred.shape:
         raise DataError(f"labels of shape {list(y.shape)} do not fit predictions of shape {list(pred.shape)}")
-    known = y >= 0
-    y, pred = y[known], pred[known]
+    labeled = y >= 0
+    y, pred = y[labeled], pred[labeled]
     if not len(y):
-        raise DataError(f"nothing to compute the {name.replace('_', ' ')} of: no node has a label")
+        raise DataError(f"nothing to compute the {text} of: no node has a label")
     if num_classes is not None and int(y.max()) >= num_classes:
         raise DataError(f"label {int(y.max())} is outside the {num_classes} classes")
-    if name == "accuracy":
-        return float((y == pred).double().mean())
-    if name == "average_precision":
-        if proba is None:
-            raise DataError("average precision needs predicted probabilities")
-        proba = _tensor(proba)
-        if proba.dim() != 2 or len(proba) != len(known):
-            raise DataError(f"probabilities of shape {list(proba.shape)} do not fit {len(known)} labels")
-        if proba.shape[1] <= int(y.max()) or num_classes not in (None, proba.shape[1]):
-            raise DataError(f"probabilities of {proba.shape[1]} classes do not fit {num_classes or int(y.max()) + 1}")
-        return _average_precision(y.numpy(), proba[known].double().numpy())
-    from sklearn.metrics import (
-        f1_score,
-        recall_score,
-    )  # slow to import, and accuracy is all that training needs
+    if not spec.needs_probs:
+        return float(spec.compute(y, pred, None))
+    if probs is None:
+        raise DataError(f"{text} needs predicted probabilities")
+    return float(spec.compute(y, pred, _check_probs(_to_array(probs), y, labeled, num_classes)))
 
-    if name == "balanced_accuracy":
-        return float(recall_score(y, pred, labels=np.unique(y), average="macro", zero_division=0))
+
+def _check_probs(probs: np.ndarray, y: np.ndarray, labeled: np.ndarray, num_classes: int | None) -> np.ndarray:
+    """The probabilities of the labeled nodes, if they fit the labels."""
+    import numpy as np
+
+    if probs.ndim != 2 or len(probs) != len(labeled):
+        raise DataError(f"probabilities of shape {list(probs.shape)} do not fit {len(labeled)} labels")
+    if probs.shape[1] <= int(y.max()) or num_classes not in (None, probs.shape[1]):
+        raise DataError(f"probabilities of {probs.shape[1]} classes do not fit {num_classes or int(y.max()) + 1}")
+    probs = probs[labeled].astype(np.float64)
+    if not np.isfinite(probs).all():
+        raise DataError("predicted probabilities are not finite")
+    return probs
+
+
+def _to_array(values: Any) -> np.ndarray:
+    import numpy as np
+
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+
+
+@register_metric("accuracy", "share of nodes whose class is predicted correctly")
+def compute_accuracy(y: np.ndarray, pred: np.ndarray, probs: np.ndarray | None) -> float:
+    return float((y == pred).mean())
+
+
+@register_metric("balanced_accuracy", "mean recall of the classes present in the labels")
+def compute_balanced_accuracy(y: np.ndarray, pred: np.ndarray, probs: np.ndarray | None) -> float:
+    import numpy as np
+    from sklearn.metrics import recall_score
+
+    return float(recall_score(y, pred, labels=np.unique(y), average="macro", zero_division=0))
+
+
+@register_metric("macro_f1", "mean F1 = 2·TP / (2·TP + FP + FN) of the classes present in labels or predictions")
+def compute_macro_f1(y: np.ndarray, pred: np.ndarray, probs: np.ndarray | None) -> float:
+    from sklearn.metrics import f1_score
+
     return float(f1_score(y, pred, average="macro", zero_division=0))
 
 
-def calibration_error(y: Any, proba: Any, bins: int = 15) -> float:
-    """Expected calibration error: how far confidence is from accuracy; lower is better, nodes with y = -1 are left out.
-
-    Nodes are put into ``bins`` equal intervals of their largest probability; the error is the mean over nodes of
-    |accuracy − mean confidence| of the node's interval.
-    """
-    y, proba = _tensor(y), _tensor(proba).double()
-    if y.dim() != 1 or proba.dim() != 2 or len(proba) != len(y):
-        raise DataError(f"labels of shape {list(y.shape)} do not fit probabilities of shape {list(proba.shape)}")
-    y, proba = y[y >= 0], proba[y >= 0]
-    if not len(y):
-        raise DataError("nothing to compute the calibration error of: no node has a label")
-    confidence, pred = proba.max(dim=1)
-    interval = (confidence * bins).ceil().long().clamp(1, bins) - 1
-    gap = torch.zeros(bins, dtype=torch.float64).index_add_(0, interval, (pred == y).double() - confidence)
-    return float(gap.abs().sum() / len(y))
-
-
-def _average_precision(y: NDArray[np.int64], proba: NDArray[np.float64]) -> float:
+@register_metric(
+    "average_precision", "mean average precision of the classes present, one against the rest", needs_probs=True
+)
+def compute_average_precision(y: np.ndarray, pred: np.ndarray, probs: np.ndarray) -> float:
+    import numpy as np
     from sklearn.metrics import average_precision_score
 
-    if not np.isfinite(proba).all():
-        raise DataError("predicted probabilities are not finite")
-    return float(np.mean([average_precision_score(y == c, proba[:, c]) for c in np.unique(y)]))
+    return float(np.mean([average_precision_score(y == c, probs[:, c]) for c in np.unique(y)]))
 
 
-def _tensor(values: Any) -> torch.Tensor:
-    return torch.as_tensor(values).detach().cpu()
+@register_metric(
+    "error_average_precision",
+    "average precision of p_wrong = probs[:, 1] against labels that are wrong (y = 1) or right (y = 0)",
+    needs_probs=True,
+    is_binary=True,
+)
+def compute_error_average_precision(y: np.ndarray, pred: np.ndarray, probs: np.ndarray) -> float:
+    from sklearn.metrics import average_precision_score
+
+    if probs.shape[1] != 2:
+        raise DataError(f"error average precision needs the classes right and wrong, not {probs.shape[1]} classes")
+    return float(average_precision_score(y, probs[:, 1]))
+
+
+def calibration_error(y: Any, probs: Any, num_bins: int = 15) -> float:
+    """Expected calibration error: how far confidence is from accuracy. Nodes with y = -1 are left out.
+
+    Nodes are put into ``num_bins`` equal intervals of their largest probability. The error is the mean over nodes of
+    |accuracy − mean confidence| of the node's interval. Lower is better.
+    """
+    import numpy as np
+
+    y, probs = _to_array(y), _to_array(probs)
+    if y.ndim != 1 or probs.ndim != 2 or len(probs) != len(y):
+        raise DataError(f"labels of shape {list(y.shape)} do not fit probabilities of shape {list(probs.shape)}")
+    y, probs = y[y >= 0], probs[y >= 0].astype(np.float64)
+    if not len(y):
+        raise DataError("nothing to compute the calibration error of: no node has a label")
+    confidence = probs.max(axis=1)
+    interval = np.clip(np.ceil(confidence * num_bins), 1, num_bins).astype(np.int64) - 1
+    gap = np.bincount(interval, (probs.argmax(axis=1) == y) - confidence, num_bins)
+    return float(np.abs(gap).sum() / len(y))
+
+
+@register_metric(
+    "calibration_error",
+    "expected calibration error: mean distance between confidence and accuracy",
+    needs_probs=True,
+    higher_is_better=False,
+)
+def compute_calibration_error(y: np.ndarray, pred: np.ndarray, probs: np.ndarray) -> float:
+    return calibration_error(y, probs)

@@ -1,27 +1,76 @@
-"""Which epoch's classifier is kept."""
+"""Which epoch's classifier is kept. A rule is one :class:`SelectionRule` in the registry ``SELECTIONS``.
+
+Another package adds one through the entry-point group ``pignn.selections``. Torch is not imported here, so that listing
+the rules does not wait for it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import torch
-from torch import Tensor, nn
+from ..core.errors import DataError
+from ..core.registry import Registry
 
-from ..core.errors import unknown
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+    from torch_geometric.data import Data
 
-RULES = ("noisy-val", "clean-val", "last")
+
+class SelectionRule(ABC):
+    """Which labels of the validation nodes epochs are compared by."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    is_oracle: ClassVar[bool] = False  # whether it reads true labels, which real users do not have
+    keeps_best: ClassVar[bool] = True  # otherwise the last epoch is kept, and labels only serve the history
+
+    @abstractmethod
+    def read_labels(self, data: Data) -> Tensor:
+        """The label of every node of a checked graph, [N]; −1 where it must not be used."""
+
+    def find_nodes_and_labels(self, data: Data) -> tuple[Tensor, Tensor]:
+        """The validation nodes that have a label, and their labels."""
+        labels = self.read_labels(data)
+        nodes = (data.val_mask & (labels >= 0)).nonzero().view(-1)
+        return nodes, labels[nodes]
+
+
+class NoisyValidation(SelectionRule):
+    name = "noisy-val"
+    summary = "best accuracy on the given validation labels; the last epoch where there are none"
+
+    def read_labels(self, data: Data) -> Tensor:
+        weight = data.get("label_weight")
+        return data.y if weight is None else data.y.where(weight > 0, -1)
+
+
+class CleanValidation(SelectionRule):
+    name = "clean-val"
+    summary = "best accuracy on the true validation labels: an oracle"
+    is_oracle = True
+
+    def read_labels(self, data: Data) -> Tensor:
+        if data.get("y_true") is None:
+            raise DataError("selection='clean-val' needs data.y_true, and the graph has none")
+        return data.y_true.reshape(-1)
+
+
+class LastEpoch(NoisyValidation):
+    name = "last"
+    summary = "the last epoch, whatever its accuracy"
+    keeps_best = False
+
+
+SELECTIONS: Registry[type[SelectionRule]] = Registry("selection", "pignn.selections")
+for _rule in (NoisyValidation, CleanValidation, LastEpoch):
+    SELECTIONS.register(_rule.name, _rule, _rule.summary)
 
 
 class Selection:
-    """Keep the classifier of the epoch with the best accuracy on ``nodes``; the first of equals; or the last one.
+    """The classifier of the epoch with the best accuracy on ``nodes``, the first of equals; or the last one."""
 
-    ``labels`` are given labels for ``noisy-val`` and true ones for ``clean-val``, which is an oracle: real users
-    have no clean validation labels.
-    """
-
-    def __init__(self, rule: str, nodes: Tensor, labels: Tensor) -> None:
-        if rule not in RULES:
-            raise unknown("selection", rule, RULES)
+    def __init__(self, rule: SelectionRule, nodes: Tensor, labels: Tensor) -> None:
         self.rule = rule
         self.nodes = nodes
         self.labels = labels
@@ -30,25 +79,25 @@ class Selection:
         self.weights: dict[str, Tensor] = {}
 
     def update(self, epoch: int, predicted: Tensor, network: nn.Module) -> float | None:
-        """Score an epoch; remember its weights if it is the best so far. Returns the accuracy."""
+        """Score an epoch and remember its weights if it is the best so far. Returns the accuracy."""
         score = None
         if self.nodes.numel():
             score = float((predicted[self.nodes] == self.labels).float().mean())
-        if self.rule == "last":
+        if not self.rule.keeps_best:
             self.epoch = epoch
         elif score is not None and score > self.best:
             self.best, self.epoch = score, epoch
             self.weights = {name: value.detach().clone() for name, value in network.state_dict().items()}
         return score
 
-    @torch.no_grad()
-    def restore(self, network: nn.Module) -> None:
-        """Put the chosen weights back."""
+    def restore_weights(self, network: nn.Module) -> None:
+        """Load the selected weights into the classifier."""
         if self.weights:
             network.load_state_dict(self.weights)
 
-    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        return self.weights, {"best": self.best, "epoch": self.epoch}
+    def state_dict(self) -> dict[str, Any]:
+        """The state besides ``weights``, as JSON can hold it."""
+        return {"best": self.best, "epoch": self.epoch}
 
-    def set_state(self, weights: dict[str, Tensor], about: dict[str, Any]) -> None:
-        self.weights, self.best, self.epoch = weights, about["best"], about["epoch"]
+    def load_state_dict(self, weights: dict[str, Tensor], state: dict[str, Any]) -> None:
+        self.weights, self.best, self.epoch = weights, state["best"], state["epoch"]

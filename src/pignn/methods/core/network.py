@@ -17,11 +17,11 @@ from torch_geometric.data import Data
 from ... import backbones, graphs, pairs
 from ...core import validation as settings
 from ...core.errors import ConfigError, DataError, ModelFileError, PignnWarning, unknown
-from ...training import RULES, Phase, Selection, TrainingLoop, distributed
+from ...training import SELECTIONS, Phase, Selection, TrainingLoop, distributed
 from ...training.loop import seed_context
+from ...training.selection import LastEpoch
 from .base import Method, checked_inputs, class_names, plain
 from .fingerprint import fingerprint
-from .labels import counting
 from .learner import NetworkLearner, Step, Task
 from .pair_regularizer import PairRegularizer, build_fixed_labels, choose_pair_mode
 
@@ -130,7 +130,7 @@ class NetworkMethod(Method):
         """Refuse what cannot be meant, in one line; a method with settings of its own adds to it."""
         for value, name, known in (
             (self.init, "initialisation", backbones.INITIALIZATIONS),
-            (self.selection, "selection", RULES),
+            (self.selection, "selection", SELECTIONS),
             (self.pair_labels, "pair_labels", pairs.PAIR_LABEL_SOURCES),
             (self.target, "target", pairs.PAIR_TARGETS),
             (self.schedule, "schedule", SCHEDULES),
@@ -242,7 +242,7 @@ class NetworkMethod(Method):
         self.num_features_ = int(data.x.shape[1])
         self.class_names_ = class_names(data)
         self.best_epoch_ = selection.epoch
-        self.selection_ = selection.rule
+        self.selection_ = selection.rule.name
         self.stopped_by_ = run.stopped_by
         if run.stopped_by:
             raise KeyboardInterrupt
@@ -327,29 +327,23 @@ class NetworkMethod(Method):
     def _selection(self, data: Data, device: torch.device) -> tuple[Selection, dict[str, tuple[Tensor, Tensor]]]:
         """Who decides which epoch is kept, and what else the history shows. The only reader of true labels here."""
         y_true = data.get("y_true")
-        if self.selection == "clean-val" and y_true is None:
-            raise DataError("selection='clean-val' needs data.y_true, and the graph has none")
-        if self.selection == "clean-val":
-            labels = y_true.reshape(-1)
-            nodes = (data.val_mask & (labels >= 0)).nonzero().view(-1)
-        else:
-            labels, nodes = data.y, counting(data, data.val_mask).nonzero().view(-1)
-        rule = self.selection
-        if rule != "last" and not nodes.numel():
-            warnings.warn(f"no validation label: the last epoch is kept, not '{rule}'", PignnWarning, stacklevel=4)
-            rule = "last"
+        rule = SELECTIONS.get(self.selection)()
+        nodes, labels = rule.find_nodes_and_labels(data)
+        if rule.keeps_best and not nodes.numel():
+            warnings.warn(f"no validation label: the last epoch is kept, not '{rule.name}'", PignnWarning, stacklevel=4)
+            rule = LastEpoch()
         train = data.train_mask.nonzero().view(-1)
         scored = {"train_agreement": (train.to(device), data.y[train].to(device))}
         if y_true is not None:
             test = (data.test_mask & (y_true.reshape(-1) >= 0)).nonzero().view(-1)
             scored["test_accuracy"] = (test.to(device), y_true.reshape(-1)[test].to(device))
-        return Selection(rule, nodes.to(device), labels[nodes].to(device)), scored
+        return Selection(rule, nodes.to(device), labels.to(device)), scored
 
     def _identity(self, data: Data) -> dict[str, Any]:
         # More epochs may be asked for, unless their number says where a second phase begins.
         free = ("device",) if len(self.phases()) > 1 else ("epochs", "device")
         kept = {k: v for k, v in self._plain_settings().items() if k not in free}
-        oracle = self.selection == "clean-val" or self.pair_labels == "true"
+        oracle = SELECTIONS.get(self.selection).is_oracle or self.pair_labels == "true"
         return {
             "method": self.name,
             **kept,

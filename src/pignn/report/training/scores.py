@@ -61,7 +61,7 @@ class Beside:
     @property
     def error(self) -> float:
         """Expected calibration error."""
-        return calibration_error(self.labels, self.proba, bins=BINS)
+        return calibration_error(self.labels, self.proba, num_bins=BINS)
 
     def calibration(self) -> dict[int, tuple[float, float, int]]:
         """(mean confidence, share of equal labels, nodes) by interval of confidence, of those that hold any."""
