@@ -130,7 +130,7 @@ def test_a_terminal_sees_progress_with_the_time_left(train, monkeypatch, capsys)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     result = train("--epochs", "12")
     assert "12/12" in result.err
-    assert "note: the warm-up is as long as the training (12 epochs)" in result.err
+    assert "note: warmup (50) covers all 12 epochs" in result.err
     assert "left" in result.err
     assert "0:00:00" in result.err
 
@@ -285,9 +285,7 @@ def test_demo(command, tmp_path):
 
     again = command("demo", "--epochs", "2", "--out", tmp_path / "demo", "--json")  # its own folder it may replace
     assert again.code == 0
-    assert again.err == (
-        "note: the warm-up is as long as the training (2 epochs): pair labels are never used; lower warmup\n"
-    )
+    assert again.err == "note: warmup (50) covers all 2 epochs, so pair labels are never used; lower warmup\n"
     assert [row["method"] for row in json.loads(again.out)["methods"]] == ["GCN", "PI-GNN"]
 
 

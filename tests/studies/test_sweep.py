@@ -331,7 +331,7 @@ def test_what_methods_say_stands_below_the_table(tmp_path, here):
     run_study(study, tmp_path)
     with open_results(tmp_path) as store:
         (found,) = build_tables(collect_results(study, store))
-    assert any(note.startswith("PI-GNN: the warm-up is as long as the training") for note in found.notes)
+    assert any(note.startswith("PI-GNN: warmup (50) covers all 3 epochs") for note in found.notes)
 
 
 def test_a_value_that_tuning_cannot_try_is_found_before_it_begins(tmp_path, here):

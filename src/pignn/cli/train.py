@@ -256,7 +256,7 @@ def summary(model: Method, graph: Data, seconds: float) -> dict[str, Any]:
             "pairs": model.pairs_explanation_ or model.pairs_,
             "selection": model.selection_,
             "best_epoch": model.best_epoch_,
-            "kept_in_warmup": model.best_epoch_ <= model.last_of_warmup(),
+            "kept_in_warmup": model.best_epoch_ <= model.last_warmup_epoch(),
             "epochs_done": len(model.history_),
         }
     if hasattr(model, "explanation_"):

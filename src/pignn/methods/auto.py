@@ -6,7 +6,7 @@ import copy
 import time
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import torch
@@ -17,7 +17,7 @@ from .. import backbones, graphs
 from ..core import validation as settings
 from ..core.errors import DataError, ModelFileError, NotFittedError, PignnWarning, unknown
 from ..propagation import Embedding
-from .core.base import Method, checked_inputs, class_names
+from .core.base import FitFacts, Method, checked_inputs, class_names
 from .core.calibration import fit_inverse_temperature, folds, found_transition, under_own_noise
 from .core.embedding_classifier import Embedded
 from .core.ensembling import average, likely, not_surer, surely_better
@@ -111,9 +111,12 @@ class Auto(Method):
         if doubt and self.networks == "auto" and len(given.y) >= ENOUGH and inputs.num_nodes <= MOST_NODES:
             self._try_networks(data, given, judges, held_out)
         self.chosen_ = max(self.weights_, key=lambda name: self.weights_[name])
+        self.warning_ = None
         if doubt == UNEVEN and self.chosen_ not in NETWORKS:
-            told = f"auto: {doubt}: rare classes are found at its cost; a network ('vanilla', 'pi-gnn') may suit better"
-            warnings.warn(told, PignnWarning, stacklevel=2)
+            self.warning_ = (
+                f"auto: {doubt}: rare classes are found at its cost; a network ('vanilla', 'pi-gnn') may suit better"
+            )
+            warnings.warn(self.warning_, PignnWarning, stacklevel=2)
         self.explanation_ = self._why(float(1 - (self.transition_.diag()[given.y]).mean()), doubt)
         self.seconds_ = time.perf_counter() - start
         self.num_features_ = int(data.x.shape[1])
@@ -315,6 +318,16 @@ class Auto(Method):
 
     def _smoothed(self) -> bool:
         return all(isinstance(model, Embedded) for model in self.models_.values())
+
+    def fit_facts(self) -> FitFacts:
+        return replace(
+            super().fit_facts(),
+            learns_from_val=self.labels == "train+val",
+            chosen=self.chosen_,
+            weights=self.weights_,
+            explanation=self.explanation_,
+            warning=getattr(self, "warning_", None),
+        )
 
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         tensors, models = {"auto.transition": self.transition_.clone()}, []

@@ -112,9 +112,11 @@ class DivideMix(TwoNetworks):
             + uniform * step.weight.sum()
         )
 
-    def never_begins(self) -> str:
-        plain = "it is plain training; lower warm_epochs" if self.epochs <= self.warm_epochs else ""
-        return plain or super().never_begins()
+    def warmup_warning_text(self) -> str:
+        if self.epochs > self.warm_epochs:
+            return super().warmup_warning_text()
+        covered = f"warm_epochs ({self.warm_epochs}) covers all {self.epochs} epochs"
+        return f"{covered}, so nothing but plain training is done; lower warm_epochs"
 
     def check_settings(self) -> None:
         super().check_settings()

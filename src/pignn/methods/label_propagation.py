@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor
 from .. import backbones
 from ..core import validation as settings
 from ..core.errors import DataError
+from .core.base import FitFacts
 from .core.non_iterative import DirectMethod
 
 
@@ -60,6 +61,9 @@ class LabelPropagation(DirectMethod):
                 f"{inputs.num_nodes}; fit it to this one"
             )
         return known
+
+    def fit_facts(self) -> FitFacts:
+        return replace(super().fit_facts(), repeats_given_labels=bool(self.clamped))
 
     def check_settings(self) -> None:
         super().check_settings()

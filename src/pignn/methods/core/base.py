@@ -27,6 +27,30 @@ SPLITS = ("train", "val", "test", "all")
 AGAINST = ("truth", "given")
 
 
+@dataclass(frozen=True, kw_only=True)
+class FitFacts:
+    """What a fitted method can say about its training. ``None`` where a question does not apply to the method."""
+
+    method: str
+    seed: int
+    settings: dict[str, Any]  # those of the fit, as JSON can hold them
+    learns_from_val: bool = False  # given labels of validation nodes were learned from too
+    repeats_given_labels: bool = False  # labeled nodes get their given label back, right or wrong
+    estimates_noise: bool = False  # a transition matrix was learned with the classifier
+    chosen: str | None = None  # what a method that chooses among others took
+    weights: dict[str, float] = field(default_factory=dict)  # of what was averaged, by name
+    explanation: str | None = None  # why, in one line
+    pairs: str | None = None  # which pairs were learned from, and why
+    uses_true_labels: bool = False  # pair labels came from true labels: an oracle
+    selection: str | None = None  # the rule that chose the epoch
+    best_epoch: int | None = None
+    kept_in_warmup: bool | None = None  # that epoch is one before pair labels were used
+    epochs_done: int | None = None
+    history: list[dict[str, Any]] = field(default_factory=list)
+    stopped_by: int | None = None  # the signal that ended the training early
+    warning: str | None = None  # what a user should know before believing the result
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class Method(ClassifierMixin, BaseEstimator, ABC):
     """A way to learn node classes from labels that may be wrong; a scikit-learn estimator over a graph.
@@ -126,6 +150,17 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
         with files.open_new_folder(Path(path)) as folder:
             files.write_tensors(folder / "model.safetensors", tensors, {"kind": "model"})
             files.write_json(folder / "model.json", model)
+
+    def fit_facts(self) -> FitFacts:
+        """What this fitted method can say about its training; a method that has more to say replaces fields."""
+        if not hasattr(self, "class_names_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(data) first")
+        return FitFacts(
+            method=self.name,
+            seed=self.seed,
+            settings=getattr(self, "settings_", None) or self._plain_settings(),
+            estimates_noise=hasattr(self, "transition_"),
+        )
 
     def _plain_settings(self) -> dict[str, Any]:
         """Settings as JSON can hold them; somebody's own backbone by its name only."""

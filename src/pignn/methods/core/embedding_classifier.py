@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import torch
@@ -16,7 +16,7 @@ from ... import backbones, graphs
 from ...core import validation as settings
 from ...core.errors import unknown
 from ...propagation import Embedding
-from .base import Method, checked_inputs, class_names
+from .base import FitFacts, Method, checked_inputs, class_names
 from .calibration import FOLDS, fit_inverse_temperature, held_out
 from .labels import LABELS, NEVER, GivenLabels, evidence
 
@@ -123,6 +123,9 @@ class Embedded(Method):
         return self.inverse_temperature_ * self.scores(
             self.embedded(backbones.GraphInputs.from_data(data, directed=self.directed))
         )
+
+    def fit_facts(self) -> FitFacts:
+        return replace(super().fit_facts(), learns_from_val=self.labels == "train+val")
 
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         return {name: getattr(self, f"{name}_").contiguous() for name in self.tensors}, {

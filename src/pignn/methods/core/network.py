@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -20,7 +20,7 @@ from ...core.errors import ConfigError, DataError, ModelFileError, PignnWarning,
 from ...training import SELECTIONS, Phase, Selection, TrainingLoop, distributed
 from ...training.loop import seed_context
 from ...training.selection import LastEpoch
-from .base import Method, checked_inputs, class_names, plain
+from .base import FitFacts, Method, checked_inputs, class_names, plain
 from .fingerprint import fingerprint
 from .learner import NetworkLearner, Step, Task
 from .pair_regularizer import PairRegularizer, build_fixed_labels, choose_pair_mode
@@ -108,7 +108,9 @@ class NetworkMethod(Method):
 
     def phases(self) -> list[Phase]:
         """What is trained, in order; the last one selects. A phase named ``estimator`` leaves the classifier alone."""
-        return [Phase("estimator", self.epochs, selects=False)] * self._pretrains() + [Phase("training", self.epochs)]
+        return [Phase("estimator", self.epochs, selects=False)] * self._pretrains_estimator() + [
+            Phase("training", self.epochs)
+        ]
 
     def make_networks(self, width: int, classes: int, nodes: int) -> dict[str, nn.Module]:
         """``classifier``, which predicts, and whatever else is trained, for a graph of so many features and nodes."""
@@ -173,6 +175,37 @@ class NetworkMethod(Method):
             if isinstance(self.beta, str):
                 raise ConfigError(f"beta must be 'auto' or a number, not {self.beta!r}")
             settings.number("beta", self.beta)
+
+    def fit_facts(self) -> FitFacts:
+        return replace(
+            super().fit_facts(),
+            # A loaded model no longer knows how its training ended.
+            pairs=getattr(self, "pairs_explanation_", "") or getattr(self, "pairs_", None),
+            uses_true_labels=self.pair_labels == "true",
+            selection=self.selection_,
+            best_epoch=self.best_epoch_,
+            kept_in_warmup=self.best_epoch_ <= self.last_warmup_epoch(),
+            epochs_done=len(self.history_),
+            history=self.history_,
+            stopped_by=getattr(self, "stopped_by_", None),
+            warning=self.warmup_warning_text() or None,
+        )
+
+    def last_warmup_epoch(self) -> int:
+        """The last epoch before pair labels are used; −1 where they never are, or need not be waited for."""
+        if self.pairs is None or self.pair_labels == "connectivity":
+            return -1
+        # A frozen estimator has learned already: there is nothing to warm up.
+        return -1 if self._pretrains_estimator() else self.warmup
+
+    def _pretrains_estimator(self) -> bool:
+        return self.pairs is not None and self.pair_labels == "estimated" and self.schedule == "pretrain"
+
+    def warmup_warning_text(self) -> str:
+        """What a warm-up as long as the training leaves out, and what to do. Empty where nothing is left out."""
+        if self.epochs > self.last_warmup_epoch() + 1:
+            return ""
+        return f"warmup ({self.warmup}) covers all {self.epochs} epochs, so pair labels are never used; lower warmup"
 
     # ---- fitting ----
 
@@ -246,23 +279,11 @@ class NetworkMethod(Method):
         self.stopped_by_ = run.stopped_by
         if run.stopped_by:
             raise KeyboardInterrupt
-        if note := self.never_begins():  # at the end: a run that fails has one line to say, and this one was short
-            warnings.warn(f"the warm-up is as long as the training ({self.epochs} epochs): {note}", PignnWarning, 2)
+        if (
+            text := self.warmup_warning_text()
+        ):  # at the end: a run that fails has one line to say, and this one was short
+            warnings.warn(text, PignnWarning, stacklevel=2)
         return self
-
-    def last_of_warmup(self) -> int:
-        """The last epoch before pair labels are used; −1 where they never are, or need not be waited for."""
-        if self.pairs is None or self.pair_labels == "connectivity":
-            return -1
-        # A frozen estimator has learnt already: there is nothing to warm up.
-        return -1 if self._pretrains() else self.warmup
-
-    def _pretrains(self) -> bool:
-        return self.pairs is not None and self.pair_labels == "estimated" and self.schedule == "pretrain"
-
-    def never_begins(self) -> str:
-        """What a warm-up that fills the whole training leaves out, and what to do; empty where nothing is."""
-        return "pair labels are never used; lower warmup" if self.epochs <= self.last_of_warmup() + 1 else ""
 
     def _learner(self, data: Data, device: torch.device) -> NetworkLearner:
         inputs = checked_inputs(data, self.directed, device, stacklevel=4)
@@ -318,7 +339,7 @@ class NetworkMethod(Method):
             source=self.pair_labels,
             target=self.target,
             beta=self.beta,
-            warmup=self.last_of_warmup(),
+            warmup=self.last_warmup_epoch(),
             fixed=fixed,
             num_negatives=self.num_negatives if self.pairs_ == "sampled" else None,
             edge_fraction=self.edge_fraction,
