@@ -21,7 +21,7 @@ from epoch import graph
 import pignn
 from pignn import graphs
 from pignn.methods.core.network import NetworkMethod
-from pignn.methods.registry import method_class
+from pignn.methods.factory import method_class
 
 LIMITS = {
     **dict.fromkeys(("gce", "apl", "sce", "forward", "backward", "s-model"), 1.2),

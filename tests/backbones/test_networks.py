@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -60,7 +61,7 @@ def test_sage_equals_pyg():
     ours = backbones.build("sage", 20, 4).eval()
     layers = [SAGEConv(20, 64), SAGEConv(64, 4)]
     with torch.no_grad():
-        for layer, own, neighbors in zip(layers, ours.own, ours.neighbors, strict=True):
+        for layer, own, neighbors in zip(layers, ours.self_weights, ours.neighbor_weights, strict=True):
             layer.lin_l.weight.copy_(neighbors.t())
             layer.lin_l.bias.zero_()
             layer.lin_r.weight.copy_(own.t())
@@ -134,9 +135,9 @@ def test_dropout_on_sparse_features_keeps_their_mean():
     torch.testing.assert_close(dropped[kept], x[kept] / 0.4)
 
 
-@pytest.mark.parametrize("name", backbones.BACKBONES)
+@pytest.mark.parametrize("name", backbones.BACKBONES.names())
 @pytest.mark.parametrize("init", backbones.INITIALIZATIONS)
-def test_initialisations(name, init):
+def test_weights_have_the_spread_of_their_rule(name, init):
     torch.manual_seed(0)
     network = backbones.build(name, 300, 7, init=init, hidden_channels=50)
     shapes = {key: p for key, p in network.named_parameters() if p.dim() == 2 and 300 in p.shape}
@@ -155,13 +156,13 @@ def test_initialisations(name, init):
     assert all((p == 0).all() for key, p in network.named_parameters() if "bias" in key)
 
 
-def test_layers_and_hidden():
+def test_number_and_width_of_layers_can_be_set():
     network = backbones.build("gcn", 20, 4, num_layers=3, hidden_channels=32, dropout=0.1)
     assert [tuple(w.shape) for w in network.weights] == [(20, 32), (32, 32), (32, 4)]
     assert network.dropout == 0.1
 
 
-def test_somebody_elses_module_gets_weights_only_if_it_takes_them():
+def test_a_pyg_module_gets_edge_weights_only_if_it_takes_them():
     class Mine(torch.nn.Module):
         def __init__(self, inputs, outputs):
             super().__init__()
@@ -176,7 +177,7 @@ def test_somebody_elses_module_gets_weights_only_if_it_takes_them():
     assert backbones.build(lambda a, b: GCNConv(a, b), 20, 4).uses_weights
 
 
-def test_unknown_names_are_told_with_the_nearest():
+def test_unknown_names_are_refused_with_the_nearest_one():
     with pytest.raises(ConfigError, match="unknown backbone 'gnc'; did you mean 'gcn'"):
         backbones.build("gnc", 3, 2)
     with pytest.raises(ConfigError, match="unknown init 'glorott'; did you mean 'glorot'"):
@@ -186,8 +187,8 @@ def test_unknown_names_are_told_with_the_nearest():
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", list(backbones.BACKBONES))
-def test_inference_in_parts_is_that_of_the_whole(monkeypatch, name, weighted, directed):
+@pytest.mark.parametrize("name", backbones.BACKBONES.names())
+def test_chunked_inference_equals_inference_in_one_go(monkeypatch, name, weighted, directed):
     data = Data(x=torch.randn(50, 12), edge_index=torch.randint(0, 44, (2, 300)), y=torch.zeros(50, dtype=torch.long))
     if weighted:
         data.edge_weight = torch.rand(300) + 0.5
@@ -202,7 +203,7 @@ def test_inference_in_parts_is_that_of_the_whole(monkeypatch, name, weighted, di
     assert sum(sizes) == inputs.adj.size
 
 
-def test_parts_cover_all_rows_once(monkeypatch):
+def test_chunks_cover_all_rows_once(monkeypatch):
     monkeypatch.setattr("pignn.graphs.sparse.PART", 3)
     counts = [0, 0, 7, 1, 1, 1, 1, 0, 3, 0]  # a row with more than a part holds, and empty ones at both ends
     row = torch.repeat_interleave(torch.arange(10), torch.tensor(counts))
@@ -217,3 +218,48 @@ def test_a_module_that_takes_no_edges_is_refused_in_one_line():
     noisy = pignn.corrupt(pignn.load("csbm", num_nodes=120), "symmetric", 0.3)
     with pytest.raises(ConfigError, match=r"called as module\(x, edge_index\)"):
         pignn.make("vanilla", backbone=nn.Linear, epochs=2).fit(noisy)
+
+
+def test_the_scales_of_normalization_layers_stay_at_one():
+    network = nn.Sequential(nn.Linear(4, 3), nn.LayerNorm(3), nn.BatchNorm1d(3))
+    before = network[0].weight.clone()
+    backbones.initialize(network)
+    assert not torch.equal(network[0].weight, before)
+    assert all((layer.weight == 1).all() and (layer.bias == 0).all() for layer in (network[1], network[2]))
+
+
+OTHER_PACKAGE = """
+    import torch
+    from pignn.backbones import GCN
+    from torch_geometric.nn import GCNConv
+
+    class NormalizedGCN(GCN):
+        '''A GCN whose hidden rows are normalized.'''
+        default_lr = 0.02
+
+        def create_parameters(self, in_channels, out_channels):
+            super().create_parameters(in_channels, out_channels)
+            self.norm = torch.nn.LayerNorm(self.hidden_channels)
+
+        def aggregate(self, inputs, h):
+            h = super().aggregate(inputs, h)
+            return self.norm(h) if h.shape[1] == self.hidden_channels else h
+
+    def build_pyg_gcn(in_channels, out_channels):
+        return GCNConv(in_channels, out_channels)
+"""
+
+
+def test_an_installed_package_brings_backbones_by_entry_points(install_package, noisy, tmp_path):
+    points = "[pignn.backbones]\nnormalized-gcn = other_package:NormalizedGCN\npyg-gcn = other_package:build_pyg_gcn\n"
+    install_package(OTHER_PACKAGE, points)
+    assert {"normalized-gcn", "pyg-gcn"} <= set(backbones.BACKBONES.names())
+    assert backbones.default_lr("normalized-gcn") == 0.02
+    assert backbones.default_lr("pyg-gcn") == 0.01
+    for name in ("normalized-gcn", "pyg-gcn"):
+        model = pignn.make("pi-gnn", backbone=name, epochs=20, warmup=5).fit(noisy)
+        assert model.score(noisy) > 0.5
+        model.save(tmp_path / name)
+        assert np.array_equal(pignn.load_model(tmp_path / name).embed(noisy), model.embed(noisy))
+    with pytest.raises(ConfigError, match="did you mean 'normalized-gcn'"):
+        pignn.make("vanilla", backbone="normalised-gcn").fit(noisy)

@@ -13,7 +13,7 @@ import pignn
 from pignn import graphs
 from pignn.core.errors import ConfigError, DataError, PignnWarning
 from pignn.methods.core.network import NetworkMethod
-from pignn.methods.registry import method_class
+from pignn.methods.factory import method_class
 
 NAMES = [info.name for info in pignn.list_methods()]
 NETWORKS = [name for name in NAMES if issubclass(method_class(name), NetworkMethod)]

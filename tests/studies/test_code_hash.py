@@ -59,7 +59,7 @@ def test_the_loop_counts_and_the_progress_bar_does_not():
     assert {
         "pignn.training.loop",
         "pignn.pairs.loss",
-        "pignn.backbones.networks",
+        "pignn.backbones.gcn",
         "pignn.methods.core.network",
     } <= modules
     assert not modules & {"pignn.training.progress", "pignn.methods.registry", "pignn.cli", "pignn.core.errors"}

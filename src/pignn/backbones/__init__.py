@@ -1,24 +1,23 @@
-"""Networks: one file each, and the graph inputs that they read."""
+"""Networks, one file each, and the graph inputs that they read.
 
-from .decoupled import APPNP, MLP, SGC
-from .networks import (
-    ALIASES,
-    BACKBONES,
-    GAT,
-    GCN,
-    INITIALIZATIONS,
-    Builder,
-    GraphInputs,
-    GraphSAGE,
-    PyGAdapter,
-    build,
-    check_kind,
-    default_lr,
-    initialize,
-)
+A backbone maps :class:`GraphInputs` to one row per node. GCN, GraphSAGE and GAT multiply with CSR matrices that are
+normalized once per graph; their outputs equal those of PyG's layers. To add one, subclass :class:`Backbone` and name it
+in ``registry.py``, or in another package under the entry-point group ``pignn.backbones``.
+"""
+
+from .adapter import PyGAdapter
+from .appnp import APPNP
+from .base import Backbone
+from .gat import GAT
+from .gcn import GCN
+from .init import INITIALIZATIONS, initialize
+from .inputs import GraphInputs
+from .mlp import MLP
+from .registry import BACKBONES, Builder, build, default_lr, resolve_backbone
+from .sage import GraphSAGE
+from .sgc import SGC
 
 __all__ = [
-    "ALIASES",
     "APPNP",
     "BACKBONES",
     "GAT",
@@ -26,12 +25,13 @@ __all__ = [
     "INITIALIZATIONS",
     "MLP",
     "SGC",
+    "Backbone",
     "Builder",
     "GraphInputs",
     "GraphSAGE",
     "PyGAdapter",
     "build",
-    "check_kind",
     "default_lr",
     "initialize",
+    "resolve_backbone",
 ]

@@ -15,11 +15,13 @@ def methods(json: o.Json = False) -> int:
       pignn methods
       pignn methods --json
     """
+    from dataclasses import asdict
+
     from ..methods.registry import list_methods
 
     rows = [{"method": info.name, "what it is": info.summary} for info in list_methods()]
     if json:
-        show_json([info._asdict() for info in list_methods()])
+        show_json([asdict(info) for info in list_methods()])
     else:
         show_table(rows)
     return 0

@@ -64,6 +64,12 @@ class Registry(Generic[T]):
             raise unknown(self.kind, name, self.names())
         return name
 
+    def find_name(self, target: str) -> str | None:
+        """The name under which a part that lives at ``target`` is registered."""
+        installed = {} if target.startswith("pignn.") else self._installed()  # a search of all packages takes long
+        targets = {point.value: name for name, point in installed.items()}
+        return (targets | {entry.target: name for name, entry in self._entries.items()}).get(target)
+
     def entries(self) -> list[Entry]:
         """Every part that :meth:`get` knows, by name, without importing any."""
         installed = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..core.lazy import on_first_use
-from .registry import MethodInfo, list_methods, make
+from .factory import make
+from .registry import METHODS, list_methods
 
 if TYPE_CHECKING:
     from .core.base import Method, load_model
@@ -22,6 +23,6 @@ _HOMES = {
     "load_model": "core.base",
 }
 
-__all__ = ["PIGNN", "Method", "MethodInfo", "NetworkMethod", "Vanilla", "list_methods", "load_model", "make"]
+__all__ = ["METHODS", "PIGNN", "Method", "NetworkMethod", "Vanilla", "list_methods", "load_model", "make"]
 
 __getattr__, __dir__ = on_first_use(__name__, _HOMES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from torch import Tensor
 
@@ -23,8 +22,6 @@ class APL(NetworkMethod):
         active: α.
         passive: β.
     """
-
-    name: ClassVar[str] = "apl"
 
     active: float = 1.0
     passive: float = 1.0

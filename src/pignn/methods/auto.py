@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -23,7 +23,7 @@ from .core.embedding_classifier import Embedded
 from .core.ensembling import average, likely, not_surer, surely_better
 from .core.homophily import homophily
 from .core.labels import GivenLabels, evidence
-from .registry import make, method_class
+from .factory import make, method_class
 
 SMOOTHED: dict[str, tuple[str, dict[str, Any]]] = {
     "denoised": ("denoised", {}),
@@ -86,8 +86,6 @@ class Auto(Method):
         networks: ``"auto"`` as above; ``"never"``.
         directed: propagate along the edges' direction only.
     """
-
-    name: ClassVar[str] = "auto"
 
     labels: str = "train+val"
     networks: str = "auto"

@@ -52,8 +52,6 @@ class CoTeaching(SmallLosses):
     epoch t each picks a share 1 − τ·min(t/10, 1) of the nodes.
     """
 
-    name: ClassVar[str] = "co-teaching"
-
     def objective(self, step: Step) -> Tensor:
         first, second = self.both(step)
         share = self.share(step.epoch)

@@ -54,8 +54,6 @@ class Forward(Corrected):
     Patrini et al., "Making Deep Neural Networks Robust to Label Noise: a Loss Correction Approach", CVPR 2017.
     """
 
-    name: ClassVar[str] = "forward"
-
     def objective(self, step: Step) -> Tensor:
         return step.weighted_mean(noisy_cross_entropy(step.logits, step.y, self._matrix, step.trusted))
 
@@ -66,8 +64,6 @@ class Backward(Corrected):
 
     Patrini et al., CVPR 2017. Unbiased, and not bounded below: with few labels it may grow large and negative.
     """
-
-    name: ClassVar[str] = "backward"
 
     def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
         super().prepare(task, networks, phase)

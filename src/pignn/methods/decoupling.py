@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from torch import Tensor
 
@@ -18,8 +17,6 @@ class Decoupling(TwoNetworks):
     Malach & Shalev-Shwartz, "Decoupling 'when to update' from 'how to update'", NeurIPS 2017. Where they agree on
     every node nothing is learnt in that step; dropout makes them differ again. Trusted labels are always learnt from.
     """
-
-    name: ClassVar[str] = "decoupling"
 
     def objective(self, step: Step) -> Tensor:
         said = step.logits.argmax(-1)

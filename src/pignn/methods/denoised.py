@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -130,8 +129,6 @@ class Denoised(Embedded):
         class_weight: ``None``, ``"balanced"``, or one number a class.
         directed: propagate along the edges' direction only.
     """
-
-    name: ClassVar[str] = "denoised"
 
     l2: float = 1.0
 

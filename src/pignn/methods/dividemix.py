@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -65,8 +64,6 @@ class DivideMix(TwoNetworks):
         ramp: epochs over which λ_u grows to that.
         threshold: of w.
     """
-
-    name: ClassVar[str] = "dividemix"
 
     warm_epochs: int = 50
     temperature: float = 0.5

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -40,8 +39,6 @@ class GCE(NetworkMethod):
         refresh: epochs between two looks at which nodes have it.
         start: the epoch of the first look.
     """
-
-    name: ClassVar[str] = "gce"
 
     q: float = 0.7
     truncated: bool = False

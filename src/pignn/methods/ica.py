@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -33,8 +32,6 @@ class ICA(DirectMethod):
         balanced: every class counts the same. Noise makes some classes of given labels larger than others, and
             iterating makes the largest one larger still.
     """
-
-    name: ClassVar[str] = "ica"
 
     iterations: int = 10
     rounds: int = 3

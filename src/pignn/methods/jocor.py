@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from torch import Tensor
 from torch.nn import functional as F
@@ -24,8 +23,6 @@ class JoCoR(SmallLosses):
     Args:
         agreement: λ.
     """
-
-    name: ClassVar[str] = "jocor"
 
     agreement: float = 0.9
 

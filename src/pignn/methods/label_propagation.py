@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -30,8 +29,6 @@ class LabelPropagation(DirectMethod):
         alpha: α, how much comes from the neighbours, where labels are not clamped.
         num_hops: of propagation.
     """
-
-    name: ClassVar[str] = "label-propagation"
 
     clamped: bool = True
     alpha: float = 0.9

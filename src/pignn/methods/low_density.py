@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -93,8 +92,6 @@ class LowDensity(Embedded):
         class_weight: ``None``, ``"balanced"``, or one number a class.
         directed: propagate along the edges' direction only.
     """
-
-    name: ClassVar[str] = "low-density"
 
     push: float = 15.0
     l2: float = 0.3

@@ -76,7 +76,6 @@ class LPM(NetworkMethod):
         mixer_lr: learning rate of the small network.
     """
 
-    name: ClassVar[str] = "lpm"
     trusted_per_class: ClassVar[int] = 1
 
     alpha: float = 0.9

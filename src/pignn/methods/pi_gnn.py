@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from .core.network import NetworkMethod
 
@@ -17,7 +16,5 @@ class PIGNN(NetworkMethod):
     classifier minimises cross-entropy + β·L_reg, where pair labels weigh L_reg after a warm-up. The defaults are
     those that reproduce the paper's table 1.
     """
-
-    name: ClassVar[str] = "pi-gnn"
 
     pairs: str | None = "auto"

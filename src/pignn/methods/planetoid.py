@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -77,8 +76,6 @@ class Planetoid(NetworkMethod):
         label_contexts: pairs of labelled nodes in each step.
         context: weight of the context loss.
     """
-
-    name: ClassVar[str] = "planetoid-t"
 
     dimensions: int = 50
     context_epochs: int = 200

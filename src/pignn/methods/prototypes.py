@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -116,8 +116,6 @@ class Prototypes(Embedded):
         class_weight: ``None``, ``"balanced"``, or one number a class.
         directed: propagate along the edges' direction only.
     """
-
-    name: ClassVar[str] = "prototypes"
 
     noise: str = "symmetric"
     concentration: float = 20.0

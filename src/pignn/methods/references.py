@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 from torch import nn
 
@@ -15,7 +14,6 @@ from .vanilla import Vanilla
 class MLP(Vanilla):
     """Features alone, no graph: what the edges add is the difference to this."""
 
-    name: ClassVar[str] = "mlp"
     backbone: str | Callable[[int, int], nn.Module] = "mlp"
 
 
@@ -23,7 +21,6 @@ class MLP(Vanilla):
 class SGC(Vanilla):
     """A linear classifier on features that were propagated ``num_layers`` times. Wu et al., ICML 2019."""
 
-    name: ClassVar[str] = "sgc"
     backbone: str | Callable[[int, int], nn.Module] = "sgc"
 
 
@@ -31,5 +28,4 @@ class SGC(Vanilla):
 class APPNP(Vanilla):
     """An MLP whose predictions are smoothed by personalised PageRank. Gasteiger et al., ICLR 2019."""
 
-    name: ClassVar[str] = "appnp"
     backbone: str | Callable[[int, int], nn.Module] = "appnp"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -36,8 +35,6 @@ class SModel(Corrected):
     model: T does not depend on the features). It begins at the estimated, or the given, transition matrix;
     ``transition_`` is where it began.
     """
-
-    name: ClassVar[str] = "s-model"
 
     def make_networks(self, width: int, classes: int, nodes: int) -> dict[str, nn.Module]:
         return {**super().make_networks(width, classes, nodes), "noise": NoiseLayer(classes)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from torch import Tensor
 from torch.nn import functional as F
@@ -24,8 +23,6 @@ class SCE(NetworkMethod):
         forward: α.
         reverse: β.
     """
-
-    name: ClassVar[str] = "sce"
 
     forward: float = 0.1
     reverse: float = 1.0

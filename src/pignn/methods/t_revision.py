@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -55,8 +54,6 @@ class TRevision(NetworkMethod):
         percentile: of p_i among all nodes, at which the anchor of class i is taken.
         slack_lr: learning rate of ΔT.
     """
-
-    name: ClassVar[str] = "t-revision"
 
     posterior_epochs: int = 20
     percentile: float = 97.0

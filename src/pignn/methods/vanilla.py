@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from .core.network import NetworkMethod
 
@@ -11,5 +10,3 @@ from .core.network import NetworkMethod
 @dataclass(kw_only=True, eq=False, repr=False)
 class Vanilla(NetworkMethod):
     """A graph network trained by cross-entropy on the given labels, as if they were right."""
-
-    name: ClassVar[str] = "vanilla"

@@ -23,6 +23,7 @@ BESIDE = (
     "pignn.core.errors",
     "pignn.graphs",
     "pignn.methods.core.fingerprint",
+    "pignn.methods.factory",
     "pignn.methods.registry",
     "pignn.report",
     "pignn.core.validation",
@@ -59,7 +60,7 @@ def method_code(method: str) -> str:
 @cache
 def method_kind(method: str) -> type[Any]:
     """The class of a method. Looked up once: each time, all installed packages are searched."""
-    from ..methods.registry import method_class
+    from ..methods.factory import method_class
 
     return method_class(method)
 

@@ -40,7 +40,7 @@ def prepare(methods: list[str], threads: int) -> dict[str, str]:
 
     from .. import methods as package  # noqa: F401
     from ..core.errors import PignnError
-    from ..methods.registry import method_class
+    from ..methods.factory import method_class
     from . import run_graphs  # noqa: F401
     from .code_hash import method_code
 

@@ -20,7 +20,7 @@ from ...core.errors import ConfigError, DataError, ModelFileError, NotFittedErro
 from ...graphs.checks import check_data_type
 from ...io import files
 from ...training.metrics import score as metric_score
-from ..registry import method_class
+from ..registry import METHODS
 
 FORMAT = 1
 SPLITS = ("train", "val", "test", "all")
@@ -59,10 +59,15 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
     that end in ``_``.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str]  # the one under which the class is registered; else its own
     trusted_per_class: ClassVar[int] = 0  # trusted labels that it cannot do without
 
     seed: int = 0
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" not in cls.__dict__:
+            cls.name = METHODS.find_name(f"{cls.__module__}:{cls.__qualname__}") or cls.__name__
 
     @abstractmethod
     def fit(self, data: Data, *, split_index: int | None = None) -> Self:
@@ -286,7 +291,8 @@ def load_model(path: str | Path, **callables: Any) -> Method:
 
 def _class_of(name: str, folder: Path) -> type[Method]:
     try:
-        return method_class(name)
+        kind: type[Method] = METHODS.get(name)
+        return kind
     except ConfigError as error:
         raise ModelFileError(
             f"{folder} has a model of '{name}', which is not here ({error}); if a package brings it, install that"

@@ -140,9 +140,9 @@ class NetworkMethod(Method):
         ):
             if value not in known:
                 raise unknown(name, value, [text for text in known if text])
-        backbones.check_kind(self.backbone)
+        backbones.resolve_backbone(self.backbone)
         if self.estimator is not None:
-            backbones.check_kind(self.estimator)
+            backbones.resolve_backbone(self.estimator)
         settings.seed("seed", self.seed)
         settings.whole("epochs", self.epochs, 1)
         settings.whole("num_layers", self.num_layers, 1)

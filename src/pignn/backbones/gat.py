@@ -1,0 +1,62 @@
+"""Graph attention network."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ..graphs.sparse import Pattern, SparseFeatures, row_softmax, weighted_spmm
+from .base import Backbone, empty_matrices, zero_vectors
+from .inputs import GraphInputs
+
+
+class GAT(Backbone):
+    """Veličković et al. (ICLR 2018): 8 heads of 8 units, then one head; ELU; dropout on inputs and attention.
+
+    For every head, H ← Σ_j α_ij (H W)_j + b over the neighbors and the node itself, with α_i the softmax over j of
+    LeakyReLU_0.2(a_s·(H W)_j + a_t·(H W)_i). Attention does not use edge weights.
+    """
+
+    uses_weights = False
+    default_lr = 0.005
+    default_hidden_channels = 8
+    default_dropout = 0.6
+
+    def __init__(self, in_channels: int, out_channels: int, *, heads: int = 8, **options: Any) -> None:
+        self.heads = heads
+        super().__init__(in_channels, out_channels, **options)
+
+    def create_parameters(self, in_channels: int, out_channels: int) -> None:
+        hidden = (self.heads, self.hidden_channels)
+        self.shapes = [*[hidden] * (self.num_layers - 1), (1, out_channels)]  # (heads, channels) of each layer
+        widths = [in_channels, *(heads * channels for heads, channels in self.shapes)]
+        self.weights = empty_matrices(pairwise(widths))
+        self.sources, self.targets = empty_matrices(self.shapes), empty_matrices(self.shapes)
+        self.biases = zero_vectors(widths[1:])
+
+    def forward(self, inputs: GraphInputs) -> Tensor:
+        h: Tensor | SparseFeatures = inputs.features
+        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            if isinstance(h, SparseFeatures):
+                mapped = h.dropout(self.dropout, self.training) @ weight
+            else:
+                mapped = F.dropout(h if i == 0 else F.elu(h), self.dropout, self.training) @ weight
+            heads = mapped.view(-1, *self.shapes[i])
+            by_source, by_target = (heads * self.sources[i]).sum(dim=-1), (heads * self.targets[i]).sum(dim=-1)
+            chunks = [self._attend(adj, heads, by_source, by_target[rows]) for rows, adj in inputs.iter_adj_chunks()]
+            h = (chunks[0] if len(chunks) == 1 else torch.cat(chunks)) + bias
+        return h  # type: ignore[return-value]
+
+    def _attend(self, adj: Pattern, h: Tensor, by_source: Tensor, by_target: Tensor) -> Tensor:
+        logits = by_source[adj.col] + adj.repeat_rows(by_target)
+        attention = row_softmax(adj, F.leaky_relu(logits, 0.2))
+        attention = F.dropout(attention, self.dropout, self.training)
+        heads = [
+            weighted_spmm(adj, a.contiguous(), x.contiguous())
+            for a, x in zip(attention.unbind(1), h.unbind(1), strict=True)
+        ]
+        return torch.cat(heads, dim=1)

@@ -1,0 +1,34 @@
+"""Multilayer perceptron: features alone, no graph."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from torch import Tensor
+from torch.nn import functional as F
+
+from ..graphs.sparse import SparseFeatures
+from .base import Backbone, empty_matrices, zero_vectors
+from .inputs import GraphInputs
+
+
+class MLP(Backbone):
+    """Features alone: H ← ReLU(H W + b), no ReLU after the last layer. Dropout between the layers."""
+
+    uses_weights = False
+
+    def create_parameters(self, in_channels: int, out_channels: int) -> None:
+        sizes = self.layer_sizes(in_channels, out_channels)
+        self.weights, self.biases = empty_matrices(pairwise(sizes)), zero_vectors(sizes[1:])
+
+    def forward(self, inputs: GraphInputs) -> Tensor:
+        h: Tensor | SparseFeatures = inputs.features
+        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            if i:
+                h = F.dropout(F.relu(h), self.dropout, self.training)  # type: ignore[arg-type]
+            h = self.aggregate(inputs, h @ weight) + bias
+        return h  # type: ignore[return-value]
+
+    def aggregate(self, inputs: GraphInputs, h: Tensor) -> Tensor:
+        """What a layer takes from the neighbors: here nothing."""
+        return h

@@ -1,0 +1,35 @@
+"""GraphSAGE with the mean aggregator."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from torch import Tensor
+from torch.nn import functional as F
+
+from ..graphs.sparse import SparseFeatures
+from .base import Backbone, empty_matrices, zero_vectors
+from .inputs import GraphInputs
+
+
+class GraphSAGE(Backbone):
+    """Hamilton et al. (NeurIPS 2017), mean aggregator: H ← ReLU(mean_{N(i)}(H) W_n + H W_s + b).
+
+    Edge weights, if any, weight the mean. Dropout between the layers.
+    """
+
+    def create_parameters(self, in_channels: int, out_channels: int) -> None:
+        sizes = self.layer_sizes(in_channels, out_channels)
+        self.neighbor_weights = empty_matrices(pairwise(sizes))
+        self.self_weights = empty_matrices(pairwise(sizes))
+        self.biases = zero_vectors(sizes[1:])
+
+    def forward(self, inputs: GraphInputs) -> Tensor:
+        h: Tensor | SparseFeatures = inputs.features
+        layers = zip(self.neighbor_weights, self.self_weights, self.biases, strict=True)
+        for i, (neighbor_weight, self_weight, bias) in enumerate(layers):
+            if i:
+                h = F.dropout(F.relu(h), self.dropout, self.training)  # type: ignore[arg-type]
+            # mean(H) W = mean(H W): the product with the narrower matrix comes first.
+            h = inputs.mean_adj @ (h @ neighbor_weight) + h @ self_weight + bias
+        return h  # type: ignore[return-value]

@@ -1,0 +1,36 @@
+"""Methods made by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import ConfigError, unknown
+from .registry import METHODS
+
+if TYPE_CHECKING:
+    from .core.base import Method
+
+
+def method_class(name: str) -> type[Method]:
+    """The class of a method, imported on first use."""
+    if name not in METHODS:
+        from ..backbones import BACKBONES
+
+        if name in BACKBONES:
+            raise ConfigError(f"unknown method '{name}'; a plain {name} is method 'vanilla' with backbone '{name}'")
+    kind: type[Method] = METHODS.get(name)
+    return kind
+
+
+def make(name: str, **settings: Any) -> Method:
+    """The method called ``name``, with its settings: ``make("pi-gnn", backbone="gat", warmup=20)``."""
+    kind = method_class(name)
+    names = kind._get_param_names()
+    for setting in settings:
+        if setting not in names:
+            if setting in method_class("vanilla")._get_param_names():
+                raise ConfigError(
+                    f"method '{name}' has no setting '{setting}': that is for methods that train networks"
+                )
+            raise ConfigError(f"method '{name}': {unknown('setting', setting, names)}")
+    return kind(**settings)
