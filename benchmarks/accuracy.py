@@ -50,7 +50,7 @@ def released(data: Data, noise: str, rate: float, seed: int) -> Data:
 
     draw = np.random.RandomState(seed)
     classes = np.arange(int(data.y.max()) + 1)
-    matrix = pignn.noise.transition_matrix("symmetric", rate, len(classes))
+    matrix = pignn.noise.build_transition_matrix("symmetric", rate, len(classes))
     if noise == "flip":
         matrix = np.eye(len(classes)) * (1 - rate)
         for each in classes:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .core.errors import PignnError, PignnWarning
     from .graphs import list_datasets, load, read_graph
     from .methods import PIGNN, Vanilla, list_methods, load_model, make
-    from .noise import corrupt
+    from .noise import corrupt, list_noises
     from .training import list_metrics
 
 # Where each public name lives. They are imported on first use, so that `pignn --help` does not wait for torch.
@@ -27,6 +27,7 @@ _HOMES = {
     "list_datasets": "graphs",
     "list_methods": "methods",
     "list_metrics": "training",
+    "list_noises": "noise",
     "load": "graphs",
     "load_model": "methods",
     "make": "methods",
@@ -59,6 +60,7 @@ __all__ = [
     "list_datasets",
     "list_methods",
     "list_metrics",
+    "list_noises",
     "load",
     "load_model",
     "make",

@@ -16,15 +16,17 @@ from torch_geometric.data import Data
 from pignn import noise
 from pignn.core.errors import ConfigError, DataError, PignnWarning
 from pignn.noise import (
+    NOISES,
     Corrupt,
     RecordedLabels,
+    build_transition_matrix,
     corrupt,
     load_noise,
     load_recorded_labels,
     summarize_noise,
-    transition_matrix,
 )
 
+MATRIX_KINDS = [name for name in NOISES if NOISES.get(name).has_transition_matrix]
 quick = settings(max_examples=25, deadline=None)
 
 
@@ -49,46 +51,46 @@ def wrong(data: Data) -> torch.Tensor:
 
 def test_symmetric_matrix() -> None:
     expected = [[0.7, 0.1, 0.1, 0.1], [0.1, 0.7, 0.1, 0.1], [0.1, 0.1, 0.7, 0.1], [0.1, 0.1, 0.1, 0.7]]
-    np.testing.assert_allclose(transition_matrix("symmetric", 0.3, 4), expected, atol=1e-15)
+    np.testing.assert_allclose(build_transition_matrix("symmetric", 0.3, 4), expected, atol=1e-15)
 
 
 def test_pair_matrix() -> None:
     np.testing.assert_allclose(
-        transition_matrix("pair", 0.4, 3), [[0.6, 0.4, 0], [0, 0.6, 0.4], [0.4, 0, 0.6]], atol=1e-15
+        build_transition_matrix("pair", 0.4, 3), [[0.6, 0.4, 0], [0, 0.6, 0.4], [0.4, 0, 0.6]], atol=1e-15
     )
 
 
 def test_flip_matrix_has_one_other_class_in_each_row() -> None:
-    matrix = transition_matrix("flip", 0.4, 6, seed=3)
+    matrix = build_transition_matrix("flip", 0.4, 6, seed=3)
     assert (np.sort(matrix, axis=1)[:, -2:] == [0.4, 0.6]).all()
     assert (np.diag(matrix) == 0.6).all()
 
 
 def test_flip_targets_are_uniform_over_the_other_classes() -> None:
-    matrices = np.stack([transition_matrix("flip", 1.0, 4, seed) for seed in range(600)])
+    matrices = np.stack([build_transition_matrix("flip", 1.0, 4, seed) for seed in range(600)])
     np.testing.assert_allclose(matrices.mean(axis=0), (1 - np.eye(4)) / 3, atol=0.08)
 
 
 @quick
-@given(st.sampled_from(noise.MATRIX_KINDS), st.floats(0, 1), st.integers(2, 12), st.integers(0, 99))
+@given(st.sampled_from(MATRIX_KINDS), st.floats(0, 1), st.integers(2, 12), st.integers(0, 99))
 def test_matrices_are_stochastic(kind: str, rate: float, classes: int, seed: int) -> None:
-    matrix = transition_matrix(kind, rate, classes, seed)
+    matrix = build_transition_matrix(kind, rate, classes, seed)
     assert matrix.dtype == np.float64
     assert (matrix >= 0).all()
     np.testing.assert_allclose(matrix.sum(axis=1), 1, atol=1e-12)
     # One-sided noise leaves the first class alone.
     np.testing.assert_allclose(np.diag(matrix)[kind == "one-sided" :], 1 - rate)
-    np.testing.assert_array_equal(matrix, transition_matrix(kind, rate, classes, seed))
+    np.testing.assert_array_equal(matrix, build_transition_matrix(kind, rate, classes, seed))
 
 
 # --- corrupt ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", noise.MATRIX_KINDS)
+@pytest.mark.parametrize("kind", MATRIX_KINDS)
 @pytest.mark.parametrize("rate", [0.2, 0.6])
 def test_realised_transition_is_the_one_asked_for(kind: str, rate: float) -> None:
     result = summarize_noise(corrupt(graph(40_000), kind, rate, seed=7, splits=("all",)))
-    np.testing.assert_allclose(result.transition, transition_matrix(kind, rate, 5, seed=7), atol=0.025)
+    np.testing.assert_allclose(result.transition, build_transition_matrix(kind, rate, 5, seed=7), atol=0.025)
 
 
 def test_a_user_matrix_is_followed() -> None:
@@ -101,7 +103,7 @@ def test_a_user_matrix_is_followed() -> None:
 
 @quick
 @given(
-    st.sampled_from(noise.KINDS),
+    st.sampled_from(NOISES.names()),
     st.floats(0, 1),
     st.integers(0, 50),
     st.lists(st.sampled_from(("train", "val", "test")), unique=True),
@@ -141,7 +143,7 @@ def test_rates_zero_and_one_are_exact(kind: str) -> None:
     assert torch.equal(wrong(noisy), data.train_mask | data.val_mask)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in noise.KINDS if kind != "none"])
+@pytest.mark.parametrize("kind", [kind for kind in NOISES.names() if kind != "none"])
 def test_same_seed_same_noise_whatever_torch_does(kind: str) -> None:
     data = graph()
     torch.manual_seed(1)
@@ -252,7 +254,7 @@ def test_instance_noise_with_features_that_say_nothing() -> None:
     data = graph(20_000)
     data.x = torch.ones(20_000, 3)
     result = summarize_noise(corrupt(data, "instance", 0.4, splits=("all",)))
-    np.testing.assert_allclose(result.transition, transition_matrix("symmetric", 0.4, 5), atol=0.03)
+    np.testing.assert_allclose(result.transition, build_transition_matrix("symmetric", 0.4, 5), atol=0.03)
 
 
 # --- recorded labels and files ------------------------------------------------------------------------------
@@ -273,9 +275,9 @@ def test_recorded_labels() -> None:
 def test_recorded_for_another_order_of_nodes() -> None:
     data = graph()
     order = np.random.default_rng(0).permutation(600)
-    corrupt(data, RecordedLabels(data.y, clean=data.y))
+    corrupt(data, RecordedLabels(data.y, true_labels=data.y))
     with pytest.raises(DataError, match="recorded for another order of nodes"):
-        corrupt(data, RecordedLabels(data.y.numpy()[order], clean=data.y.numpy()[order]))
+        corrupt(data, RecordedLabels(data.y.numpy()[order], true_labels=data.y.numpy()[order]))
 
 
 def test_recorded_in_another_order_of_classes() -> None:
@@ -284,7 +286,7 @@ def test_recorded_in_another_order_of_classes() -> None:
     labels = (data.y + 2) % 5
     labels[0] = -1
     reverse = torch.tensor([4, 3, 2, 1, 0, -1])
-    record = RecordedLabels(reverse[labels], class_names=names[::-1], clean=reverse[data.y])
+    record = RecordedLabels(reverse[labels], class_names=names[::-1], true_labels=reverse[data.y])
     noisy = corrupt(data, record, splits=("all",))
     assert torch.equal(noisy.y, labels)
     assert noisy.class_names == names
@@ -297,14 +299,14 @@ def test_recorded_names_are_taken_where_the_graph_has_none() -> None:
 
 def test_recorded_classes_that_the_graph_does_not_have() -> None:
     data = graph(class_names=list("abcde"))
-    with pytest.raises(DataError, match="class 'x' of the recorded labels is none of the graph's"):
+    with pytest.raises(DataError, match="class 'x' of the recorded labels is not a class of the graph"):
         corrupt(data, RecordedLabels(data.y, class_names=["a", "b", "x", "y", "z"]))
-    with pytest.raises(DataError, match="clean labels must be -1 or 0 to 4, found 7"):
-        corrupt(data, RecordedLabels(data.y, class_names=list("edcba"), clean=np.full(600, 7)))
+    with pytest.raises(DataError, match="true labels must be -1 or 0 to 4, not 7"):
+        corrupt(data, RecordedLabels(data.y, class_names=list("edcba"), true_labels=np.full(600, 7)))
 
 
 def test_files(tmp_path: Path) -> None:
-    data, matrix = graph(), transition_matrix("pair", 0.2, 5)
+    data, matrix = graph(), build_transition_matrix("pair", 0.2, 5)
     np.savez(tmp_path / "r.npz", noisy_label=data.y, clean_label=data.y, class_names=np.array(list("abcde")))
     np.savez(tmp_path / "m.npz", transition=matrix)
     np.save(tmp_path / "m.npy", matrix)
@@ -332,12 +334,12 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
     for name, words in {
         "objects.npz": "pickled",
         "objects.npy": "pickled",
-        "pickle.npz": "pickled",
+        "pickle.npz": "is damaged or not an .npz file",
         "other.npz": "holds no labels",
-        "cut.npz": "cannot be read",
-        "empty.npz": "cannot be read",
-        "words.csv": "cannot be read",
-        "fraction.npz": "whole numbers",
+        "cut.npz": "is damaged",
+        "empty.npz": "is damaged or not an .npz file",
+        "words.csv": "table of numbers separated by commas",
+        "fraction.npz": "must be integers",
         "absent.npz": "no such file",
     }.items():
         with pytest.raises(DataError, match=words) as caught:
@@ -363,7 +365,7 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
         ("symmetric", {"rate": 0.1, "seed": 0.5}, ConfigError, "seed"),
         ("symmetric", {"rate": 0.1, "splits": ("trian",)}, ConfigError, "did you mean 'train'"),
         ("none", {"rate": 0.1}, ConfigError, "no rate"),
-        (np.eye(5), {"rate": 0.1}, ConfigError, "rate cannot be given"),
+        (np.eye(5), {"rate": 0.1}, ConfigError, "noise 'matrix' takes no rate, but 0.1 was given"),
         (np.eye(4), {}, DataError, "5 classes"),
         (np.ones((2, 3)), {}, ConfigError, "square"),
         ([[1, 0], [1]], {}, ConfigError, "square"),
@@ -372,7 +374,7 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
         (np.full((5, 5), np.nan), {}, ConfigError, "between 0 and 1"),
         (RecordedLabels([0, 1]), {}, DataError, "2 recorded labels for a graph of 600"),
         (RecordedLabels([9] * 600), {}, DataError, "0 to 4"),
-        (RecordedLabels([0] * 600), {"rate": 0.1}, ConfigError, "rate cannot be given"),
+        (RecordedLabels([0] * 600), {"rate": 0.1}, ConfigError, "noise 'recorded' takes no rate"),
     ],
 )
 def test_bad_settings_are_one_line(kind: Any, options: dict[str, Any], error: type[Exception], words: str) -> None:

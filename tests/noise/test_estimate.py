@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import check_grad
+from scipy.special import softmax
 
 from pignn.core.errors import ConfigError, DataError
-from pignn.noise import estimate, model, transition_matrix
+from pignn.noise import build_transition_matrix, estimate, model
 from pignn.noise.estimation import unmix_probs
 
 Floats = NDArray[np.float64]
@@ -17,7 +18,7 @@ Floats = NDArray[np.float64]
 def sample(matrix: Floats, nodes: int = 4000, sharp: float = 3.0, seed: int = 0) -> tuple[NDArray[np.int64], Floats]:
     """Given labels by T, and P(true | x) of a classifier that is right about itself."""
     rng = np.random.default_rng(seed)
-    p = model.softmax(sharp * rng.standard_normal((nodes, len(matrix))))
+    p = softmax(sharp * rng.standard_normal((nodes, len(matrix))), axis=1)
     true = (p.cumsum(axis=1) < rng.random((nodes, 1))).sum(axis=1)
     given = (matrix[true].cumsum(axis=1) < rng.random((nodes, 1))).sum(axis=1)
     return np.minimum(given, len(matrix) - 1), p
@@ -26,7 +27,7 @@ def sample(matrix: Floats, nodes: int = 4000, sharp: float = 3.0, seed: int = 0)
 @pytest.mark.parametrize("kind", ["symmetric", "pair"])
 @pytest.mark.parametrize("rate", [0.1, 0.3])
 def test_the_rate_and_the_matrix_are_found(kind: str, rate: float) -> None:
-    matrix = transition_matrix(kind, rate, 4)
+    matrix = build_transition_matrix(kind, rate, 4)
     given, p = sample(matrix)
     found = estimate(given, p)
     assert abs(found.rate - rate) < 0.03
@@ -42,13 +43,13 @@ def test_errors_of_the_classifier_are_not_called_noise() -> None:
 def test_a_matrix_is_full_only_where_labels_ask_for_it() -> None:
     off = ~np.eye(4, dtype=bool)
     for kind, spread in (("symmetric", False), ("pair", True)):
-        given, p = sample(transition_matrix(kind, 0.2, 4))
+        given, p = sample(build_transition_matrix(kind, 0.2, 4))
         assert bool(np.ptp(estimate(given, p).transition[off]) > 0.05) is spread
 
 
 @pytest.mark.parametrize("kind", ["symmetric", "pair"])
 def test_classes_without_a_label_change_nothing(kind: str) -> None:
-    given, p = sample(transition_matrix(kind, 0.2, 3), nodes=1500)
+    given, p = sample(build_transition_matrix(kind, 0.2, 3), nodes=1500)
     wide = np.pad(p, ((0, 0), (0, 7)))
     found, padded = estimate(given, p), estimate(given, wide)
     assert abs(found.rate - 0.2) < 0.03
@@ -57,7 +58,7 @@ def test_classes_without_a_label_change_nothing(kind: str) -> None:
 
 
 def test_a_few_misspelt_labels_do_not_hide_the_noise() -> None:
-    given, p = sample(transition_matrix("symmetric", 0.2, 4), nodes=600)
+    given, p = sample(build_transition_matrix("symmetric", 0.2, 4), nodes=600)
     some = np.random.default_rng(1).permutation(600)[:15]
     given[some] = 4 + np.arange(15) % 5
     # A classifier learns that these classes are rare.
@@ -67,7 +68,7 @@ def test_a_few_misspelt_labels_do_not_hide_the_noise() -> None:
 
 
 def test_intervals_hold_the_estimate_and_widen_with_the_level() -> None:
-    given, p = sample(transition_matrix("symmetric", 0.2, 3), nodes=800)
+    given, p = sample(build_transition_matrix("symmetric", 0.2, 3), nodes=800)
     narrow, wide = (estimate(given, p, intervals=True, level=level) for level in (0.5, 0.99))
     assert narrow.rate_interval is not None
     assert wide.rate_interval is not None
@@ -80,21 +81,21 @@ def test_intervals_hold_the_estimate_and_widen_with_the_level() -> None:
 @pytest.mark.parametrize("some_trusted", [True, False])
 @pytest.mark.parametrize("told", [True, False])
 def test_the_gradient_is_that_of_the_loss(kind: str, some_trusted: bool, told: bool) -> None:
-    given, p = sample(transition_matrix("pair", 0.2, 3), nodes=40)
+    given, p = sample(build_transition_matrix("pair", 0.2, 3), nodes=40)
     trusted = np.arange(40) < 10 if some_trusted else None
     before = np.where(np.arange(40) < 5, (given + 1) % 3, -1) if told else None
-    likelihood = model._Likelihood(given, model.log_probs(p), trusted, before)
+    likelihood = model.Likelihood(given, model.compute_log_probs(p), trusted, before)
     at = np.random.default_rng(0).normal(size=1 + 3 + (9 if kind == model.FULL else 1))
     at[0] = 1.3
-    error = check_grad(lambda x: likelihood.loss(x, kind)[0], lambda x: likelihood.loss(x, kind)[1], at)
+    error = check_grad(lambda x: likelihood.compute_loss(x, kind)[0], lambda x: likelihood.compute_loss(x, kind)[1], at)
     assert error < 1e-3
 
 
 def test_reviewed_suspects_do_not_hide_the_noise() -> None:
     """Half of the wrong labels are found and mended; with what they were before, T is still found."""
-    matrix = transition_matrix("pair", 0.3, 3)
+    matrix = build_transition_matrix("pair", 0.3, 3)
     rng = np.random.default_rng(3)
-    p = model.softmax(4 * rng.standard_normal((3000, 3)))
+    p = softmax(4 * rng.standard_normal((3000, 3)), axis=1)
     true = (p.cumsum(axis=1) < rng.random((3000, 1))).sum(axis=1).clip(max=2)
     given = (matrix[true].cumsum(axis=1) < rng.random((3000, 1))).sum(axis=1).clip(max=2)
     trusted = p[np.arange(3000), given] < 0.1
@@ -105,9 +106,9 @@ def test_reviewed_suspects_do_not_hide_the_noise() -> None:
 
 
 def test_unmixing_undoes_mixing() -> None:
-    matrix = transition_matrix("pair", 0.3, 4)
+    matrix = build_transition_matrix("pair", 0.3, 4)
     _, p = sample(matrix, nodes=50)
-    np.testing.assert_allclose(unmix_probs(p @ matrix, matrix, steps=5000), p, atol=0.02)
+    np.testing.assert_allclose(unmix_probs(p @ matrix, matrix, num_steps=5000), p, atol=0.02)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,7 @@ def test_input_that_says_little_gives_numbers(labels: list[int], probabilities: 
 
 
 def test_unlabelled_nodes_have_no_part_in_it() -> None:
-    given, p = sample(transition_matrix("symmetric", 0.2, 3), nodes=600)
+    given, p = sample(build_transition_matrix("symmetric", 0.2, 3), nodes=600)
     more = estimate(np.concatenate([given, [-1] * 50]), np.concatenate([p, p[:50]]))
     assert abs(more.rate - estimate(given, p).rate) < 1e-9
     assert len(more.posterior) == 650
@@ -159,5 +160,5 @@ def test_level() -> None:
 
 
 def test_labels_that_are_texts() -> None:
-    with pytest.raises(DataError, match="labels must be whole numbers"):
+    with pytest.raises(DataError, match="labels must be integers"):
         estimate(np.array(["a", "b"]), np.full((2, 2), 0.5))

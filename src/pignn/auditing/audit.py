@@ -18,7 +18,7 @@ from ..methods import Method, make
 from ..methods.core.base import checked_inputs
 from ..noise import NoiseEstimate
 from ..noise import model as noise_model
-from ..noise.estimation import fit_unmixed, summarize_labels, unmix_probs
+from ..noise.estimation import estimate_from_model, fit_unmixed_noise_model, unmix_probs
 from ..noise.kinds import Floats, Ints
 from ..report.audit import AuditOverview
 from . import dawid_skene, diagnostics, evidence
@@ -157,7 +157,7 @@ def audit_labels(
     neighbours = evidence.counts(edges, given, n)
     features = CrossFitLogistic(own, given, fold, n, trusted)
     own_probability = features()
-    own_logs = noise_model.log_probs(own_probability)
+    own_logs = noise_model.compute_log_probs(own_probability)
     notes += diagnostics.note_relearned_rule(float((own_logs.argmax(axis=1) == given).mean()))
     smoothed = CrossFitLogistic(z[sample], given[sample], fold[sample], n, trusted[sample])
     seen = smoothed()
@@ -176,7 +176,7 @@ def audit_labels(
     before = None if data.get("y_before") is None else data.y_before.cpu().numpy()[nodes]
     earlier = None if before is None else before[sample]
     fitted = noise_model.fit_noise_model(given[sample], logs[sample], trusted[sample], earlier)
-    found = summarize_labels(given, logs, fitted, intervals=intervals, seed=seed, trusted=trusted, before=before)
+    found = estimate_from_model(given, logs, fitted, intervals=intervals, seed=seed, trusted=trusted, before=before)
     by_views = None
     if len(edges[0]):
         alone = own_logs.argmax(axis=1)[sample]
@@ -236,12 +236,12 @@ def _smoothed_logs(
     """
     noisy = ~trusted[at]
     fitted, _ = (
-        fit_unmixed(given[at][noisy], seen[noisy])
+        fit_unmixed_noise_model(given[at][noisy], seen[noisy])
         if noisy.any()
         else (noise_model.fit_noise_model(given[:0], seen), None)
     )
     whole = model if len(at) == len(given) else CrossFitLogistic(z, given, fold, n, trusted)
-    return noise_model.log_probs(whole(fitted.transition))
+    return noise_model.compute_log_probs(whole(fitted.transition))
 
 
 def _method_logs(
@@ -249,8 +249,8 @@ def _method_logs(
 ) -> Floats:
     """The same of a method as it is; the noise in its probabilities is taken out afterwards."""
     probability = predict_out_of_fold(data, nodes, fold, n, method, seed)
-    _, mixed = fit_unmixed(given[at], probability[at])
-    return noise_model.log_probs(probability if mixed is None else unmix_probs(probability, mixed))
+    _, mixed = fit_unmixed_noise_model(given[at], probability[at])
+    return noise_model.compute_log_probs(probability if mixed is None else unmix_probs(probability, mixed))
 
 
 def _rate_by_views(around: Any, alone: Ints, given: Ints, fold: Ints, n: int, trusted: Bools) -> float:
@@ -280,7 +280,7 @@ def _table(
     similar: Floats | None,
 ) -> pd.DataFrame:
     at = np.arange(len(nodes))
-    truth = fitted.truth(logs)
+    truth = fitted.predict_true_probs(logs)
     p_wrong = np.where(trusted, 0.0, 1 - found.posterior[at, given])
     others = found.posterior.copy()
     others[at, given] = -1

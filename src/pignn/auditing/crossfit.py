@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.special import softmax
 from sklearn.base import clone
 from torch_geometric.data import Data
 
@@ -18,7 +19,6 @@ from ..core import validation as settings
 from ..core.errors import DataError, PignnWarning
 from ..methods import Method
 from ..noise.kinds import Floats, Ints
-from ..noise.model import softmax
 
 Bools = NDArray[np.bool_]
 Singles = NDArray[np.float32]
@@ -93,7 +93,7 @@ class CrossFitLogistic:
 
     def _apply(self, z: Singles, flat: NDArray[np.float32]) -> Singles:
         size = z.shape[1] * self.n
-        return softmax(z @ flat[:size].reshape(-1, self.n) + flat[size:])  # type: ignore[arg-type, return-value]
+        return softmax(z @ flat[:size].reshape(-1, self.n) + flat[size:], axis=-1)
 
     def _fit(self, z: Singles, likely: Singles, start: Floats | None) -> Floats:
         size = z.shape[1] * self.n

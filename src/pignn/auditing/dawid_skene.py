@@ -11,9 +11,10 @@ its label, though right, is outvoted. So it errs upwards where classes overlap.
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import softmax
 
 from ..noise.kinds import Floats, Ints
-from ..noise.model import normalize_rows, softmax
+from ..noise.model import normalize_rows
 from .crossfit import Bools
 
 ROUNDS = 100
@@ -35,7 +36,7 @@ def compute_p_wrong(votes: Ints, classes: int, trusted: Bools) -> Floats:
             learnt = view * ~trusted[:, None] if number == 0 else view
             errors = normalize_rows(posterior.T @ learnt + PSEUDO * (0.1 + 0.9 * np.eye(classes)))
             logs += view @ np.log(errors).T
-        posterior = softmax(logs)
+        posterior = softmax(logs, axis=-1)
         if np.abs(posterior - before).max() < 1e-4:
             break
     wrong: Floats = 1 - posterior[np.arange(nodes), votes[0]]

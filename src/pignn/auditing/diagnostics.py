@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..noise.kinds import Ints
-from ..noise.model import RARE
+from ..noise.model import RARE_CLASS_SHARE
 
 TRUST = 0.2  # homophily (chance 0, perfect 1) below which the graph says too little
 RELEARNT = 0.97  # share of given labels that features alone may predict before a rule is suspected
@@ -25,7 +25,7 @@ def is_low_homophily(adjusted: float | None) -> bool:
 
 def note_small_classes(counts: Ints, names: Sequence[str]) -> list[str]:
     """Classes of a handful of labels among large ones, which are often another one misspelt."""
-    most = min(FEW, RARE * counts[counts > 0].mean())
+    most = min(FEW, RARE_CLASS_SHARE * counts[counts > 0].mean())
     few = [str(names[int(c)]) for c in np.flatnonzero((counts > 0) & (counts < most))]
     if not few:
         return []

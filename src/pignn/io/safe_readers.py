@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,10 @@ import pandas as pd
 
 from ..core.errors import DataError
 from ..core.text import one_line_text
+
+NPY_MAGIC = b"\x93NUMPY"
+MAX_UNPACKED_BYTES = 2**32
+MAX_COMPRESSION = 200  # unpacked bytes per byte on disk; more is no data
 
 # What NumPy arrays, SciPy matrices and plain containers need in a pickle, under old and new names.
 _ADMITTED = {
@@ -51,16 +56,48 @@ def read_pickle(path: Path, label: str) -> Any:
         raise damaged_file_error(label, error) from None
 
 
-def read_npz(path: Path, label: str, *needed: str) -> dict[str, np.ndarray]:
-    """All arrays of an .npz file, never unpickled."""
+def read_npz(path: Path, *required: str, label: str = "") -> dict[str, np.ndarray]:
+    """All arrays of an .npz file by name. Nothing is unpickled, and no archive may unpack to an absurd size."""
+    label = label or str(path)
+    arrays: dict[str, np.ndarray] = {}
+    name = ""
     try:
+        if path.is_file() and not zipfile.is_zipfile(path):
+            raise DataError(f"{label} is damaged or not an .npz file; save it with numpy.savez")
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(entry.file_size for entry in archive.infolist())
+        if unpacked > max(MAX_UNPACKED_BYTES, MAX_COMPRESSION * path.stat().st_size):
+            raise DataError(f"{label} would unpack to {unpacked >> 30:,} GiB; that is refused")
         with np.load(path, allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
+            for name in file.files:
+                arrays[name] = file[name]
+    except DataError:
+        raise
     except Exception as error:
-        raise damaged_file_error(label, error) from None
-    if missing := [key for key in needed if key not in arrays]:
+        raise _array_file_error(f"{label}: '{name}'" if name else label, label, error) from None
+    if missing := [key for key in required if key not in arrays]:
         raise DataError(f"{label} is damaged or another file: it has no {', '.join(missing)}")
     return arrays
+
+
+def read_npy(path: Path, *, label: str = "", memory_map: bool = False) -> np.ndarray:
+    """The array of an .npy file, never unpickled."""
+    label = label or str(path)
+    try:
+        with open(path, "rb") as file:
+            if file.read(len(NPY_MAGIC)) != NPY_MAGIC:  # NumPy would take anything else for a pickle
+                raise DataError(f"cannot read {label}: it is not an .npy file")
+        return np.load(path, mmap_mode="r" if memory_map else None, allow_pickle=False)
+    except DataError:
+        raise
+    except Exception as error:
+        raise _array_file_error(label, label, error) from None
+
+
+def _array_file_error(array_label: str, label: str, error: Exception) -> DataError:
+    if "pickle" in str(error) or "Python objects" in str(error):
+        return DataError(f"{array_label} holds pickled Python objects, which are refused; save plain arrays")
+    return damaged_file_error(label, error)
 
 
 def read_tsv(path: Path, label: str, columns: int) -> pd.DataFrame:

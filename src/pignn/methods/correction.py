@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..core.errors import ConfigError, PignnWarning
-from ..noise.kinds import check_transition_matrix
+from ..noise.matrix_kinds import check_transition_matrix
 from ..training import Phase
 from .core.learner import Step, Task
 from .core.losses import noisy_cross_entropy

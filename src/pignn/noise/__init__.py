@@ -1,43 +1,66 @@
-"""Label noise: transition matrices, `corrupt()`, recorded labels, a report of what was done, and an estimate.
+"""Label noise: kinds of it by name, `corrupt()`, recorded labels, a summary where the truth is known, and an estimate.
 
-A transition matrix T holds T[i, j] = P(given = j | true = i). With n classes and rate ε:
-
-| kind | T |
-|---|---|
-| `symmetric` | 1 − ε on the diagonal, ε/(n − 1) elsewhere |
-| `pair` | 1 − ε on the diagonal, ε at (i, i + 1 mod n) |
-| `flip` | 1 − ε on the diagonal, ε at (i, one other class, drawn once per seed) |
-| `one-sided` | 1 − ε on the diagonal, ε at (i, 0), for i > 0; class 0 keeps its labels: what was not found |
-| a matrix | as given |
-
-`instance` and `rule` noise depend on the features and `cluster` noise on the graph instead, see `corrupt`. All
-randomness comes from NumPy generators of their own, one stream for each kind and seed: neither torch's random state
-nor the device has a part in it.
+All randomness comes from NumPy generators of its own, one stream for each kind and seed. Neither torch's random state
+nor the device plays a part in it.
 """
 
 from __future__ import annotations
 
-from .corruption import SPLITS, Corrupt, Kind, corrupt
-from .dependent import compute_flip_probs
-from .estimation import NoiseEstimate, estimate
-from .kinds import KINDS, MATRIX_KINDS, transition_matrix
-from .recorded import RecordedLabels, load_noise, load_recorded_labels
-from .summary import NoiseSummary, summarize_noise
+from typing import TYPE_CHECKING
+
+from ..core.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from .corruption import SPLITS, Corrupt, corrupt
+    from .dependent_kinds import compute_flip_probs
+    from .estimation import NoiseEstimate, estimate
+    from .kinds import LabelsToCorrupt, NoiseKind
+    from .matrix_kinds import MatrixNoise, build_transition_matrix
+    from .recorded import RecordedLabels, load_noise, load_recorded_labels
+    from .registry import NOISES, get_noise_kind, list_noises
+    from .summary import NoiseSummary, summarize_noise
+
+# Imported on first use: listing the kinds must not wait for torch.
+_HOMES = {
+    "NOISES": "registry",
+    "SPLITS": "corruption",
+    "Corrupt": "corruption",
+    "LabelsToCorrupt": "kinds",
+    "MatrixNoise": "matrix_kinds",
+    "NoiseEstimate": "estimation",
+    "NoiseKind": "kinds",
+    "NoiseSummary": "summary",
+    "RecordedLabels": "recorded",
+    "build_transition_matrix": "matrix_kinds",
+    "compute_flip_probs": "dependent_kinds",
+    "corrupt": "corruption",
+    "estimate": "estimation",
+    "get_noise_kind": "registry",
+    "list_noises": "registry",
+    "load_noise": "recorded",
+    "load_recorded_labels": "recorded",
+    "summarize_noise": "summary",
+}
 
 __all__ = [
-    "KINDS",
-    "MATRIX_KINDS",
+    "NOISES",
     "SPLITS",
     "Corrupt",
-    "Kind",
+    "LabelsToCorrupt",
+    "MatrixNoise",
     "NoiseEstimate",
+    "NoiseKind",
     "NoiseSummary",
     "RecordedLabels",
+    "build_transition_matrix",
     "compute_flip_probs",
     "corrupt",
     "estimate",
+    "get_noise_kind",
+    "list_noises",
     "load_noise",
     "load_recorded_labels",
     "summarize_noise",
-    "transition_matrix",
 ]
+
+__getattr__, __dir__ = on_first_use(__name__, _HOMES)

@@ -1,58 +1,83 @@
-"""Kinds of noise by name, their transition matrices and their random numbers."""
+"""What a kind of label noise is, and the labels it is given to corrupt."""
 
 from __future__ import annotations
 
 import zlib
-from typing import TypeAlias
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+from torch_geometric.data import Data
 
-from ..core.errors import ConfigError, DataError, unknown
-
-MATRIX_KINDS = ("symmetric", "pair", "flip", "one-sided")
-KINDS = (*MATRIX_KINDS, "instance", "rule", "cluster", "none")
+from ..core.errors import ConfigError
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
 
-def transition_matrix(kind: str, rate: float, num_classes: int, seed: int = 0) -> Floats:
-    """T of `symmetric`, `pair`, `flip` or `one-sided` noise (see the package): [n, n], float64, rows sum to 1.
+@dataclass(eq=False)
+class LabelsToCorrupt:
+    """The nodes whose labels become noisy, their graph, and the random numbers to use."""
 
-    The seed matters to `flip` only: class i goes to one class, uniform among the n − 1 others.
-    """
-    kind = check_kind(kind)
-    if kind not in MATRIX_KINDS:
-        raise ConfigError(f"noise '{kind}' has no transition matrix of its own; {', '.join(MATRIX_KINDS)} have")
-    rate = check_rate(rate)
-    if num_classes < 2:
-        raise DataError(f"label noise needs at least two classes, not {num_classes}")
-    classes = np.arange(num_classes)
-    matrix = np.zeros((num_classes, num_classes))
-    if kind == "symmetric":
-        matrix += rate / (num_classes - 1)
-    elif kind == "one-sided":
-        matrix[1:, 0] = rate
-        matrix[0, 0] = 1.0
-        classes = classes[1:]
-    else:
-        step = 1 if kind == "pair" else stream("flip-targets", seed).integers(1, num_classes, num_classes)
-        matrix[classes, (classes + step) % num_classes] = rate
-    matrix[classes, classes] = 1.0 - rate
-    return matrix
+    data: Data
+    all_true_labels: Ints  # [number of nodes]
+    nodes: Ints  # numbers of the nodes to corrupt
+    num_classes: int
+    rate: float  # 0 for a kind that takes no rate
+    seed: int
+    kind_name: str
+
+    @cached_property
+    def true_labels(self) -> Ints:
+        """Those of the nodes to corrupt."""
+        return self.all_true_labels[self.nodes]
+
+    @cached_property
+    def draws(self) -> Floats:
+        """Two uniform random numbers for each node to corrupt, [2, nodes].
+
+        They are drawn for every node of the graph, so that a node's do not depend on which others are corrupted.
+        """
+        return make_generator(self.kind_name, self.seed).random((2, len(self.all_true_labels)))[:, self.nodes]
+
+    @cached_property
+    def features(self) -> Floats:
+        """Features of the nodes to corrupt, in double precision."""
+        return self.data.x.detach().cpu()[self.nodes].double().numpy()
 
 
-def check_kind(kind: str) -> str:
-    if kind == "asymmetric":
-        raise ConfigError("noise 'asymmetric' has two meanings: 'pair' (i to i + 1) and 'flip' (i to a random class)")
-    if kind not in KINDS:
-        raise unknown("noise kind", kind, KINDS)
-    return kind
+class NoiseKind(ABC):
+    """One way in which labels become wrong. A subclass has a name and says how it corrupts."""
+
+    name: ClassVar[str]
+    takes_rate: ClassVar[bool] = True
+    has_transition_matrix: ClassVar[bool] = False
+    depends_on_graph: ClassVar[bool] = False  # on features or edges, not on the true class alone
+
+    @abstractmethod
+    def corrupt(self, labels: LabelsToCorrupt) -> Ints:
+        """The noisy labels of `labels.nodes`."""
+
+    def check_rate(self, rate: float | None) -> float | None:
+        """The rate as a number, or an error where it is missing, not wanted or out of range."""
+        if not self.takes_rate:
+            if rate not in (None, 0):
+                raise ConfigError(f"noise '{self.name}' takes no rate, but {rate} was given")
+            return rate
+        if rate is None:
+            raise ConfigError(f"noise '{self.name}' needs a rate between 0 and 1")
+        return check_rate(rate)
+
+    def to_record(self) -> dict[str, Any]:
+        """What to remember of this noise, in values that JSON can hold."""
+        return {"kind": self.name}
 
 
 def check_rate(rate: float) -> float:
+    """The noise rate as a number from 0 to 1."""
     try:
         value = float(rate)
     except (TypeError, ValueError):
@@ -62,25 +87,6 @@ def check_rate(rate: float) -> float:
     return value
 
 
-def stream(name: str, seed: int) -> np.random.Generator:
-    """The random numbers of one use and seed, independent of those of any other."""
-    return np.random.default_rng([seed, zlib.crc32(name.encode())])
-
-
-def check_transition_matrix(values: ArrayLike | torch.Tensor) -> Floats:
-    """A user's transition matrix, checked."""
-    if isinstance(values, torch.Tensor):
-        values = values.detach().cpu().numpy()
-    try:
-        matrix = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ConfigError("a transition matrix must be a square table of numbers") from None
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ConfigError(f"a transition matrix must be square, not of shape {list(matrix.shape)}")
-    if not ((matrix >= 0) & (matrix <= 1)).all():
-        raise ConfigError("the entries of a transition matrix must be between 0 and 1")
-    off = np.abs(matrix.sum(axis=1) - 1)
-    if (off > 1e-4).any():
-        row = int(off.argmax())
-        raise ConfigError(f"the rows of a transition matrix must sum to 1, row {row} sums to {matrix[row].sum():.6g}")
-    return matrix
+def make_generator(purpose: str, seed: int) -> np.random.Generator:
+    """Random numbers for one purpose and seed, independent of those for any other."""
+    return np.random.default_rng([seed, zlib.crc32(purpose.encode())])

@@ -2,16 +2,17 @@
 
     P(given = j | x) = Σ_k P(true = k | x) · T[k, j],    P(true = k | x) ∝ q_k(x)^a · exp(b_k),
 
-where q are the class probabilities of a classifier that has not seen the label. Without further assumption T cannot
+where q are the class probabilities of a classifier that has not seen the label. Without further assumptions T cannot
 be told from classes that overlap: T = I with blurred probabilities and T ≠ I with sharp ones give the same labels. What
-tells them apart is how disagreement depends on confidence. A classifier's own mistakes become rare where it is
-sure; wrong labels do not. The sharpness a, the shift b and T are therefore fitted together, by maximum likelihood, and
-T gets a weak prior that favours its diagonal: what the data leave open is put down to the classifier.
+separates them is how disagreement depends on confidence. A classifier's own mistakes become rare where it is
+confident, but wrong labels do not. The inverse temperature a, the bias b and T are therefore fitted together by maximum
+likelihood. T gets a weak prior that favors its diagonal: what the data leave open is put down to the classifier.
 
-A full T has n(n − 1) free numbers and takes up part of the classifier's own confusions. It is used where it raises the
-log-likelihood by more than it has numbers (Akaike's criterion); else all wrong labels are equally likely, one number.
-Where some class has hardly a label (it may be a misspelt one), that few labels are wrong there would speak against all
-noise: then wrong labels may also be as frequent as the given ones of their class. One without a label has none of them.
+A full T has n(n − 1) free parameters and absorbs part of the classifier's own confusions. It is used where it raises
+the log-likelihood by more than its number of parameters (Akaike's criterion). Otherwise all wrong labels are equally
+likely, which takes one parameter. If some class has hardly any label (it may be misspelled), the lack of wrong labels
+there would speak against all noise. Then wrong labels may also be as frequent as the given ones of their class. A class
+without any label gets no wrong ones.
 """
 
 from __future__ import annotations
@@ -21,151 +22,156 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.special import softmax
 
 from .kinds import Floats, Ints
 
 Bools = NDArray[np.bool_]
-FLOOR = 1e-6  # least probability: a classifier that says 0 means "hardly"
-RARE = 0.1  # of the mean number of labels of a class: with one wrong label in ten, all equally likely, none has fewer
-FULL, EQUAL, BY_CLASS = "full", "equal", "by class"  # kinds of T: all numbers free; wrong labels alike; as given ones
+MIN_PROB = 1e-6  # a classifier that says 0 means "hardly"
+RARE_CLASS_SHARE = 0.1  # of the mean number of labels per class: with a tenth of all labels wrong and all wrong
+# labels equally likely, no class has fewer
+FULL, EQUAL, BY_CLASS = "full", "equal", "by class"  # forms of T: every entry free; wrong labels alike; as given ones
 
 
 @dataclass(frozen=True, eq=False)
 class NoiseModel:
-    """Sharpness a, shift b and T, and how well they explain the given labels."""
+    """The inverse temperature a, the bias b and T, and how well they explain the given labels."""
 
-    sharpness: float
-    shift: Floats  # [classes]
+    inverse_temperature: float
+    bias: Floats  # [classes]
     transition: Floats  # [classes, classes]
-    evidence: float = 0.0  # log-likelihood less the number of free numbers in T
-    kind: str = EQUAL  # of T
+    penalized_log_likelihood: float = 0.0  # log-likelihood less the number of free parameters of T
+    form: str = EQUAL  # of T
 
-    def truth(self, logs: Floats) -> Floats:
+    def predict_true_probs(self, log_probs: Floats) -> Floats:
         """P(true = k | x), [nodes, classes], from the logarithms of class probabilities."""
-        return softmax(self.sharpness * logs + self.shift)
+        return softmax(self.inverse_temperature * log_probs + self.bias, axis=-1)
 
-    def posterior(self, given: Ints, logs: Floats) -> Floats:
-        """P(true = k | x, given); of nodes without a label (-1), P(true = k | x)."""
-        p = self.truth(logs)
+    def posterior(self, given: Ints, log_probs: Floats) -> Floats:
+        """P(true = k | x, given), or P(true = k | x) for nodes without a label (-1)."""
+        probs = self.predict_true_probs(log_probs)
         known = given >= 0
-        p[known] = normalize_rows(p[known] * self.transition.T[given[known]])
-        return p
+        probs[known] = normalize_rows(probs[known] * self.transition.T[given[known]])
+        return probs
 
 
 def fit_noise_model(
     given: Ints,
-    logs: Floats,
+    log_probs: Floats,
     trusted: Bools | None = None,
     before: Ints | None = None,
     *,
     start: NoiseModel | None = None,
 ) -> NoiseModel:
-    """The noise model of given labels (none is -1); where `trusted`, the given label is the true one.
+    """The noise model of given labels, none of which is -1. Where `trusted`, the given label is the true one.
 
-    `before` is the label that a trusted node had before somebody verified it, -1 where that is not known: it tells how
-    truth becomes a given label. That top suspects are reviewed first does no harm: given x and the label before, it
-    does not depend on the truth who is looked at.
+    `before` is the label that a trusted node had before somebody verified it, -1 where that is not known. It shows how
+    truth becomes a given label. Reviewing top suspects first does no harm: given x and the label before, who is looked
+    at does not depend on the truth.
 
-    With a `start` only its kind of T is fitted, in few steps: for the bootstrap.
+    With a `start`, only its form of T is fitted, in few steps: for the bootstrap.
     """
-    n = logs.shape[1]
-    if not len(given) or n < 2:
-        return NoiseModel(1.0, np.zeros(n), np.eye(n))
-    likelihood = _Likelihood(given, logs, trusted, before)
+    num_classes = log_probs.shape[1]
+    if not len(given) or num_classes < 2:
+        return NoiseModel(1.0, np.zeros(num_classes), np.eye(num_classes))
+    likelihood = Likelihood(given, log_probs, trusted, before)
     if start is not None:
-        return likelihood.maximize(start.kind, start)
-    return max((likelihood.maximize(kind) for kind in likelihood.kinds), key=lambda found: found.evidence)
+        return likelihood.maximize(start.form, start)
+    models = (likelihood.maximize(form) for form in likelihood.num_free_parameters)
+    return max(models, key=lambda model: model.penalized_log_likelihood)
 
 
-class _Likelihood:
-    """Minus the logarithm of the likelihood and priors, with its gradient, over (a, b, numbers of T)."""
+class Likelihood:
+    """Minus the logarithm of likelihood and priors, with its gradient, over (a, b, parameters of T)."""
 
-    def __init__(self, given: Ints, logs: Floats, trusted: Bools | None, before: Ints | None = None) -> None:
-        self.logs = logs
-        self.n = logs.shape[1]
-        self.truth = self.untold = None  # [nodes, classes]: what is known of the truth; [nodes, 1]: T has no part
+    def __init__(self, given: Ints, log_probs: Floats, trusted: Bools | None, before: Ints | None = None) -> None:
+        self.log_probs = log_probs
+        self.num_classes = log_probs.shape[1]
+        self.truth: Floats | None = None  # [nodes, classes], what is known of the truth
+        self.ignores_noise: Bools | None = None  # [nodes, 1], where T plays no part
         if trusted is not None and trusted.any():
-            told = np.zeros(len(given), dtype=bool) if before is None else trusted & (before >= 0)
-            self.truth = np.where(trusted[:, None], np.eye(self.n)[given] + 1e-12, 1.0)
-            self.untold = (trusted & ~told)[:, None]
-            given = given if before is None else np.where(told, before, given)
+            has_before = np.zeros(len(given), dtype=bool) if before is None else trusted & (before >= 0)
+            self.truth = np.where(trusted[:, None], np.eye(self.num_classes)[given] + 1e-12, 1.0)
+            self.ignores_noise = (trusted & ~has_before)[:, None]
+            given = given if before is None else np.where(has_before, before, given)
         self.given = given
-        self.hot = np.eye(self.n)[given]
+        self.one_hot = np.eye(self.num_classes)[given]
         # A tenth of a label off the diagonal keeps T inside; one label and a hundredth of the class on it.
-        self.pseudo = np.full((self.n, self.n), 0.1 / self.n)
-        labels = np.bincount(given, minlength=self.n)
-        self.pseudo += np.diag(1.0 + 0.01 * labels)
-        present = int((labels > 0).sum())
-        self.others = {
-            EQUAL: _off_diagonal(np.where(labels > 0, 1.0, FLOOR)),
-            BY_CLASS: _off_diagonal(np.maximum(labels / len(given), FLOOR)),
+        self.pseudo_counts = np.full((self.num_classes, self.num_classes), 0.1 / self.num_classes)
+        class_sizes = np.bincount(given, minlength=self.num_classes)
+        self.pseudo_counts += np.diag(1.0 + 0.01 * class_sizes)
+        num_present = int((class_sizes > 0).sum())
+        self.wrong_label_shares = {
+            EQUAL: _normalize_off_diagonal(np.where(class_sizes > 0, 1.0, MIN_PROB)),
+            BY_CLASS: _normalize_off_diagonal(np.maximum(class_sizes / len(given), MIN_PROB)),
         }
-        self.kinds = {EQUAL: 1, FULL: present * (present - 1)}  # and how many free numbers each has
-        if labels[labels > 0].min() < RARE * len(given) / present:
-            self.kinds[BY_CLASS] = 1
+        self.num_free_parameters = {EQUAL: 1, FULL: num_present * (num_present - 1)}  # of each form that is tried
+        if class_sizes[class_sizes > 0].min() < RARE_CLASS_SHARE * len(given) / num_present:
+            self.num_free_parameters[BY_CLASS] = 1
 
-    def maximize(self, kind: str, start: NoiseModel | None = None) -> NoiseModel:
-        n, full = self.n, kind == FULL
+    def maximize(self, form: str, start: NoiseModel | None = None) -> NoiseModel:
+        """The most likely model whose T has this form."""
+        n = self.num_classes
         matrix = np.full((n, n), 0.1 / (n - 1)) if start is None else start.transition.copy()
         if start is None:
             np.fill_diagonal(matrix, 0.9)
-        numbers = np.log(matrix).ravel() if full else [np.log((1 - matrix[0, 0]) / matrix[0, 0])]
-        a, b = (1.5, np.zeros(n)) if start is None else (start.sharpness, start.shift)
-        found = minimize(
-            self.loss,
-            np.concatenate([[a], b, numbers]),
-            args=(kind,),
+        of_matrix = np.log(matrix).ravel() if form == FULL else [np.log((1 - matrix[0, 0]) / matrix[0, 0])]
+        a, b = (1.5, np.zeros(n)) if start is None else (start.inverse_temperature, start.bias)
+        parameters = minimize(
+            self.compute_loss,
+            np.concatenate([[a], b, of_matrix]),
+            args=(form,),
             jac=True,
             method="L-BFGS-B",
-            bounds=[(0.05, 20.0), *[(-20.0, 20.0)] * n, *[(None, None)] * len(numbers)],
+            bounds=[(0.05, 20.0), *[(-20.0, 20.0)] * n, *[(None, None)] * len(of_matrix)],
             options={"maxiter": 100 if start is None else 30},
         ).x
-        a, b, matrix = self.parts(found, kind)
+        a, b, matrix = self._unpack(parameters, form)
         matrix = normalize_rows(matrix)
-        total = np.maximum((softmax(a * self.logs + b) * self.likely(matrix)).sum(axis=1), 1e-300)
-        return NoiseModel(float(a), b, matrix, float(np.log(total).sum()) - self.kinds.get(kind, 0), kind)
+        joint = softmax(a * self.log_probs + b, axis=-1) * self._label_likelihood(matrix)
+        log_likelihood = float(np.log(np.maximum(joint.sum(axis=1), 1e-300)).sum())
+        return NoiseModel(float(a), b, matrix, log_likelihood - self.num_free_parameters.get(form, 0), form)
 
-    def parts(self, numbers: Floats, kind: str) -> tuple[float, Floats, Floats]:
-        a, b, rest = numbers[0], numbers[1 : 1 + self.n], numbers[1 + self.n :]
-        if kind == FULL:
-            # A step of the search may go far; T stays above what a logarithm can bear.
-            return a, b, softmax(np.clip(rest, -500, 500).reshape(self.n, self.n)) + 1e-12
-        rate = 1 / (1 + np.exp(-np.clip(rest[0], -30, 30)))
-        return a, b, (1 - rate) * np.eye(self.n) + rate * self.others[kind]
-
-    def likely(self, matrix: Floats) -> Floats:
-        """P(given label of a node | true = k), [nodes, classes]."""
-        likely = matrix.T[self.given]
-        if self.truth is None or self.untold is None:
-            return likely
-        return np.where(self.untold, 1.0, likely) * self.truth
-
-    def loss(self, numbers: Floats, kind: str) -> tuple[float, Floats]:
-        a, b, matrix = self.parts(numbers, kind)
-        p = softmax(a * self.logs + b)
-        joint = p * self.likely(matrix)
+    def compute_loss(self, parameters: Floats, form: str) -> tuple[float, Floats]:
+        """The loss and its gradient."""
+        a, b, matrix = self._unpack(parameters, form)
+        prior = softmax(a * self.log_probs + b, axis=-1)
+        joint = prior * self._label_likelihood(matrix)
         total = np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
         posterior = joint / total
-        noisy = posterior if self.untold is None else posterior * ~self.untold
-        counts = noisy.T @ self.hot + self.pseudo
-        value = -np.log(total).sum() - (self.pseudo * np.log(matrix)).sum() + 0.5 * (b**2).sum() + (a - 1) ** 2
-        if kind == FULL:
+        noisy = posterior if self.ignores_noise is None else posterior * ~self.ignores_noise
+        counts = noisy.T @ self.one_hot + self.pseudo_counts
+        log_prior = (self.pseudo_counts * np.log(matrix)).sum()
+        value = -np.log(total).sum() - log_prior + 0.5 * (b**2).sum() + (a - 1) ** 2
+        if form == FULL:
             slope = -(counts - matrix * counts.sum(axis=1, keepdims=True)).ravel()
         else:
-            kept = np.trace(counts)
-            slope = np.array([kept - matrix[0, 0] * counts.sum()])
-        difference = posterior - p
-        gradient = [[-(difference * self.logs).sum() + 2 * (a - 1)], b - difference.sum(axis=0), slope]
+            slope = np.array([np.trace(counts) - matrix[0, 0] * counts.sum()])
+        difference = posterior - prior
+        gradient = [[-(difference * self.log_probs).sum() + 2 * (a - 1)], b - difference.sum(axis=0), slope]
         return float(value), np.concatenate(gradient)
 
+    def _unpack(self, parameters: Floats, form: str) -> tuple[float, Floats, Floats]:
+        """a, b and T."""
+        n = self.num_classes
+        a, b, of_matrix = parameters[0], parameters[1 : 1 + n], parameters[1 + n :]
+        if form == FULL:
+            # A step of the search may go far. T stays above what a logarithm can bear.
+            return a, b, softmax(np.clip(of_matrix, -500, 500).reshape(n, n), axis=-1) + 1e-12
+        rate = 1 / (1 + np.exp(-np.clip(of_matrix[0], -30, 30)))
+        return a, b, (1 - rate) * np.eye(n) + rate * self.wrong_label_shares[form]
 
-def _off_diagonal(weights: Floats) -> Floats:
-    """How wrong labels are spread over the other classes: rows sum to 1, the diagonal is 0."""
-    return normalize_rows(weights * (1 - np.eye(len(weights))))
+    def _label_likelihood(self, matrix: Floats) -> Floats:
+        """P(given label of a node | true = k), [nodes, classes]."""
+        likelihood = matrix.T[self.given]
+        if self.truth is None or self.ignores_noise is None:
+            return likelihood
+        return np.where(self.ignores_noise, 1.0, likelihood) * self.truth
 
 
-def log_probs(probability: Floats) -> Floats:
-    return np.log(np.maximum(normalize_rows(probability), FLOOR))
+def compute_log_probs(probs: Floats) -> Floats:
+    """Logarithms of class probabilities, bounded from below."""
+    return np.log(np.maximum(normalize_rows(probs), MIN_PROB))
 
 
 def normalize_rows(rows: Floats) -> Floats:
@@ -174,6 +180,6 @@ def normalize_rows(rows: Floats) -> Floats:
     return np.where(total > 0, rows / np.where(total > 0, total, 1.0), 1.0 / rows.shape[1])
 
 
-def softmax(value: Floats) -> Floats:
-    value = np.exp(value - value.max(axis=-1, keepdims=True))
-    return value / value.sum(axis=-1, keepdims=True)
+def _normalize_off_diagonal(class_weights: Floats) -> Floats:
+    """How wrong labels are spread over the other classes: rows sum to 1, the diagonal is 0."""
+    return normalize_rows(class_weights * (1 - np.eye(len(class_weights))))

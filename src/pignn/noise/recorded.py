@@ -1,141 +1,156 @@
-"""Labels that somebody really gave, and files of them or of a transition matrix."""
+"""Labels that somebody really gave, and files that hold them or a transition matrix."""
 
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch_geometric.data import Data
+from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import ConfigError, DataError
-from .kinds import Floats, Ints, check_kind, check_transition_matrix
+from ..io.safe_readers import read_npy, read_npz
+from .kinds import Floats, Ints, LabelsToCorrupt, NoiseKind
+from .matrix_kinds import check_transition_matrix
+from .registry import get_noise_kind
+
+LABEL_KEYS = ("noisy_label", "labels", "y")
+MATRIX_KEYS = ("matrix", "transition")
 
 
-@dataclass(frozen=True, eq=False)
-class RecordedLabels:
-    """Labels that somebody really gave, one for each node, -1 where there is none.
+class RecordedLabels(NoiseKind):
+    """Labels that somebody really gave, as a kind of noise for `corrupt`.
 
-    `clean` are the true labels they were recorded beside, if known: `corrupt` compares them with the graph's,
-    which catches labels recorded for another order of nodes.
+    Args:
+        labels: one class number per node, -1 where there is none.
+        class_names: names of the classes that the numbers stand for.
+        source: where the labels come from, for messages and records.
+        true_labels: the true labels that were recorded beside them, if known. `corrupt` compares these with the true
+            labels of the graph, which catches labels recorded for another order of nodes.
     """
 
-    labels: Ints
-    class_names: Sequence[str] | None = None
-    source: str = ""
-    clean: Ints | None = None
+    name = "recorded"
+    takes_rate: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        where = f" in {self.source}" if self.source else ""
-        object.__setattr__(self, "labels", check_integers(self.labels, f"recorded labels{where}"))
-        if self.class_names is not None:
-            object.__setattr__(self, "class_names", [str(name) for name in self.class_names])
-        if self.clean is not None:
-            object.__setattr__(self, "clean", check_integers(self.clean, f"clean labels{where}"))
+    def __init__(
+        self,
+        labels: ArrayLike | torch.Tensor,
+        class_names: Sequence[str] | None = None,
+        source: str = "",
+        true_labels: ArrayLike | torch.Tensor | None = None,
+    ) -> None:
+        self.source = source
+        self.labels = check_class_numbers(labels, "recorded labels" + (f" in {source}" if source else ""))
+        self.class_names = None if class_names is None else [str(name) for name in class_names]
+        self.true_labels: Ints | None = None
+        if true_labels is not None:
+            self.true_labels = check_class_numbers(true_labels, "true labels" + (f" in {source}" if source else ""))
 
+    def corrupt(self, labels: LabelsToCorrupt) -> Ints:
+        """The recorded labels in the graph's numbering of classes, checked against the graph."""
+        graph_labels = labels.all_true_labels
+        recorded, true = self.labels, self.true_labels
+        source_text = f" ({self.source})" if self.source else ""
+        if len(recorded) != len(graph_labels) or (true is not None and len(true) != len(graph_labels)):
+            lengths = f"{len(recorded)} recorded labels" + ("" if true is None else f" and {len(true)} true ones")
+            raise DataError(f"{lengths}{source_text} for a graph of {len(graph_labels)} nodes")
+        _check_class_range(recorded, labels.num_classes, f"recorded labels{source_text}")
+        if true is not None:
+            _check_class_range(true, labels.num_classes, f"true labels{source_text}")
+        class_map = self._map_classes([str(name) for name in labels.data.class_names], source_text)
+        if class_map is not None:
+            recorded, true = class_map[recorded], None if true is None else class_map[true]
+        if true is not None and (true != graph_labels)[graph_labels >= 0].any():
+            raise DataError(
+                f"the recorded labels{source_text} were recorded for another order of nodes: the true labels differ"
+            )
+        return recorded[labels.nodes]
 
-def match_recorded_labels(record: RecordedLabels, data: Data, truth: Ints, n: int) -> Ints:
-    """The recorded labels in the graph's numbering of classes, checked against the graph."""
-    labels, clean = record.labels, record.clean
-    where = f" ({record.source})" if record.source else ""
-    if len(labels) != len(truth) or (clean is not None and len(clean) != len(truth)):
-        lengths = f"{len(labels)} recorded labels" + ("" if clean is None else f" and {len(clean)} clean ones")
-        raise DataError(f"{lengths}{where} for a graph of {len(truth)} nodes")
-    _in_range(labels, n, f"recorded labels{where}")
-    if clean is not None:
-        _in_range(clean, n, f"clean labels{where}")
-    names, own = list(record.class_names or []), [str(name) for name in data.class_names]
-    if names != own and sorted(names) == sorted(own):
-        # Same classes, other numbers; the last entry maps -1 to itself.
-        number = np.array([*(own.index(name) for name in names), -1])
-        labels, clean = number[labels], None if clean is None else number[clean]
-    elif names and names != own and not all(name.isdecimal() for name in own):  # mere numbers are no names
-        other = next((name for name in names if name not in own), own[-1])
-        raise DataError(f"class '{other}' of the recorded labels{where} is none of the graph's; name classes alike")
-    if clean is not None and (clean != truth)[truth >= 0].any():
-        raise DataError(f"the recorded labels{where} were recorded for another order of nodes: the true labels differ")
-    return labels
+    def _map_classes(self, graph_names: list[str], source_text: str) -> Ints | None:
+        """The graph's number of each recorded class, None where they are the same. Entry -1 maps to itself."""
+        names = list(self.class_names or [])
+        if not names or names == graph_names:
+            return None
+        if sorted(names) == sorted(graph_names):
+            return np.array([*(graph_names.index(name) for name in names), -1])
+        if all(name.isdecimal() for name in graph_names):  # mere numbers are no names
+            return None
+        other = next((name for name in names if name not in graph_names), graph_names[-1])
+        raise DataError(
+            f"class '{other}' of the recorded labels{source_text} is not a class of the graph; name classes alike"
+        )
 
-
-def _in_range(labels: Ints, n: int, what: str) -> None:
-    if len(labels) and (labels.min() < -1 or labels.max() >= n):
-        raise DataError(f"{what} must be -1 or 0 to {n - 1}, found {labels.min()} to {labels.max()}")
+    def to_record(self) -> dict[str, Any]:
+        return {"kind": self.name, "source": self.source}
 
 
 def load_recorded_labels(path: str | os.PathLike[str]) -> RecordedLabels:
     """Recorded labels from an `.npz` file.
 
-    Labels under `noisy_label`, `labels` or `y`; optionally `clean_label` (true labels) and `class_names`.
+    The labels are under `noisy_label`, `labels` or `y`. There may be true labels under `clean_label`, and
+    `class_names`.
     """
-    return _as_recorded(_read(Path(path)), Path(path))
+    return _build_recorded_labels(_read_arrays(Path(path)), Path(path))
 
 
 def load_noise(text: str) -> str | RecordedLabels | Floats:
-    """What `--noise` takes: the name of a kind, or a file.
+    """What `--noise` accepts: the name of a kind, or a file.
 
-    `.npz` holds recorded labels (see `load_recorded_labels`), or a matrix under `matrix` or `transition`; `.npy` and
-    `.csv` (numbers separated by commas, no header) hold a transition matrix.
+    An `.npz` file holds recorded labels (see `load_recorded_labels`) or a matrix under `matrix` or `transition`.
+    `.npy` and `.csv` files (numbers separated by commas, no header) hold a transition matrix.
     """
     path = Path(text)
     if path.suffix.lower() not in (".npz", ".npy", ".csv"):
         if path.is_file():
-            raise ConfigError(f"{path}: a file of noise ends in .npz (labels or matrix), .npy or .csv (matrix)")
-        return check_kind(text)
-    arrays = _read(path)
-    for key in ("matrix", "transition"):
+            raise ConfigError(f"{path}: a noise file must end in .npz (labels or matrix), .npy or .csv (matrix)")
+        get_noise_kind(text)
+        return text
+    arrays = _read_arrays(path)
+    for key in MATRIX_KEYS:
         if key in arrays:
             return check_transition_matrix(arrays[key])
-    return _as_recorded(arrays, path)
+    return _build_recorded_labels(arrays, path)
 
 
-def _as_recorded(arrays: Mapping[str, NDArray[Any]], path: Path) -> RecordedLabels:
-    for key in ("noisy_label", "labels", "y"):
-        if key in arrays:
-            names = arrays.get("class_names")
-            if names is not None and names.ndim != 1:
-                raise DataError(f"{path}: class_names must be a list of names, not of shape {list(names.shape)}")
-            return RecordedLabels(
-                labels=arrays[key],
-                class_names=None if names is None else names.tolist(),
-                source=path.name,
-                clean=arrays.get("clean_label"),
-            )
-    raise DataError(f"{path} holds no labels: none of noisy_label, labels, y among {', '.join(sorted(arrays))}")
+def _build_recorded_labels(arrays: Mapping[str, NDArray[Any]], path: Path) -> RecordedLabels:
+    key = next((key for key in LABEL_KEYS if key in arrays), None)
+    if key is None:
+        raise DataError(f"{path} holds no labels: none of {', '.join(LABEL_KEYS)} among {', '.join(sorted(arrays))}")
+    names = arrays.get("class_names")
+    if names is not None and names.ndim != 1:
+        raise DataError(f"{path}: class_names must be a list of names, not of shape {list(names.shape)}")
+    return RecordedLabels(arrays[key], None if names is None else names.tolist(), path.name, arrays.get("clean_label"))
 
 
-def _read(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of a file, by name. Pickled objects are never loaded."""
+def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of a file by name. A file of one array holds a matrix."""
     if not path.is_file():
         raise DataError(f"{path}: no such file of labels or transition matrix")
+    if path.suffix.lower() == ".npz":
+        return read_npz(path)
+    if path.suffix.lower() == ".npy":
+        return {"matrix": read_npy(path)}
     try:
-        if path.suffix.lower() == ".csv":
-            try:
-                return {"matrix": np.loadtxt(path, delimiter=",", ndmin=2)}
-            except ValueError:
-                raise DataError(f"{path} is not a table of numbers separated by commas, all rows alike") from None
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return {"matrix": loaded}
-        with loaded:
-            return {key: loaded[key] for key in loaded.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        if "pickle" in str(error):
-            raise DataError(f"{path} holds pickled Python objects, which are refused: save plain arrays") from None
-        raise DataError(f"{path} cannot be read: {str(error).splitlines()[0]}") from None
+        return {"matrix": np.loadtxt(path, delimiter=",", ndmin=2)}
+    except ValueError:
+        raise DataError(f"{path} must be a table of numbers separated by commas with rows of equal length") from None
 
 
-def check_integers(values: Any, what: str) -> Ints:
+def check_class_numbers(values: Any, name: str) -> Ints:
+    """One integer per node, or an error that says what `name` holds instead."""
     array = values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise DataError(f"{what} must be one value for each node, not of shape {list(array.shape)}")
+        raise DataError(f"{name} must be one value per node, not of shape {list(array.shape)}")
     if array.dtype.kind not in "iuf" or not np.array_equal(array, np.trunc(array)):
-        raise DataError(f"{what} must be whole numbers")
+        raise DataError(f"{name} must be integers")
     return array.astype(np.int64)
+
+
+def _check_class_range(labels: Ints, num_classes: int, name: str) -> None:
+    if len(labels) and (labels.min() < -1 or labels.max() >= num_classes):
+        raise DataError(f"{name} must be -1 or 0 to {num_classes - 1}, not {labels.min()} to {labels.max()}")

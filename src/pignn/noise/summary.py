@@ -1,4 +1,4 @@
-"""How noisy labels are whose truth is known."""
+"""How noisy labels are where the true labels are known."""
 
 from __future__ import annotations
 
@@ -6,24 +6,23 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from torch_geometric.data import Data
 
-from .. import graphs
 from ..core.errors import DataError
-from .corruption import node_mask
-from .recorded import check_integers
+from ..graphs.checks import num_classes
+from .corruption import get_node_mask
+from .kinds import Ints
+from .recorded import check_class_numbers
 
 
 @dataclass(frozen=True)
 class NoiseSummary:
-    """How noisy the given labels really are, over the nodes whose given and true labels are both known.
+    """How noisy the given labels are, over the nodes whose given and true labels are both known.
 
-    `pair_rate` is the noise ratio of the pair labels: the share of unordered pairs of distinct such nodes
-    that the given labels call "same class" and the true labels do not, or the other way round (1 − the Rand
-    index of the two labellings). It is this package's definition. The paper's example of four nodes takes
-    all ordered pairs, self-pairs included (6 of 16 wrong, where 3 of 6 are here); its values for Cora and
-    CiteSeer come from neither.
+    `pair_rate` is the noise rate of the pair labels: the share of unordered pairs of distinct nodes that the given
+    labels call "same class" and the true labels do not, or the other way round (1 − the Rand index of the two
+    labelings). It is this package's definition. The paper's example of four nodes takes all ordered pairs, self-pairs
+    included (6 of 16 wrong, where 3 of 6 are here). Its values for Cora and CiteSeer come from neither.
     """
 
     labeled: int
@@ -48,34 +47,34 @@ class NoiseSummary:
 
 
 def summarize_noise(data: Data) -> NoiseSummary:
-    """Compares `y` with `y_true`, in O(N + n²) for n classes."""
+    """Compare `y` with `y_true`, in O(N + n²) for n classes."""
     if "y_true" not in data or data.y is None:
-        raise DataError("a noise report needs given labels ('y') and true labels ('y_true')")
-    given, true = (check_integers(data[key], f"'{key}'") for key in ("y", "y_true"))
+        raise DataError("a summary of noise needs given labels ('y') and true labels ('y_true')")
+    given, true = (check_class_numbers(data[key], f"'{key}'") for key in ("y", "y_true"))
     known = (given >= 0) & (true >= 0)
     if not known.any():
-        raise DataError("a noise report needs a node whose given and true labels are both known")
-    n = max(graphs.num_classes(data), int(true.max()) + 1)
-    counts = np.bincount(true[known] * n + given[known], minlength=n * n).reshape(n, n)
-    size = counts.sum(axis=1)
-    transition = counts / np.maximum(size, 1)[:, None]
+        raise DataError("a summary of noise needs a node whose given and true labels are both known")
+    classes = max(num_classes(data), int(true.max()) + 1)
+    counts = np.bincount(true[known] * classes + given[known], minlength=classes**2).reshape(classes, classes)
+    class_sizes = counts.sum(axis=1)
+    transition = counts / np.maximum(class_sizes, 1)[:, None]
     labeled = int(counts.sum())
     wrong = labeled - int(counts.trace())
-    masks = {name: node_mask(data, name) & known for name in ("train", "val")}
-    # Pairs that only one labelling calls "same": those of each, less twice those of both.
-    apart = _pairs(size) + _pairs(counts.sum(axis=0)) - 2 * _pairs(counts)
+    masks = {name: get_node_mask(data, name) & known for name in ("train", "val")}
+    # Pairs that only one labeling calls "same": those of each, less twice those of both.
+    num_wrong_pairs = _count_pairs(class_sizes) + _count_pairs(counts.sum(axis=0)) - 2 * _count_pairs(counts)
     return NoiseSummary(
         labeled=labeled,
         wrong=wrong,
         rate=wrong / labeled,
         split_rates={name: float((given != true)[mask].mean()) for name, mask in masks.items() if mask.any()},
-        class_rates=[1 - float(transition[c, c]) if size[c] else None for c in range(n)],
+        class_rates=[1 - float(transition[c, c]) if class_sizes[c] else None for c in range(classes)],
         counts=counts.tolist(),
         transition=transition.tolist(),
-        pair_rate=apart / max(labeled * (labeled - 1) // 2, 1),
+        pair_rate=num_wrong_pairs / max(labeled * (labeled - 1) // 2, 1),
     )
 
 
-def _pairs(sizes: NDArray[Any]) -> int:
+def _count_pairs(group_sizes: Ints) -> int:
     """Number of unordered pairs within groups of these sizes."""
-    return int((sizes * (sizes - 1) // 2).sum())
+    return int((group_sizes * (group_sizes - 1) // 2).sum())

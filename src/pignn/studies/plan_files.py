@@ -127,6 +127,8 @@ class _Reader:
         return dataset
 
     def _noises(self, found: dict[str, Any]) -> list[NoiseSpec]:
+        from ..noise.registry import NOISES
+
         rates = [self._number(rate, ("rates", i)) for i, rate in enumerate(self._list(found, "rates"))]
         noises: list[NoiseSpec] = []
         for i, entry in enumerate(self._list(found, "noises", ["none"])):
@@ -135,7 +137,7 @@ class _Reader:
                 self._fail(at, f"a noise must look like 'symmetric:0.4', not {entry!r}")
             noise = NoiseSpec.parse(entry)
             self._at(at, lambda noise=noise: _check_noise(noise, bool(rates)))  # type: ignore[misc]
-            crossed = rates and noise.rate is None and noise.kind in ("symmetric", "pair", "flip", "instance")
+            crossed = rates and noise.rate is None and noise.kind in NOISES and NOISES.get(noise.kind).takes_rate
             noises += [NoiseSpec(noise.kind, rate) for rate in rates] if crossed else [noise]
         return noises
 
@@ -194,10 +196,10 @@ class _Reader:
 
 
 def _check_noise(noise: NoiseSpec, crossed: bool) -> None:
-    from ..noise import Corrupt, load_noise
+    from ..noise import Corrupt, get_noise_kind, load_noise
 
     kind = load_noise(noise.kind)
-    needs_rate = isinstance(kind, str) and kind != "none"
+    needs_rate = isinstance(kind, str) and get_noise_kind(kind).takes_rate
     Corrupt(kind, 0.0 if noise.rate is None and crossed and needs_rate else noise.rate)
 
 

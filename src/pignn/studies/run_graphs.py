@@ -16,7 +16,7 @@ from .. import graphs, noise
 from ..core.errors import ConfigError
 from ..graphs.datasets import catalog as catalogue
 from ..graphs.splits import Masks, split_per_class
-from ..noise.dependent import DEPENDENT
+from ..noise.registry import NOISES
 from .code_hash import canonical, digest, package_version
 from .study import is_named
 
@@ -106,7 +106,7 @@ def _trusting(data: Data, job: dict[str, Any]) -> Data:
 
 def labels_fingerprint(job: dict[str, Any]) -> str:
     """That of :func:`noisy`, without reading features and edges where the noise does not depend on them."""
-    if job["noise"] in DEPENDENT:
+    if job["noise"] in NOISES and NOISES.get(job["noise"]).depends_on_graph:
         return noisy(job)[1]
     data = _trusting(graph(job)[0], job)
     small = Data(

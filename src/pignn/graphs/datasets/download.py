@@ -23,7 +23,7 @@ def chameleon(key: str, folder: Path) -> Path:
     (file,) = RAW[key].files
     try:
         download_url(f"{_CHAMELEON}/{file}", str(folder))
-        safe_readers.read_npz(folder / file, f"the downloaded {file}", "node_features")
+        safe_readers.read_npz(folder / file, "node_features", label=f"the downloaded {file}")
     except Exception as error:
         raise Unreachable(one_line_text(error)) from None
     return folder

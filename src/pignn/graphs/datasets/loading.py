@@ -141,7 +141,7 @@ def _chameleon(key: str, root: Root) -> Data:
     with _source(key, root, download.chameleon) as source:
         path = source / RAW[key].files[0]
         masks = ("train_masks", "val_masks", "test_masks")
-        arrays = safe_readers.read_npz(path, str(path), "node_features", "node_labels", "edges", *masks)
+        arrays = safe_readers.read_npz(path, "node_features", "node_labels", "edges", *masks)
         tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
         edges = tensors["edges"].long().t()
         data = Data(

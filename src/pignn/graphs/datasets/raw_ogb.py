@@ -34,7 +34,7 @@ def read(name: str, source: Path) -> Data:
 
 def read_structure(path: Path) -> Data:
     """ogbn-arxiv without features, from one .npz file."""
-    arrays = safe_readers.read_npz(path, str(path), *NEEDED)
+    arrays = safe_readers.read_npz(path, *NEEDED)
     split = [arrays[part] for part in ("train", "valid", "test")]
     return _graph(str(path), None, arrays["edge_index"], arrays["y"], split)
 

@@ -59,7 +59,7 @@ def _misfit(name: str, source: Path | None, error: Exception) -> DataError:
 def _class_names(name: str, folder: Path) -> Names:
     if name != "photo":
         return {}
-    stored = safe_readers.read_npz(folder / RAW[name].files[0], name).get("class_names")
+    stored = safe_readers.read_npz(folder / RAW[name].files[0], label=name).get("class_names")
     return {} if stored is None else {"class_names": [str(each) for each in stored]}
 
 
@@ -130,7 +130,7 @@ def _vet_sparse(path: Path, label: str) -> None:
     import scipy.sparse
 
     parts = [f"{matrix}_{part}" for matrix in ("adj", "attr") for part in ("data", "indices", "indptr", "shape")]
-    arrays = safe_readers.read_npz(path, label, *parts, "labels")
+    arrays = safe_readers.read_npz(path, *parts, "labels", label=label)
     for matrix in ("adj", "attr"):
         data, indices, indptr, shape = (arrays[f"{matrix}_{part}"] for part in ("data", "indices", "indptr", "shape"))
         try:
@@ -150,7 +150,7 @@ def _vet_csr(matrix: Any, label: str) -> None:
 
 def _vet_actor(path: Path, label: str) -> None:
     if path.suffix == ".npz":
-        safe_readers.read_npz(path, label, "train_mask", "val_mask", "test_mask")
+        safe_readers.read_npz(path, "train_mask", "val_mask", "test_mask", label=label)
         return
     described = "feature" in path.name
     rows = safe_readers.read_tsv(path, label, columns=3 if described else 2)

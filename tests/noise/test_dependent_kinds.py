@@ -7,17 +7,17 @@ import pytest
 import torch
 
 from pignn import graphs
-from pignn.noise import corrupt, summarize_noise, transition_matrix
+from pignn.noise import build_transition_matrix, corrupt, summarize_noise
 
 
 def test_one_sided_matrix() -> None:
     expected = np.array([[1.0, 0.0, 0.0], [0.3, 0.7, 0.0], [0.3, 0.0, 0.7]])
-    np.testing.assert_allclose(transition_matrix("one-sided", 0.3, 3), expected, atol=1e-15)
+    np.testing.assert_allclose(build_transition_matrix("one-sided", 0.3, 3), expected, atol=1e-15)
 
 
 def test_one_sided_noise_leaves_the_first_class_alone() -> None:
     found = summarize_noise(corrupt(graphs.csbm(20_000, 3, num_features=4), "one-sided", 0.4, splits=("all",)))
-    np.testing.assert_allclose(found.transition, transition_matrix("one-sided", 0.4, 3), atol=0.02)
+    np.testing.assert_allclose(found.transition, build_transition_matrix("one-sided", 0.4, 3), atol=0.02)
 
 
 @pytest.mark.parametrize("kind", ["rule", "cluster"])

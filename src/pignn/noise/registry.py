@@ -1,0 +1,40 @@
+"""The kinds of label noise by name. Other packages add theirs through the entry-point group ``pignn.noises``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..core.errors import ConfigError
+from ..core.registry import Entry, Registry
+
+if TYPE_CHECKING:
+    from .kinds import NoiseKind
+
+_MATRIX, _DEPENDENT = "pignn.noise.matrix_kinds", "pignn.noise.dependent_kinds"
+
+NOISES: Registry[type[NoiseKind]] = Registry(
+    "noise kind",
+    "pignn.noises",
+    [
+        Entry("none", f"{_MATRIX}:NoNoise", "given labels are the true ones"),
+        Entry("symmetric", f"{_MATRIX}:SymmetricNoise", "a wrong label is any other class, all equally likely"),
+        Entry("pair", f"{_MATRIX}:PairNoise", "class i becomes class i + 1"),
+        Entry("flip", f"{_MATRIX}:FlipNoise", "class i becomes one other class, drawn once per seed"),
+        Entry("one-sided", f"{_MATRIX}:OneSidedNoise", "every class but 0 is sometimes labeled 0, as if it was missed"),
+        Entry("instance", f"{_DEPENDENT}:InstanceNoise", "how likely a label is wrong depends on the features"),
+        Entry("rule", f"{_DEPENDENT}:RuleNoise", "labels follow keywords, that is, sums of some features"),
+        Entry("cluster", f"{_DEPENDENT}:ClusterNoise", "whole regions of the graph carry one wrong class"),
+    ],
+)
+
+
+def list_noises() -> list[Entry]:
+    """Every kind of noise that :func:`~pignn.corrupt` knows by name, built in or from an installed package."""
+    return NOISES.entries()
+
+
+def get_noise_kind(name: str) -> NoiseKind:
+    """The kind of noise called `name`, or an error that names the nearest one."""
+    if name == "asymmetric":
+        raise ConfigError("noise 'asymmetric' has two meanings: 'pair' (i to i + 1) and 'flip' (i to a random class)")
+    return NOISES.get(name)()
