@@ -1,11 +1,12 @@
-"""The state of a training in one file: networks, optimizers, random states, selection, history.
+"""The state of a training in one file: networks, optimizers, random states, selection, history, callbacks.
 
-The file is replaced as a whole, so that there is always one that can be continued from.
+The file is replaced as a whole, so that there is always one to resume from.
 """
 
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,9 +20,63 @@ from ..core.errors import ModelFileError, PignnWarning
 from ..io.files import read_tensors, write_tensors
 from . import distributed
 
-FORMAT = 1
+FORMAT = 2
 CHECKPOINT_FILE = "checkpoint.safetensors"
 PREVIOUS_FILE = "checkpoint.before.safetensors"
+
+
+class Checkpointer:
+    """Writes a checkpoint when one is due, and reads it back.
+
+    Args:
+        folder: where the checkpoint goes.
+        identity: what a checkpoint must agree with before it is resumed.
+        every_epochs: a checkpoint is due after this many epochs,
+        every_minutes: or after this much time, whichever comes first.
+    """
+
+    def __init__(self, folder: Path, identity: dict[str, Any], every_epochs: int, every_minutes: float) -> None:
+        self.folder = folder
+        self.identity = identity
+        self.every_epochs = every_epochs
+        self.every_seconds = 60 * every_minutes
+        self._last_time = time.monotonic()
+
+    def is_due(self, num_epochs: int) -> bool:
+        """Whether a checkpoint is due after this many epochs. The main process looks at the clock for all."""
+        is_late = distributed.is_main_process() and time.monotonic() - self._last_time > self.every_seconds
+        return bool(distributed.max_over_processes(is_late or num_epochs % self.every_epochs == 0))
+
+    def save(
+        self,
+        networks: Mapping[str, nn.Module],
+        optimizers: Mapping[str, Optimizer],
+        best: Mapping[str, Tensor],
+        header: Mapping[str, Any],
+    ) -> None:
+        """Write a checkpoint now, see :func:`write_checkpoint`."""
+        self._last_time = time.monotonic()
+        header = {"identity": self.identity, **header}
+        write_checkpoint(self.folder / CHECKPOINT_FILE, networks, optimizers, best, header)
+
+    def load(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+        """The tensors and the header of the last checkpoint of this training; ``None`` if there is none."""
+        if not has_checkpoint(self.folder):
+            return None
+        tensors, header = read_newest_checkpoint(self.folder)
+        for key, expected in self.identity.items():
+            saved = header["identity"].get(key)
+            if saved != expected:
+                raise self.build_error(f"{key} was {saved!r} and is now {expected!r}")
+        return tensors, header
+
+    def build_error(self, reason: str) -> ModelFileError:
+        return ModelFileError(f"cannot resume from {self.folder / CHECKPOINT_FILE}: {reason}")
+
+    def delete_previous(self) -> None:
+        """Delete the checkpoint before the last: a training that is done does not need it."""
+        if distributed.is_main_process():
+            (self.folder / PREVIOUS_FILE).unlink(missing_ok=True)
 
 
 def write_checkpoint(
@@ -29,8 +84,17 @@ def write_checkpoint(
     networks: Mapping[str, nn.Module],
     optimizers: Mapping[str, Optimizer],
     best: Mapping[str, Tensor],
-    about: Mapping[str, Any],
+    header: Mapping[str, Any],
 ) -> None:
+    """Write a checkpoint and keep the one before it. All processes take part; the main one writes.
+
+    Args:
+        path: the file.
+        networks: the networks in training, by name.
+        optimizers: their optimizers, by the same names.
+        best: the selected weights so far.
+        header: what else a resumed run must know, as JSON can hold it.
+    """
     tensors = {f"best.{name}": value for name, value in best.items()}
     groups = {}
     for name, network in networks.items():
@@ -47,44 +111,46 @@ def write_checkpoint(
     if not distributed.is_main_process():
         return
     new = path.with_name(f".{CHECKPOINT_FILE}.new")
-    write_tensors(new, tensors, {"format": FORMAT, "kind": "checkpoint", "groups": groups, **about})
+    write_tensors(new, tensors, {"format": FORMAT, "kind": "checkpoint", "groups": groups, **header})
     if path.exists():  # kept in case the new one is damaged later
         os.replace(path, path.with_name(PREVIOUS_FILE))
     os.replace(new, path)
 
 
 def has_checkpoint(folder: Path) -> bool:
+    """Whether a training in this folder can be resumed."""
     return (folder / CHECKPOINT_FILE).exists() or (folder / PREVIOUS_FILE).exists()
 
 
 def read_newest_checkpoint(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The last checkpoint, or the one before where the last is damaged or was not finished."""
+    """The tensors and header of the last checkpoint, or of the one before if the last is damaged or incomplete."""
     try:
         return read_checkpoint(folder / CHECKPOINT_FILE)
     except ModelFileError as error:
         if not (folder / PREVIOUS_FILE).exists():
             raise
-        found = read_checkpoint(folder / PREVIOUS_FILE)
-        warnings.warn(f"{error}; going on from the one before", PignnWarning, stacklevel=2)
-        return found
+        previous = read_checkpoint(folder / PREVIOUS_FILE)
+        warnings.warn(f"{error}; resuming from the checkpoint before it", PignnWarning, stacklevel=2)
+        return previous
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    tensors, about = read_tensors(path)
-    if about.get("kind") != "checkpoint":
+    """The tensors and the header of a checkpoint."""
+    tensors, header = read_tensors(path)
+    if header.get("kind") != "checkpoint":
         raise ModelFileError(f"{path} is not a checkpoint")
-    if about.get("format") != FORMAT:
-        raise ModelFileError(f"{path} has format {about.get('format')}, this pignn reads {FORMAT}; train again")
-    return tensors, about
+    if header.get("format") != FORMAT:
+        raise ModelFileError(f"{path} has format {header.get('format')}, this pignn reads {FORMAT}; train again")
+    return tensors, header
 
 
 def restore_checkpoint(
     tensors: Mapping[str, Tensor],
-    about: Mapping[str, Any],
+    header: Mapping[str, Any],
     networks: Mapping[str, nn.Module],
     optimizers: Mapping[str, Optimizer],
 ) -> dict[str, Tensor]:
-    """Put a read checkpoint back; returns the best weights so far."""
+    """Load a checkpoint into networks, optimizers and random generators. Returns the selected weights so far."""
     for name, network in networks.items():
         network.load_state_dict(_select_prefix(tensors, f"network.{name}."))
     for name, optimizer in optimizers.items():
@@ -92,7 +158,7 @@ def restore_checkpoint(
         for key, value in _select_prefix(tensors, f"optimizer.{name}.").items():
             index, entry = key.split(".", 1)
             state.setdefault(int(index), {})[entry] = value
-        optimizer.load_state_dict({"state": state, "param_groups": about["groups"][name]})
+        optimizer.load_state_dict({"state": state, "param_groups": header["groups"][name]})
     torch.set_rng_state(tensors[f"random.cpu.{distributed.get_rank_and_world_size()[0]}"])
     cuda = _select_prefix(tensors, "random.cuda.")
     if cuda:

@@ -1,23 +1,23 @@
-"""The one training loop. It asks a learner for losses and takes care of all the rest."""
+"""The training loop. It asks a learner for losses and does all the rest."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from ..core.errors import ModelFileError, PignnError
-from . import checkpoint, distributed
+from ..core.errors import PignnError
+from . import distributed
+from .callbacks.base import Callback, CallbackList, TrainingContext
+from .checkpoint import Checkpointer, restore_checkpoint
 from .interrupt import DeferredInterrupt
-from .progress import Progress
 from .selection import Selection
 
 VALUE_EVERY = 10  # epochs between two looks at losses that cost something to look at
@@ -53,89 +53,99 @@ class Learner(Protocol):
 
 @dataclass
 class TrainingLoop:
-    """Everything one training needs besides the learner.
+    """Configuration and state of one training run.
 
     Args:
         phases: what is trained, in order.
         selection: which epoch is kept.
-        scored: for the history only: name → (nodes, labels).
-        identity: what a checkpoint must agree with before it is continued.
-        folder: where the checkpoint goes; none is written without it.
-        every, minutes: a checkpoint is written after so many epochs, or when so much time has passed.
+        method: the method's name, for callbacks.
+        settings: the method's settings, for callbacks.
+        scored: columns of the history besides the losses: name → (nodes, labels).
+        callbacks: what follows the training.
+        checkpointer: where checkpoints go; none is written without it.
+        history: one row per epoch.
+        stopped_by: the signal that ended the training, if one did.
+        position: (index of the phase, epoch) of the epoch that comes next.
     """
 
     phases: list[Phase]
     selection: Selection
+    method: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
     scored: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
-    identity: dict[str, Any] = field(default_factory=dict)
-    folder: Path | None = None
-    every: int = 50
-    minutes: float = 5.0
-    resume: bool = False
-    progress: bool | None = None
-    title: str = "training"
+    callbacks: Sequence[Callback] = ()
+    checkpointer: Checkpointer | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     stopped_by: int | None = None
+    position: tuple[int, int] = (0, 0)
 
-    def __call__(self, learner: Learner) -> list[dict[str, Any]]:
-        """Train; leave the selected classifier in the learner; return the history, one row an epoch.
+    def run(self, learner: Learner, *, resume: bool = False) -> None:
+        """Train, and leave the selected classifier in the learner.
 
-        After Ctrl-C or SIGTERM the epoch under way is finished, a checkpoint is written, the best classifier so far
-        is put in place and ``stopped_by`` holds the signal.
+        After Ctrl-C or SIGTERM the current epoch is finished, a checkpoint is written, the best classifier so far
+        is restored and ``stopped_by`` holds the signal.
         """
-        done = self._restore(learner) if self.resume else 0
-        self._saved = time.monotonic()
-        total = sum(phase.epochs for phase in self.phases)
-        show = self.progress if distributed.is_main_process() else False
-        with DeferredInterrupt() as interrupt, Progress(self.title, total, show) as progress:
-            position = 0
-            for phase in self.phases:
-                first, position = max(done - position, 0), position + phase.epochs
-                if first >= phase.epochs and phase is not self.phases[-1]:  # what the last one prepares is kept
-                    continue
-                learner.start_phase(phase)
-                for epoch in range(first, phase.epochs):
-                    row = self._epoch(learner, phase, epoch)
-                    self.history.append(row)
-                    progress.update(len(self.history), row)
-                    self.stopped_by = distributed.max_over_processes(interrupt.signal)
-                    if self.stopped_by or self._is_due(len(self.history), total):
-                        self._save(learner)
-                    if self.stopped_by:
-                        break
-                if self.stopped_by:
-                    break
-        if not self.stopped_by and self.folder is not None and distributed.is_main_process():
-            (self.folder / checkpoint.PREVIOUS_FILE).unlink(missing_ok=True)
+        states = self._restore(learner) if resume else []
+        num_epochs = sum(phase.epochs for phase in self.phases)
+        context = TrainingContext(self.method, self.settings, num_epochs, learner.networks, self.history)
+        callbacks = CallbackList(self.callbacks, context)
+        with DeferredInterrupt() as interrupt, callbacks.open_training(states):
+            for index, phase in enumerate(self.phases):
+                if not self.stopped_by:
+                    self._run_phase(learner, index, phase, callbacks, interrupt)
+        if self.checkpointer is not None and not self.stopped_by:
+            self.checkpointer.delete_previous()
         self.selection.restore_weights(learner.networks["classifier"])
-        return self.history
 
-    def _epoch(self, learner: Learner, phase: Phase, epoch: int) -> dict[str, Any]:
+    def _run_phase(
+        self, learner: Learner, index: int, phase: Phase, callbacks: CallbackList, interrupt: DeferredInterrupt
+    ) -> None:
+        done = self.position[1] if index == self.position[0] else phase.epochs if index < self.position[0] else 0
+        is_last_phase = index == len(self.phases) - 1
+        if done >= phase.epochs and not is_last_phase:  # what the last one prepares is needed in any case
+            return
+        learner.start_phase(phase)
+        for epoch in range(done, phase.epochs):
+            row, is_improved = self._run_epoch(learner, phase, epoch)
+            self.history.append(row)
+            callbacks.context.best_epoch = self.selection.epoch
+            is_over = callbacks.end_epoch(row, is_improved=is_improved)
+            self.stopped_by = distributed.max_over_processes(interrupt.signal)
+            self.position = (index + 1, 0) if is_over else (index, epoch + 1)
+            is_end = is_last_phase and (is_over or epoch + 1 == phase.epochs)
+            self._save_if_due(learner, callbacks, is_forced=bool(self.stopped_by) or is_end)
+            if is_over or self.stopped_by:
+                return
+
+    def _run_epoch(self, learner: Learner, phase: Phase, epoch: int) -> tuple[dict[str, Any], bool]:
+        """The row of one epoch, and whether its classifier is the best so far."""
         start = time.perf_counter()
         compute_value = epoch % VALUE_EVERY == 0 or epoch == phase.epochs - 1
         for network in learner.networks.values():
             network.train()
         sums: dict[str, float] = {}
-        steps = 0
+        num_steps = 0
         for batch in learner.iter_batches(phase, epoch):
-            losses = self._step(learner, phase, epoch, batch, compute_value)
-            for name, number in losses.items():
-                sums[name] = sums.get(name, 0.0) + number
-            steps += 1
+            for name, loss in self._run_step(learner, phase, epoch, batch, compute_value).items():
+                sums[name] = sums.get(name, 0.0) + loss
+            num_steps += 1
 
         row: dict[str, Any] = {"phase": phase.name, "epoch": epoch}
-        for name, number in sums.items():
-            unread = math.isnan(number) and not compute_value
-            row[f"{name}_loss"] = None if unread else number / steps
-            if not unread and not math.isfinite(number):
+        for name, loss in sums.items():
+            is_unread = math.isnan(loss) and not compute_value
+            row[f"{name}_loss"] = None if is_unread else loss / num_steps
+            if not is_unread and not math.isfinite(loss):
                 hint = "try a smaller learning rate" if epoch else "scale the features, or try a smaller learning rate"
-                raise PignnError(f"the {name} loss is {number} at epoch {epoch}; {hint}")
+                raise PignnError(f"the {name} loss is {loss} at epoch {epoch}; {hint}")
+        best = self.selection.best
         if phase.selects:
-            row |= self._score(learner, epoch)
+            row |= self._score_epoch(learner, epoch)
         row["seconds"] = time.perf_counter() - start
-        return row
+        return row, self.selection.best > best
 
-    def _step(self, learner: Learner, phase: Phase, epoch: int, batch: Any, compute_value: bool) -> dict[str, float]:
+    def _run_step(
+        self, learner: Learner, phase: Phase, epoch: int, batch: Any, compute_value: bool
+    ) -> dict[str, float]:
         for optimizer in learner.optimizers.values():
             optimizer.zero_grad(set_to_none=True)
         losses = learner.compute_losses(phase, epoch, batch, compute_value=compute_value)
@@ -147,7 +157,7 @@ class TrainingLoop:
         return {name: float(loss.detach()) for name, loss in losses.items()}
 
     @torch.no_grad()
-    def _score(self, learner: Learner, epoch: int) -> dict[str, float | None]:
+    def _score_epoch(self, learner: Learner, epoch: int) -> dict[str, float | None]:
         for network in learner.networks.values():
             network.eval()
         predicted = learner.predict_logits().argmax(dim=1)
@@ -158,38 +168,30 @@ class TrainingLoop:
         row["val_accuracy"] = self.selection.update(epoch, predicted, learner.networks["classifier"])
         return row
 
-    def _is_due(self, done: int, total: int) -> bool:
-        """Is it time for a checkpoint? The first process looks at the clock for all."""
-        late = distributed.is_main_process() and time.monotonic() - self._saved > 60 * self.minutes
-        return bool(distributed.max_over_processes(late or done % self.every == 0 or done == total))
-
-    def _save(self, learner: Learner) -> None:
-        self._saved = time.monotonic()
-        if self.folder is None:
+    def _save_if_due(self, learner: Learner, callbacks: CallbackList, *, is_forced: bool) -> None:
+        if self.checkpointer is None or not (is_forced or self.checkpointer.is_due(len(self.history))):
             return
-        best = self.selection.weights
-        about = {"identity": self.identity, "selection": self.selection.state_dict(), "history": self.history}
-        checkpoint.write_checkpoint(
-            self.folder / checkpoint.CHECKPOINT_FILE, learner.networks, learner.optimizers, best, about
-        )
+        header = {
+            "selection": self.selection.state_dict(),
+            "history": self.history,
+            "position": self.position,
+            "callbacks": callbacks.state_dicts(),
+        }
+        self.checkpointer.save(learner.networks, learner.optimizers, self.selection.weights, header)
 
-    def _restore(self, learner: Learner) -> int:
-        """Continue from the checkpoint, if there is one; returns the number of epochs that are done."""
-        if self.folder is None or not checkpoint.has_checkpoint(self.folder):
-            return 0
-        path = self.folder / checkpoint.CHECKPOINT_FILE
-        tensors, about = checkpoint.read_newest_checkpoint(self.folder)
-        for key, mine in self.identity.items():
-            theirs = about["identity"].get(key)
-            if theirs != mine:
-                raise ModelFileError(f"cannot resume from {path}: {key} was {theirs!r} and is now {mine!r}")
-        done, total = len(about["history"]), sum(phase.epochs for phase in self.phases)
-        if done > total:
-            raise ModelFileError(f"cannot resume from {path}: {done} epochs are done, and only {total} asked for")
-        best = checkpoint.restore_checkpoint(tensors, about, learner.networks, learner.optimizers)
-        self.selection.load_state_dict(best, about["selection"])
-        self.history = about["history"]
-        return len(self.history)
+    def _restore(self, learner: Learner) -> list[tuple[str, dict[str, Any]]]:
+        """Continue from the checkpoint, if there is one. Returns the states of the callbacks."""
+        saved = None if self.checkpointer is None else self.checkpointer.load()
+        if saved is None or self.checkpointer is None:
+            return []
+        tensors, header = saved
+        num_done, num_epochs = len(header["history"]), sum(phase.epochs for phase in self.phases)
+        if num_done > num_epochs:
+            raise self.checkpointer.build_error(f"{num_done} epochs are done, and only {num_epochs} asked for")
+        best = restore_checkpoint(tensors, header, learner.networks, learner.optimizers)
+        self.selection.load_state_dict(best, header["selection"])
+        self.history, self.position = header["history"], (header["position"][0], header["position"][1])
+        return [(name, state) for name, state in header["callbacks"]]
 
 
 @contextlib.contextmanager

@@ -1,0 +1,75 @@
+"""Callbacks follow a training: progress, early stopping, logs, and those of other packages.
+
+A callback is a class in the registry ``CALLBACKS``; another package adds one through the entry-point group
+``pignn.callbacks``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import ConfigError
+from ...core.lazy import on_first_use
+from ...core.registry import Entry, Registry
+
+if TYPE_CHECKING:
+    from .base import Callback, TrainingContext
+    from .early_stopping import EarlyStopping
+    from .loggers import CSVLogger, JSONLinesLogger
+    from .progress import ProgressBar
+
+_HOMES = {
+    "CSVLogger": "loggers",
+    "Callback": "base",
+    "EarlyStopping": "early_stopping",
+    "JSONLinesLogger": "loggers",
+    "ProgressBar": "progress",
+    "TrainingContext": "base",
+}
+
+CALLBACKS: Registry[type[Callback]] = Registry(
+    "callback",
+    "pignn.callbacks",
+    [
+        Entry("csv", "pignn.training.callbacks.loggers:CSVLogger", "append each epoch to a CSV file"),
+        Entry(
+            "early-stopping",
+            "pignn.training.callbacks.early_stopping:EarlyStopping",
+            "stop when a column of the history no longer improves",
+        ),
+        Entry("jsonl", "pignn.training.callbacks.loggers:JSONLinesLogger", "append each epoch to a JSON lines file"),
+        Entry("progress", "pignn.training.callbacks.progress:ProgressBar", "a progress bar on the terminal"),
+    ],
+)
+
+
+def make_callback(name: str, **settings: Any) -> Callback:
+    """Build the callback called ``name``: ``make_callback("csv", path="history.csv")``."""
+    kind = CALLBACKS.get(name)
+    try:
+        return kind(**settings)
+    except TypeError as error:
+        raise ConfigError(f"callback '{name}' cannot be built ({error}); pass an object of {kind.__name__}") from None
+
+
+def resolve_callbacks(callbacks: Iterable[str | Callback]) -> list[Callback]:
+    """Objects as they are, names as the callbacks they stand for."""
+    if isinstance(callbacks, str):
+        raise ConfigError(f"callbacks must be a list, such as [{callbacks!r}]")
+    return [make_callback(callback) if isinstance(callback, str) else callback for callback in callbacks]
+
+
+__all__ = [
+    "CALLBACKS",
+    "CSVLogger",
+    "Callback",
+    "EarlyStopping",
+    "JSONLinesLogger",
+    "ProgressBar",
+    "TrainingContext",
+    "make_callback",
+    "resolve_callbacks",
+]
+
+__getattr__, __dir__ = on_first_use(__name__, _HOMES)
