@@ -18,8 +18,8 @@ import pignn.cli
 from pignn import graphs
 from pignn.io import files
 from pignn.training import checkpoint
+from pignn.training.callbacks import ProgressBar
 from pignn.training.interrupt import DeferredInterrupt
-from pignn.training.progress import Progress
 
 TINY = ("train", "--dataset", "csbm", "--data", "num_nodes=120", "--noise", "symmetric", "--rate", "0.4")
 WEIGHTS = "model/model.safetensors"
@@ -39,15 +39,15 @@ def handlers():
 @pytest.fixture
 def signal_after(monkeypatch):
     """Send a signal to this process during the epoch with this number, counted from 1."""
-    update = Progress.update
+    update = ProgressBar.on_epoch_end
 
     def at(epoch, number=signal.SIGINT):
-        def send(self, done, row):
-            update(self, done, row)
-            if done == epoch:
+        def send(self, context, row):
+            update(self, context, row)
+            if len(context.history) == epoch:
                 signal.raise_signal(number)
 
-        monkeypatch.setattr(Progress, "update", send)
+        monkeypatch.setattr(ProgressBar, "on_epoch_end", send)
 
     yield at
     monkeypatch.undo()

@@ -123,14 +123,14 @@ def test_a_sampled_layer_is_unbiased(inputs):
         assert ((stacked.mean(0) - exact).abs() < 5.5 * error + 1e-5).all()
 
 
-def test_shares_cover_everything_once(monkeypatch):
+def test_seed_batches_of_all_processes_cover_every_node_once(monkeypatch):
     pool = torch.arange(100, 203)
     seen = torch.cat(list(batches.iter_seed_batches(pool, 10, seed=0)))
     assert torch.equal(seen.sort().values, pool)
     assert not torch.equal(seen, torch.cat(list(batches.iter_seed_batches(pool, 10, seed=1))))
     parts = []
     for rank in range(3):
-        monkeypatch.setattr(batches.distributed, "place", lambda rank=rank: (rank, 3))
+        monkeypatch.setattr(batches.distributed, "get_rank_and_world_size", lambda rank=rank: (rank, 3))
         parts.append(list(batches.iter_seed_batches(pool, 10, seed=0)))
     assert len({len(part) for part in parts}) == 1, "all processes take as many steps"
     assert torch.equal(torch.cat([torch.cat(part) for part in parts]).sort().values, pool)

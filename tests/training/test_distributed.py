@@ -59,7 +59,7 @@ method.pairs_ = "batch"
 with distributed.open_process_group():
     rank, size = distributed.get_rank_and_world_size()
     torch.manual_seed(0)
-    learner = method._learner(data, torch.device("cpu"))
+    learner = method._build_learner(data, torch.device("cpu"))
     phase = Phase("training", 5)
     if size == 2:
         batch = next(learner.iter_batches(phase, 0))
@@ -99,6 +99,42 @@ def test_training_by_two_processes(tmp_path):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "again" / name).read_bytes(), again.stderr
 
 
+STOP_EARLY = """
+import sys, torch
+import pignn
+from pignn import graphs
+from pignn.training import distributed
+from pignn.training.callbacks import Callback
+
+class StopOnSecondProcess(Callback):
+    runs_on_all_processes = True
+    def on_epoch_end(self, context, row):
+        return distributed.get_rank_and_world_size()[0] == 1 and row["epoch"] == 3
+
+data = pignn.corrupt(graphs.csbm(num_nodes=200, seed=0), "symmetric", 0.2)
+settings = {"batch_size": 50, "num_neighbors": (4, 4), "epochs": 40, "warmup": 2}
+with distributed.open_process_group():
+    rank = distributed.get_rank_and_world_size()[0]
+    model = pignn.PIGNN(**settings, patience=3).fit(data)
+    by_second = pignn.PIGNN(**settings).fit(data, callbacks=[StopOnSecondProcess()])
+    weights = torch.cat([p.view(-1) for p in model.networks_.parameters()])
+    result = len(model.history_), model.best_epoch_, len(by_second.history_), weights
+    torch.save(result, f"{sys.argv[1]}/rank{rank}.pt")
+"""
+
+
+def test_two_processes_stop_at_the_same_epoch(tmp_path):
+    script = tmp_path / "stop_early.py"
+    script.write_text(STOP_EARLY)
+    done = torchrun(script, tmp_path)
+    assert done.returncode == 0, done.stderr
+    first, second = (torch.load(tmp_path / f"rank{rank}.pt") for rank in (0, 1))
+    assert first[:3] == second[:3]
+    assert torch.equal(first[3], second[3])
+    assert first[0] == first[1] + 4 < 40, "three epochs after the best one"
+    assert first[2] == 4, "one process asks, both stop"
+
+
 def children(process):
     found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True, check=True)
     return [int(pid) for pid in found.stdout.split()]
@@ -125,11 +161,11 @@ def test_without_a_restart_a_dead_process_takes_the_others_along(tmp_path):
     script.write_text(
         "import os\n"
         "from pignn.training import loop\n"
-        "real = loop.TrainingLoop._step\n"
+        "real = loop.TrainingLoop._run_step\n"
         "def step(self, *a):\n"
         "    if os.environ['RANK'] == '1' and len(self.history) == 3: os._exit(9)\n"
         "    return real(self, *a)\n"
-        "loop.TrainingLoop._step = step\n"
+        "loop.TrainingLoop._run_step = step\n"
         "from pignn.cli import main\n"
         f"main({TRAIN[2:]!r} + ['--epochs', '1000'])\n"
     )

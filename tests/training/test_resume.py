@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -12,24 +13,34 @@ import torch
 import pignn
 from pignn.core.errors import ModelFileError, OutputError, PignnWarning
 from pignn.io import files
-from pignn.training import checkpoint, loop
+from pignn.training import checkpoint
+from pignn.training.callbacks import Callback
 
 
 class Stop(Exception):
     pass
 
 
-def stop_after(monkeypatch, epochs):
-    """Let the loop die as if the process had been killed in the middle of a later epoch."""
-    real = loop.TrainingLoop._epoch
+class DieAfter(Callback):
+    """Let the training die as if the process had been killed at the end of an epoch, before a checkpoint of it."""
 
-    def epoch(self, *arguments):
-        if len(self.history) == epochs:
+    def __init__(self, epochs):
+        self.epochs = epochs
+
+    def on_epoch_end(self, context, row):
+        if len(context.history) == self.epochs + 1:
             raise Stop
-        return real(self, *arguments)
 
-    monkeypatch.setattr(loop.TrainingLoop, "_epoch", epoch)
-    return lambda: monkeypatch.setattr(loop.TrainingLoop, "_epoch", real)
+
+class SendSignal(Callback):
+    """Interrupt the training in an epoch, counted from 1."""
+
+    def __init__(self, epoch):
+        self.epoch = epoch
+
+    def on_epoch_end(self, context, row):
+        if len(context.history) == self.epoch:
+            os.kill(os.getpid(), signal.SIGINT)
 
 
 @pytest.mark.parametrize("died_after", [7, 13, 25])
@@ -44,17 +55,12 @@ def stop_after(monkeypatch, epochs):
     ],
     ids=str,
 )
-def test_resume_is_exact(noisy, tmp_path, monkeypatch, settings, died_after):
+def test_resume_is_exact(noisy, tmp_path, settings, died_after):
     settings = {"epochs": 16, "warmup": 5, **settings}
     whole = pignn.PIGNN(**settings).fit(noisy)
-    undo = stop_after(monkeypatch, died_after)
     broken = pignn.PIGNN(**settings)
-    if died_after < len(whole.history_):
-        with pytest.raises(Stop):
-            broken.fit(noisy, checkpoint=tmp_path, checkpoint_every=3)
-    else:
-        broken.fit(noisy, checkpoint=tmp_path, checkpoint_every=3)
-    undo()
+    with pytest.raises(Stop) if died_after < len(whole.history_) else contextlib.nullcontext():
+        broken.fit(noisy, callbacks=[DieAfter(died_after)], checkpoint=tmp_path, checkpoint_every=3)
     torch.rand(5)
     again = pignn.PIGNN(**settings).fit(noisy, checkpoint=tmp_path, resume=True)
     assert again.best_epoch_ == whole.best_epoch_
@@ -108,23 +114,14 @@ def ctrl_c():
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_keeps_the_best_so_far_and_is_raised_again(noisy, tmp_path, monkeypatch):
-    real = loop.TrainingLoop._epoch
-
-    def epoch(self, *arguments):
-        if len(self.history) == 4:
-            os.kill(os.getpid(), signal.SIGINT)
-        return real(self, *arguments)
-
-    monkeypatch.setattr(loop.TrainingLoop, "_epoch", epoch)
+def test_ctrl_c_keeps_the_best_so_far_and_is_raised_again(noisy, tmp_path):
     before = signal.getsignal(signal.SIGINT)
     model = pignn.PIGNN(epochs=50)
     with pytest.raises(KeyboardInterrupt):
-        model.fit(noisy, checkpoint=tmp_path)
+        model.fit(noisy, callbacks=[SendSignal(5)], checkpoint=tmp_path)
     assert signal.getsignal(signal.SIGINT) is before
     assert len(model.history_) == 5
     assert model.predict(noisy).shape == (240,)
-    monkeypatch.undo()
     resumed = pignn.PIGNN(epochs=8).fit(noisy, checkpoint=tmp_path, resume=True)
     whole = pignn.PIGNN(epochs=8).fit(noisy)
     for key, value in whole.networks_.state_dict().items():
@@ -132,30 +129,21 @@ def test_ctrl_c_keeps_the_best_so_far_and_is_raised_again(noisy, tmp_path, monke
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_before_the_classifier_has_begun_leaves_no_model(noisy, tmp_path, monkeypatch):
-    real = loop.TrainingLoop._epoch
-
-    def epoch(self, *arguments):
-        os.kill(os.getpid(), signal.SIGINT)
-        return real(self, *arguments)
-
-    monkeypatch.setattr(loop.TrainingLoop, "_epoch", epoch)
+def test_ctrl_c_before_the_classifier_has_begun_leaves_no_model(noisy, tmp_path):
     model = pignn.PIGNN(epochs=5, schedule="pretrain")
     with pytest.raises(KeyboardInterrupt):
-        model.fit(noisy, checkpoint=tmp_path)
+        model.fit(noisy, callbacks=[SendSignal(1)], checkpoint=tmp_path)
     assert not hasattr(model, "history_")
     assert checkpoint.has_checkpoint(tmp_path)
 
 
-def test_a_damaged_checkpoint_gives_way_to_the_one_before(noisy, tmp_path, monkeypatch):
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(noisy, tmp_path):
     whole = pignn.PIGNN(epochs=12).fit(noisy)
-    undo = stop_after(monkeypatch, 9)
     with pytest.raises(Stop):
-        pignn.PIGNN(epochs=12).fit(noisy, checkpoint=tmp_path, checkpoint_every=3)
-    undo()
+        pignn.PIGNN(epochs=12).fit(noisy, callbacks=[DieAfter(9)], checkpoint=tmp_path, checkpoint_every=3)
     newest = tmp_path / checkpoint.CHECKPOINT_FILE
     newest.write_bytes(newest.read_bytes()[:-50])
-    with pytest.warns(PignnWarning, match="going on from the one before"):
+    with pytest.warns(PignnWarning, match="resuming from the checkpoint before it"):
         resumed = pignn.PIGNN(epochs=12).fit(noisy, checkpoint=tmp_path, resume=True)
     for key, value in whole.networks_.state_dict().items():
         assert torch.equal(resumed.networks_.state_dict()[key], value)

@@ -32,7 +32,8 @@ BESIDE = (
     "pignn.training.checkpoint",
     "pignn.io.files",
     "pignn.training.interrupt",
-    "pignn.training.progress",
+    "pignn.training.callbacks.loggers",
+    "pignn.training.callbacks.progress",
 )
 # What makes a graph's edges simple on their way to a method, whoever imports it.
 ALWAYS = ("pignn.graphs.edges",)

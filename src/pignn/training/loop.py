@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -73,7 +73,7 @@ class TrainingLoop:
     method: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
     scored: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
-    callbacks: Sequence[Callback] = ()
+    callbacks: list[Callback] = field(default_factory=list)
     checkpointer: Checkpointer | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     stopped_by: int | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
@@ -17,7 +17,10 @@ from torch_geometric.data import Data
 from ... import backbones, graphs, pairs
 from ...core import validation as settings
 from ...core.errors import ConfigError, DataError, ModelFileError, PignnWarning, unknown
+from ...core.settings import Float, Int
 from ...training import SELECTIONS, Phase, Selection, TrainingLoop, distributed
+from ...training.callbacks import Callback, EarlyStopping, ProgressBar, resolve_callbacks
+from ...training.checkpoint import Checkpointer
 from ...training.loop import seed_context
 from ...training.selection import LastEpoch
 from .base import FitFacts, Method, checked_inputs, class_names, plain
@@ -43,6 +46,7 @@ class NetworkMethod(Method):
         epochs: of the training.
         lr: learning rate of Adam; ``None`` is 0.01 (GAT 0.005).
         weight_decay: of Adam, on all parameters.
+        patience: stop after this many epochs without a better validation accuracy; ``None`` trains all epochs.
         selection: which epoch is kept: ``"noisy-val"`` (best on the given validation labels; the last one where
             there are none), ``"clean-val"`` (best on the true ones: an oracle) or ``"last"``.
         class_weight: ``None``, ``"balanced"``, or one number a class.
@@ -76,6 +80,7 @@ class NetworkMethod(Method):
     epochs: int = 400
     lr: float | None = None
     weight_decay: float = 5e-4
+    patience: int | None = None
     selection: str = "noisy-val"
     class_weight: str | Sequence[float] | None = None
     directed: bool = False
@@ -152,6 +157,8 @@ class NetworkMethod(Method):
             raise ConfigError(f"edge_fraction must be above 0 and at most 1, not {self.edge_fraction!r}")
         settings.whole("warmup", self.warmup, -1)
         settings.number("weight_decay", self.weight_decay)
+        if self.patience is not None:
+            settings.whole("patience", self.patience, 1)
         settings.flag("directed", self.directed)
         if self.batch_size is not None:
             settings.whole("batch_size", self.batch_size, 2)
@@ -214,6 +221,7 @@ class NetworkMethod(Method):
         data: Data,
         *,
         split_index: int | None = None,
+        callbacks: Iterable[str | Callback] = (),
         checkpoint: str | Path | None = None,
         checkpoint_every: int = 50,
         checkpoint_minutes: float = 5.0,
@@ -224,78 +232,79 @@ class NetworkMethod(Method):
 
         Args:
             data: a PyG graph; ``y`` holds given labels, −1 where there is none.
-            split_index: which column, where the masks have several.
-            checkpoint: a folder in which the state of the training is kept, every ``checkpoint_every`` epochs or
+            split_index: which column of the masks to use if they have several.
+            callbacks: objects that follow the training, or their names, see :mod:`pignn.training.callbacks`.
+            checkpoint: a folder for the state of the training, written every ``checkpoint_every`` epochs or
                 ``checkpoint_minutes``, whichever comes first.
-            resume: continue from that state if there is one; the result is the same as without the interruption.
-            progress: a bar with the time left; ``None`` shows it on a terminal only.
+            resume: continue from that state if there is one. The result is the same as without the interruption.
+            progress: whether to show a progress bar; ``None`` shows it on a terminal only.
 
-        Ctrl-C ends the training after the epoch under way with the best classifier so far in place, and is raised
-        again as ``KeyboardInterrupt``.
+        Ctrl-C ends the training after the current epoch, keeps the best classifier so far, and is raised again as
+        ``KeyboardInterrupt``.
         """
         self.check_settings()
+        Int(min=1).check("checkpoint_every", checkpoint_every)
+        Float(min=0).check("checkpoint_minutes", checkpoint_minutes)
         if self.batch_size is None and distributed.get_rank_and_world_size()[1] > 1:
             raise ConfigError("several processes share the batches: set batch_size (1024, say)")
         data = graphs.check_graph(data, split_index=split_index)
+        self._choose_pair_mode(int(data.num_nodes))
+        device = _find_device(str(self.device))
+        with seed_context(int(self.seed), device):
+            learner = self._build_learner(data, device)
+            selection, scored = self._build_selection(data, device)
+            loop = TrainingLoop(self.phases(), selection, self.name, self._plain_settings(), scored)
+            loop.callbacks = [ProgressBar(progress), *resolve_callbacks(callbacks)]
+            if self.patience is not None:
+                loop.callbacks.append(EarlyStopping(self.patience))
+            if checkpoint:
+                identity = self._build_identity(data)
+                loop.checkpointer = Checkpointer(Path(checkpoint), identity, checkpoint_every, checkpoint_minutes)
+            loop.run(learner, resume=resume)
+        self._keep_results(data, learner, loop)
+        if loop.stopped_by:
+            raise KeyboardInterrupt
+        if text := self.warmup_warning_text():  # last: a run that fails should give one line only
+            warnings.warn(text, PignnWarning, stacklevel=2)
+        return self
+
+    def _choose_pair_mode(self, num_nodes: int) -> None:
         self.pairs_, self.pairs_explanation_ = self.pairs, ""
         if self.batch_size is not None and self.pairs is not None:
             self.pairs_ = "batch"
         elif self.pairs == "auto":
-            self.pairs_, reason = choose_pair_mode(data.num_nodes, self.epochs)
+            self.pairs_, reason = choose_pair_mode(num_nodes, self.epochs)
             self.pairs_explanation_ = f"{self.pairs_}: {reason}"
-        settings.whole("checkpoint_every", checkpoint_every, 1)
-        settings.number("checkpoint_minutes", checkpoint_minutes)
         if self.edge_fraction < 1 and self.pairs_ != "sampled":
             raise ConfigError("edge_fraction goes with pairs='sampled'")
-        device = _device(str(self.device))
-        with seed_context(int(self.seed), device):
-            learner = self._learner(data, device)
-            if distributed.get_rank_and_world_size()[1] > 1:  # the same networks everywhere, but not the same dropout
-                torch.manual_seed(self.seed + 1_000_003 * (1 + distributed.get_rank_and_world_size()[0]))
-            selection, scored = self._selection(data, device)
-            run = TrainingLoop(
-                phases=self.phases(),
-                selection=selection,
-                scored=scored,
-                identity=self._identity(data) if checkpoint else {},
-                folder=Path(checkpoint) if checkpoint else None,
-                every=checkpoint_every,
-                minutes=checkpoint_minutes,
-                resume=resume,
-                progress=progress,
-                title=self.name,
-            )
-            history = run(learner)
-        if run.stopped_by and selection.epoch < 0:  # the classifier has learnt nothing yet: there is no best so far
+
+    def _keep_results(self, data: Data, learner: NetworkLearner, loop: TrainingLoop) -> None:
+        if loop.stopped_by and loop.selection.epoch < 0:  # the classifier has learned nothing yet
             raise KeyboardInterrupt
-        self.history_ = history
+        self.history_ = loop.history
         self.settings_ = self._plain_settings()
         self.networks_ = nn.ModuleDict(learner.networks).eval()
         self.num_nodes_ = int(data.num_nodes)
         self.num_features_ = int(data.x.shape[1])
         self.class_names_ = class_names(data)
-        self.best_epoch_ = selection.epoch
-        self.selection_ = selection.rule.name
-        self.stopped_by_ = run.stopped_by
-        if run.stopped_by:
-            raise KeyboardInterrupt
-        if (
-            text := self.warmup_warning_text()
-        ):  # at the end: a run that fails has one line to say, and this one was short
-            warnings.warn(text, PignnWarning, stacklevel=2)
-        return self
+        self.best_epoch_ = loop.selection.epoch
+        self.selection_ = loop.selection.rule.name
+        self.stopped_by_ = loop.stopped_by
 
-    def _learner(self, data: Data, device: torch.device) -> NetworkLearner:
+    def _build_learner(self, data: Data, device: torch.device) -> NetworkLearner:
         inputs = checked_inputs(data, self.directed, device, stacklevel=4)
         task = Task.from_data(data, inputs, self.class_weight)
         regularizer = None if self.pairs is None else self._build_regularizer(data, task)
-        made = self.make_networks(inputs.x.shape[1], task.num_classes, inputs.num_nodes)
-        networks = {name: network.to(device) for name, network in made.items()}
+        networks = self.make_networks(inputs.x.shape[1], task.num_classes, inputs.num_nodes)
+        networks = {name: network.to(device) for name, network in networks.items()}
         for name, network in networks.items():
             if inputs.edge_weight is not None and not getattr(network, "uses_weights", True):
                 warnings.warn(f"the {name} makes no use of edge_weight", PignnWarning, stacklevel=4)
-        learning = {name: network for name, network in networks.items() if any(True for _ in network.parameters())}
-        optimizers = {name: self.optimizer(name, network) for name, network in learning.items()}
+        trainable = {name: network for name, network in networks.items() if any(True for _ in network.parameters())}
+        optimizers = {name: self.optimizer(name, network) for name, network in trainable.items()}
+        rank, world_size = distributed.get_rank_and_world_size()
+        if world_size > 1:  # the same networks everywhere, but not the same dropout
+            torch.manual_seed(self.seed + 1_000_003 * (1 + rank))
         return NetworkLearner(self, task, networks, optimizers, regularizer)
 
     def build(self, kind: str | Callable[[int, int], nn.Module], inputs: int, outputs: int) -> nn.Module:
@@ -345,7 +354,7 @@ class NetworkMethod(Method):
             edge_fraction=self.edge_fraction,
         )
 
-    def _selection(self, data: Data, device: torch.device) -> tuple[Selection, dict[str, tuple[Tensor, Tensor]]]:
+    def _build_selection(self, data: Data, device: torch.device) -> tuple[Selection, dict[str, tuple[Tensor, Tensor]]]:
         """Who decides which epoch is kept, and what else the history shows. The only reader of true labels here."""
         y_true = data.get("y_true")
         rule = SELECTIONS.get(self.selection)()
@@ -360,7 +369,7 @@ class NetworkMethod(Method):
             scored["test_accuracy"] = (test.to(device), y_true.reshape(-1)[test].to(device))
         return Selection(rule, nodes.to(device), labels.to(device)), scored
 
-    def _identity(self, data: Data) -> dict[str, Any]:
+    def _build_identity(self, data: Data) -> dict[str, Any]:
         # More epochs may be asked for, unless their number says where a second phase begins.
         free = ("device",) if len(self.phases()) > 1 else ("epochs", "device")
         kept = {k: v for k, v in self._plain_settings().items() if k not in free}
@@ -375,7 +384,7 @@ class NetworkMethod(Method):
     # ---- answers ----
 
     def _outputs(self, data: Data) -> Tensor:
-        device = _device(str(self.device))
+        device = _find_device(str(self.device))
         inputs = backbones.GraphInputs.from_data(data, directed=self.directed, device=device)
         self.networks_.to(device)
         return self.networks_["classifier"](inputs.as_chunked())
@@ -405,7 +414,7 @@ class NetworkMethod(Method):
             setattr(self, name, about["learned"][name])
 
 
-def _device(name: str) -> torch.device:
+def _find_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError):
