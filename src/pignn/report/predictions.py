@@ -1,44 +1,49 @@
-"""Predictions as a CSV file."""
+"""Predictions as a table and as a CSV file."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from torch_geometric.data import Data
 
 from ..io import files
-from ..methods.core.base import Method
 from .spreadsheet import neutral
 
+TEXT_COLUMNS = ("node", "given", "predicted")
 
-def write_predictions(path: Path, model: Method, data: Data) -> None:
-    """One row a node: its split, given label (empty where there is none), predicted class, probabilities.
 
-    ``disagrees`` marks nodes whose given label is not the predicted class. Ids and classes that a spreadsheet would run
-    as formulas get an apostrophe before them.
+def build_prediction_table(data: Data, probs: np.ndarray, class_names: Sequence[str]) -> pd.DataFrame:
+    """One row per node: its split, given label (empty where there is none), predicted class and probabilities.
+
+    ``disagrees`` marks nodes whose given label is not the predicted class.
     """
-    proba = model.predict_proba(data)
-    names = np.array([neutral(name) for name in model.class_names_], dtype=object)
-    best = proba.argmax(axis=1)
-    given = data.y.reshape(-1).cpu().numpy() if data.get("y") is not None else np.full(len(proba), -1)
-    split = np.full(len(proba), "", dtype=object)
+    names = np.array(class_names, dtype=object)
+    best = probs.argmax(axis=1)
+    given = data.y.reshape(-1).cpu().numpy() if data.get("y") is not None else np.full(len(probs), -1)
+    split = np.full(len(probs), "", dtype=object)
     for name in ("train", "val", "test"):
         mask = data.get(f"{name}_mask")
         if mask is not None and mask.dim() == 1:
             split[mask.bool().cpu().numpy()] = name
     ids = data.get("node_id")
-    labelled = (given >= 0) & (given < len(names))
-    table = pd.DataFrame(
-        {
-            "node": np.arange(len(proba)) if ids is None else [neutral(i) for i in ids],
-            "split": split,
-            "given": np.where(labelled, names[np.where(labelled, given, 0)], ""),
-            "predicted": names[best],
-            "confidence": proba.max(axis=1).round(6),
-            "disagrees": (labelled & (given != best)).astype(int),
-        }
-    )
-    columns = pd.DataFrame(proba.round(6), columns=[f"p_{name}" for name in model.class_names_])
-    files.write_bytes(path, pd.concat([table, columns], axis=1).to_csv(index=False, lineterminator="\n").encode())
+    labeled = (given >= 0) & (given < len(names))
+    columns: dict[str, Any] = {
+        "node": np.arange(len(probs)) if ids is None else list(ids),
+        "split": split,
+        "given": np.where(labeled, names[np.where(labeled, given, 0)], ""),
+        "predicted": names[best],
+        "confidence": probs.max(axis=1).round(6),
+        "disagrees": (labeled & (given != best)).astype(int),
+    }
+    by_class = pd.DataFrame(probs.round(6), columns=[f"p_{name}" for name in class_names])
+    return pd.concat([pd.DataFrame(columns), by_class], axis=1)
+
+
+def write_predictions(path: Path, table: pd.DataFrame) -> None:
+    """Write a prediction table as CSV. Texts that a spreadsheet would run as formulas get an apostrophe before them."""
+    neutral_columns = {name: table[name].map(neutral) for name in TEXT_COLUMNS}
+    files.write_bytes(path, table.assign(**neutral_columns).to_csv(index=False, lineterminator="\n").encode())

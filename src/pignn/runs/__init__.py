@@ -1,0 +1,24 @@
+"""Whole runs in one call, for commands and notebooks alike: train, audit, predict, apply decisions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..core.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from .predictions import Predictions, predict
+    from .training import TrainingInterrupted, train
+    from .training_run import TrainingRun
+
+_HOMES = {
+    "Predictions": "predictions",
+    "TrainingInterrupted": "training",
+    "TrainingRun": "training_run",
+    "predict": "predictions",
+    "train": "training",
+}
+
+__all__ = ["Predictions", "TrainingInterrupted", "TrainingRun", "predict", "train"]
+
+__getattr__, __dir__ = on_first_use(__name__, _HOMES)

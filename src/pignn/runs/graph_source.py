@@ -1,0 +1,124 @@
+"""Where the graph of a run comes from: an object, a named dataset, a graph store, or files."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from torch_geometric.data import Data
+
+from .. import graphs
+from ..core.errors import ConfigError, DataError, PignnWarning
+from ..graphs.datasets.catalog import list_datasets
+from ..noise import Corrupt, load_noise
+
+MASKS = ("train_mask", "val_mask", "test_mask")
+
+
+@dataclass(frozen=True, eq=False)
+class GraphSource:
+    """The graph of a run.
+
+    Args:
+        graph: a graph, the name of a dataset, the folder of a graph store, or None for files.
+        options: of files, the arguments of :func:`pignn.read_graph`; of a dataset, those of :func:`pignn.load`. All
+            kinds take ``split_index``.
+    """
+
+    graph: Data | str | Path | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.graph is None and self.options.get("nodes") is None:
+            raise ConfigError("which graph? pass one, the name of a dataset, or files with nodes= and edges=")
+        if isinstance(self.graph, Data) and (others := set(self.options) - {"split_index"}):
+            raise ConfigError(f"{min(others)} does not apply to a graph that is loaded already; leave it out")
+
+    @property
+    def is_named(self) -> bool:
+        """Whether it is a dataset or a graph store, whose labels are known to be true."""
+        return isinstance(self.graph, str | Path)
+
+    @property
+    def input_paths(self) -> list[Path]:
+        """Files that the graph is read from, and that no output may replace."""
+        values = () if isinstance(self.graph, Data) else self.options.values()
+        return [Path(value) for value in values if isinstance(value, str | Path) and os.path.isfile(value)]
+
+    def load(self, **more_options: Any) -> Data:
+        """The graph with one split; ``more_options`` go to :func:`pignn.read_graph`."""
+        options = dict(self.options)
+        if isinstance(self.graph, Data):
+            return select_split(self.graph.__copy__(), options.get("split_index"), self.graph.get("name") or "the graph")
+        if self.graph is not None:
+            return _load_named(str(self.graph), options)
+        index = options.pop("split_index", None)
+        nodes = options["nodes"]
+        title = "the graph" if isinstance(nodes, pd.DataFrame) else str(nodes)
+        return select_split(graphs.read_graph(**options, **more_options), index, title)
+
+    def to_json_dict(self) -> dict[str, Any]:
+        """The options as run.json holds them."""
+        return {key: _to_json_value(value) for key, value in self.options.items()}
+
+
+def build_corruption(noise: Any, rate: float | None, seed: int, source: GraphSource, **options: Any) -> Corrupt | None:
+    """The label noise to add, checked; None for none. ``noise`` may be a file of labels or of a transition matrix."""
+    kind = load_noise(str(noise)) if isinstance(noise, str | Path) else noise
+    is_none = isinstance(kind, str) and kind == "none"
+    if is_none and rate is not None and not source.is_named:
+        raise ConfigError("noise 'none' has no rate; leave the rate out or choose a kind of noise")
+    corruption = Corrupt(kind, rate, seed=seed, **options)
+    # The labels of a dataset are true, and go to y_true; nobody knows the true labels of the user's own graph.
+    return corruption if source.is_named or not is_none else None
+
+
+def select_split(graph: Data, index: int | None, title: str) -> Data:
+    """Reduce masks that have several splits to one: column ``index``, or the first with a warning."""
+    several = {name: graph[name] for name in MASKS if graph.get(name) is not None and graph[name].dim() == 2}
+    count = min((mask.shape[1] for mask in several.values()), default=1)
+    if index is not None and not 0 <= index < count:
+        splits = "1 split" if count == 1 else f"{count} splits"
+        raise ConfigError(f"split_index {index} is out of range: {title} comes with {splits}, numbered from 0")
+    if index is None and count > 1:
+        message = f"{title} comes with {count} splits: using the first; choose another with split_index"
+        warnings.warn(message, PignnWarning, stacklevel=4)
+    for name, mask in several.items():
+        graph[name] = mask[:, index or 0].contiguous()
+    return graph
+
+
+def _load_named(name: str, options: dict[str, Any]) -> Data:
+    if _is_graph_store(name):
+        return _load_store(name, options)
+    if Path(name).suffix and os.path.isfile(name):
+        raise ConfigError(f"{name} is a file, not the name of a dataset; pass it as nodes=, with edges= and label=")
+    graph = graphs.load(name, **options)
+    # An index was used while loading.
+    return select_split(graph, None, name) if options.get("split") == "own" else graph
+
+
+def _is_graph_store(name: str) -> bool:
+    is_dataset = name.lower() in {info.name for info in list_datasets()}
+    return bool(name) and not is_dataset and (os.sep in name or Path(name).is_dir())
+
+
+def _load_store(path: str, options: dict[str, Any]) -> Data:
+    split = {key: options.pop(key) for key in ("split", "split_seed") if key in options}
+    index = options.pop("split_index", None)
+    if unused := [key for key, value in options.items() if value is not None]:
+        raise ConfigError(f"{unused[0]} is an option of named datasets; {path} is a graph store")
+    if index not in (None, 0):
+        raise DataError(f"split_index {index} is out of range: {path} has 1 split")
+    return graphs.load_store(path, **split)
+
+
+def _to_json_value(value: Any) -> Any:
+    if value is None or isinstance(value, str | int | float | bool | list | dict):
+        return value
+    return str(value) if isinstance(value, Path) else f"<{type(value).__name__}>"

@@ -1,0 +1,165 @@
+"""Predictions of a trained model for all nodes of a graph, from one inference."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+import torch
+from torch_geometric.data import Data
+
+from .. import graphs
+from ..core.errors import ModelFileError, PignnWarning
+from ..methods import Method, load_model
+from ..methods.core.base import truth
+from ..report.predictions import build_prediction_table, write_predictions
+from ..training.metrics import score as metric_score
+from .graph_source import GraphSource
+from .run_folder import check_outputs
+
+
+class PredictionSummary(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What was predicted, and how it compares with the labels that the graph has."""
+
+    model: str | None = None  # its folder
+    method: str
+    dataset: str | None
+    nodes: int
+    edges: int | None = None
+    labels_given: int | None = None
+    agreement: float | None = None  # with given labels, some of which may be wrong
+    test_accuracy: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Class probabilities of every node of ``data``.
+
+    ``logits`` come from one inference; everything else is derived from them.
+    """
+
+    model: Method
+    data: Data
+    logits: np.ndarray
+    model_folder: Path | None = None
+    has_true_labels: bool = True
+
+    @classmethod
+    def infer(cls, model: Method, data: Data, **options: Any) -> Predictions:
+        return cls(model, data, model.embed(data), **options)
+
+    @cached_property
+    def probs(self) -> np.ndarray:
+        """Class probabilities [N, classes]."""
+        return torch.from_numpy(self.logits).softmax(dim=1).numpy()
+
+    @cached_property
+    def classes(self) -> np.ndarray:
+        """The most probable class of every node, as an integer."""
+        return torch.from_numpy(self.logits).argmax(dim=1).numpy()
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row per node: id, split, given label, predicted class, confidence and class probabilities."""
+        return build_prediction_table(self.data, self.probs, self.model.class_names_)
+
+    def score(self, *, split: str = "test", metric: str = "accuracy", against: str = "truth") -> float:
+        """The same as :meth:`pignn.methods.Method.score`, without another inference."""
+        nodes, labels = truth(self.data, split, None, against)
+        probs = self.probs[nodes]
+        return metric_score(labels, probs.argmax(1), probs, metric=metric, num_classes=len(self.model.class_names_))
+
+    @cached_property
+    def summary(self) -> PredictionSummary:
+        data = self.data
+        summary = PredictionSummary(
+            model=None if self.model_folder is None else str(self.model_folder),
+            method=self.model.name,
+            dataset=data.get("name"),
+            nodes=int(data.num_nodes),
+        )
+        if not self.has_true_labels:
+            summary.edges = data.edge_index.shape[1] // 2
+            labeled = (data.y >= 0).numpy()
+            if labeled.any():
+                agrees = (self.classes == data.y.numpy())[labeled]
+                summary.labels_given, summary.agreement = len(agrees), float(agrees.mean())
+        elif self.can_be_scored:
+            summary.test_accuracy = self.score()
+        return summary
+
+    @property
+    def can_be_scored(self) -> bool:
+        """Whether test nodes have true labels of the model's own classes."""
+        mask = self.data.get("test_mask")
+        names = self.data.get("class_names")
+        has_test_nodes = mask is not None and mask.dim() == 1 and bool(mask.any())
+        return has_test_nodes and list(names or []) == self.model.class_names_
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the table as CSV."""
+        check_outputs([Path(path)], [], force=force)
+        write_predictions(Path(path), self.table)
+
+    def _repr_html_(self) -> str:
+        return str(self.table.head(10).to_html())
+
+
+def predict(
+    model: Method | str | Path,
+    graph: Data | str | Path | None = None,
+    *,
+    out: str | Path | None = None,
+    force: bool = False,
+    **graph_options: Any,
+) -> Predictions:
+    """Predict classes and probabilities of all nodes of a graph with a trained model.
+
+    A model that was trained on files knows its columns, and makes the same features of new nodes and new graphs.
+
+    Args:
+        model: a fitted method, the folder of a model, or the folder of a training run.
+        graph: a graph, the name of a dataset or the folder of a graph store; None for files.
+        out: the CSV file to write, if any.
+        force: replace ``out`` if it exists.
+        graph_options: of files, as :func:`pignn.read_graph` takes them (``nodes=``, ``edges=``, ...); of a dataset, as
+            :func:`pignn.load` takes them.
+    """
+    source = GraphSource(graph, graph_options)
+    folder = None if isinstance(model, Method) else find_model_folder(Path(model))
+    if out is not None:
+        model_files = folder.iterdir() if folder is not None and folder.is_dir() else ()
+        check_outputs([Path(out)], [*source.input_paths, *model_files], force=force)
+    fitted = model if isinstance(model, Method) else load_model(model)
+    data = _load_with_features_of(fitted, folder, source) if source.graph is None else source.load()
+    has_true_labels = source.is_named or data.get("y_true") is not None
+    predictions = Predictions.infer(fitted, data, model_folder=folder, has_true_labels=has_true_labels)
+    if out is not None:
+        write_predictions(Path(out), predictions.table)
+    if has_true_labels and list(data.get("class_names") or []) != fitted.class_names_:
+        warnings.warn("the graph has other classes than the model; nothing is scored", PignnWarning, stacklevel=2)
+    return predictions
+
+
+def find_model_folder(folder: Path) -> Path:
+    """The folder of the model in the folder of a run, or the folder itself."""
+    return folder / "model" if (folder / "model").is_dir() else folder
+
+
+def _load_with_features_of(model: Method, folder: Path | None, source: GraphSource) -> Data:
+    """The user's files with the features that the model was trained on."""
+    encoder = None if folder is None else graphs.load_encoder(folder)
+    data = source.load(encoder=encoder, class_names=model.class_names_)
+    if encoder is None and not data.encoder.is_given:
+        raise ModelFileError(
+            f"{folder or 'the model'} was not trained on files and does not know how columns become features; "
+            "give features that are numbers: an .npy file as features, or an .npz or .pt file as nodes"
+        )
+    data.train_mask = data.train_mask & False  # labels, where there are any, are compared and no more
+    return data

@@ -1,0 +1,194 @@
+"""The result of one training: it summarizes, saves and shows itself, all from one inference."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from torch_geometric.data import Data
+
+from .. import graphs, noise
+from .._version import __version__
+from ..auditing import Audit
+from ..io import files
+from ..methods import Method
+from ..report import learning_curve, training_page, write_predictions
+from ..report.cards import build_model_card
+from ..report.training.numbers import learns_from_val
+from ..report.training.summary import TrainingRecord, TrainingSummary
+from ..training import checkpoint
+from .graph_source import GraphSource
+from .predictions import Predictions
+from .run_folder import RUN_FILES, check_outputs, has_run, open_output_folder
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TREATMENTS = {"drop": "left out", "relabel": "given the suggested label", "weight": "counted by quality"}
+ONE_CLASS = "all nodes are given one class: little was learned; try --set lr=0.001, or features of smaller scale"
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRun:
+    """A trained model with the graph that it learned from.
+
+    ``data`` has the given labels as they came in, ``training_data`` those that an audit left to learn from. ``rank`` is
+    the number of this process among those that torchrun started: only rank 0 writes files.
+    """
+
+    model: Method
+    data: Data
+    training_data: Data
+    source: GraphSource
+    seconds: float
+    audit: Audit | None = None
+    clean: str | None = None
+    method_reason: str = ""
+    rank: int = 0
+    folder: Path | None = field(default=None)  # where its checkpoints are
+
+    @cached_property
+    def predictions(self) -> Predictions:
+        """Of all nodes, by the one inference of this run."""
+        return Predictions.infer(self.model, self.data)
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """One row per epoch; empty for methods without epochs."""
+        return pd.DataFrame(self._history)
+
+    @property
+    def _history(self) -> list[dict[str, Any]]:
+        return getattr(self.model, "history_", [])
+
+    @cached_property
+    def summary(self) -> TrainingSummary:
+        model, data = self.model, self.data
+        labeled = data.y.numpy() >= 0
+        disagrees = (self.predictions.classes != data.y.numpy())[labeled]
+        summary = TrainingSummary(
+            dataset=data.get("name"),
+            method=model.name,
+            seed=model.seed,
+            labels_given=int(labeled.sum()),
+            labels_disagreed_with=int(disagrees.sum()),
+            seconds=round(self.seconds, 2),
+            settings=model._plain_settings(),
+            method_reason=self.method_reason or None,
+            import_summary=None if data.get("origin") is None else graphs.understood(data).to_dict(),
+        )
+        self._add_noise(summary)
+        self._add_fit(summary)
+        self._add_scores(summary)
+        return summary
+
+    def _add_noise(self, summary: TrainingSummary) -> None:
+        if self.data.get("noise") is not None:
+            report = noise.report(self.data)
+            summary.noise, summary.rate = self.data.noise["kind"], self.data.noise["rate"]
+            summary.realized_noise, summary.pair_noise = report.rate, report.pair_rate
+        if self.audit is not None and self.clean is not None:
+            summary.estimated_wrong = self.audit.noise.rate
+            summary.suspects = int(self.audit.issues["suspect"].sum())
+            summary.suspects_were = TREATMENTS[self.clean]
+
+    def _add_fit(self, summary: TrainingSummary) -> None:
+        model: Any = self.model
+        if hasattr(model, "history_"):
+            summary.pairs = model.pairs_why_ or model.pairs_
+            summary.selection = model.selection_
+            summary.best_epoch = model.best_epoch_
+            summary.kept_in_warmup = model.best_epoch_ <= model.last_of_warmup()
+            summary.epochs_done = len(model.history_)
+        if hasattr(model, "why_"):
+            summary.chosen, summary.explanation = model.chosen_, model.why_
+        if learns_from_val(model) and bool(self.data.val_mask.any()):
+            summary.note = f"{model.name} learns from validation labels too; --set labels=train keeps them out"
+        classes = self.predictions.classes
+        if hasattr(model, "history_") and len(classes) > 1 and bool((classes == classes[0]).all()):
+            summary.note = ONE_CLASS
+
+    def _add_scores(self, summary: TrainingSummary) -> None:
+        data, predictions = self.data, self.predictions
+        has_truth = data.get("y_true") is not None
+        if has_truth and bool(data.test_mask.any()):
+            summary.test_accuracy = predictions.score()
+            summary.test_macro_f1 = predictions.score(metric="macro_f1")
+        if not has_truth and bool(data.val_mask.any()) and not learns_from_val(self.model):
+            summary.val_agreement = predictions.score(split="val", against="given")
+
+    def save(self, folder: str | Path, *, report: bool = False, force: bool = False) -> None:
+        """Write the model, predictions, history and run.json, with ``report`` report.html too, into a folder.
+
+        Args:
+            folder: it is created where it does not exist.
+            report: also write report.html.
+            force: replace a run that is in the folder.
+        """
+        folder = Path(folder)
+        check_outputs(list_run_files(folder, report), self.source.input_paths, force=force)
+        with open_output_folder(folder):
+            self.write_files(folder, report=report)
+
+    def write_files(self, folder: Path, *, report: bool = False) -> None:
+        """Write into a folder that was checked. run.json comes last and says that the rest is whole."""
+        if (folder / "run.json").exists():  # the report of that run would be taken for one of this
+            (folder / "report.html").unlink(missing_ok=True)
+        (folder / "run.json").unlink(missing_ok=True)
+        self._save_model(folder / "model")
+        write_predictions(folder / "predictions.csv", self.predictions.table)
+        stale = [] if self.folder == folder else [checkpoint.NAME, checkpoint.BEFORE]
+        if self._history:
+            files.write_rows(folder / "history.csv", self._history)
+            files.write_bytes(folder / "learning-curve.png", self._draw_history())
+        else:
+            stale = ["history.csv", "learning-curve.png", checkpoint.NAME, checkpoint.BEFORE]
+        for name in stale:  # of a run that this one replaces
+            (folder / name).unlink(missing_ok=True)
+        if report:
+            self.report(folder / "report.html")
+        record = TrainingRecord(
+            **{name: getattr(self.summary, name) for name in self.summary.__struct_fields__},
+            graph=self.source.to_json_dict(),
+            pignn=__version__,
+        )
+        files.write_json(folder / "run.json", record.to_dict())
+
+    def _save_model(self, folder: Path) -> None:
+        """Write the model; of the user's own graph also how its columns become features, and a card."""
+        encoder = self.training_data.get("encoder")
+        if encoder is None:
+            self.model.save(folder)
+            return
+        with files.new_folder(folder) as new:
+            self.model.save(new / "saved")
+            for file in (new / "saved").iterdir():
+                os.replace(file, new / file.name)
+            (new / "saved").rmdir()
+            encoder.save(new)
+            card = build_model_card(self.model, self.training_data, self.summary)
+            files.write_bytes(new / "card.md", card.encode())
+
+    def _draw_history(self) -> bytes:
+        return learning_curve({self.model.name: self._history}, {self.model.name: self.summary.best_epoch})
+
+    def report(self, path: str | Path | None = None) -> str:
+        """The self-contained HTML page of this run, also written to ``path`` if there is one."""
+        logits = self.predictions.logits
+        page = training_page(self.model, self.training_data, summary=self.summary, logits=logits)
+        if path is not None:
+            files.write_bytes(Path(path), page.encode())
+        return page
+
+    def _repr_html_(self) -> str:
+        shown = {key: value for key, value in self.summary.to_dict().items() if not isinstance(value, dict)}
+        return str(pd.Series(shown).to_frame().to_html(header=False))
+
+
+def list_run_files(folder: Path, report: bool) -> list[Path]:
+    """What a run writes into its folder."""
+    return [folder / name for name in (*RUN_FILES, *(["report.html"] if report else []))]
