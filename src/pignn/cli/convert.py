@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from ..core.errors import ConfigError
-from . import options as o
-from .output import say, show_facts, show_json
+from .options import Json
+from .output import show_message, show_facts, show_json
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 MaskOption = Annotated[str | None, typer.Option(help="Column of --nodes, or .npy file, of 0 and 1.")]
@@ -40,7 +40,7 @@ def convert(
     num_nodes: Annotated[int | None, typer.Option(help="Needed where nothing else tells it.")] = None,
     memory: Annotated[str, typer.Option(help="To stay within, about: 500MB, 4GB.")] = "1GB",
     force: Annotated[bool, typer.Option("--force", help="Replace the store if there is one.")] = False,
-    json: o.Json = False,
+    json: Json = False,
 ) -> int:
     """Make a store of a graph that may be larger than memory, for train and predict to read in place.
 
@@ -84,8 +84,8 @@ def convert(
     names = ("nodes", "edges", "features", "classes", "labelled", "weighted", "rows_read", "bytes", "seconds")
     show_facts({name: facts[name] for name in names})
     for note in done.notes:
-        say(note)
-    say(f"written to {out}")
+        show_message(note)
+    show_message(f"written to {out}")
     return 0
 
 

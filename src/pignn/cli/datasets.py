@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from . import options as o
+from .options import Json, Root
 from .output import show_json, show_table
 
 
-def datasets(root: o.Root = None, json: o.Json = False) -> int:
+def datasets(root: Root = None, json: Json = False) -> int:
     """List the named datasets, and which of them are here already.
 
     Examples:

@@ -11,9 +11,8 @@ import typer
 
 from ..core.errors import OutputError
 from . import Stopped
-from . import options as o
-from . import run_dir as folder
-from .output import say, show_json, show_table
+from .options import Json
+from .output import show_message, show_json, show_table
 
 
 def demo(
@@ -22,7 +21,7 @@ def demo(
     ),
     epochs: Annotated[int, typer.Option(min=1, help="Of both methods.")] = 400,
     seed: Annotated[int, typer.Option(help="Of the noise and of the training.")] = 0,
-    json: o.Json = False,
+    json: Json = False,
 ) -> int:
     """Train a plain GCN and PI-GNN on a real graph with 40 % wrong labels, side by side.
 
@@ -44,7 +43,7 @@ def demo(
         graph = noise.corrupt(graphs.load("digits"), "symmetric", 0.4, seed=seed)
         report = noise.summarize_noise(graph)
         if not json:
-            say(f"digits: {graph.num_nodes:,} nodes; {report}")
+            show_message(f"digits: {graph.num_nodes:,} nodes; {report}")
         rows: list[dict[str, Any]] = []
         histories: dict[str, list[dict[str, Any]]] = {}
         chosen: dict[str, int] = {}
@@ -78,5 +77,5 @@ def demo(
     show_table(rows)
     noisy = f"{report.wrong} of the {report.labeled} given labels are wrong ({report.rate:.1%})"
     print(f"\n{noisy}; the epoch was chosen on labels just as noisy, true labels only score.")
-    say(f"model, predictions.csv, history.csv and learning-curve.png are in {out}")
+    show_message(f"model, predictions.csv, history.csv and learning-curve.png are in {out}")
     return 0

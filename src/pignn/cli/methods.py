@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from . import options as o
+from .options import Json
 from .output import show_json, show_table
 
 
-def methods(json: o.Json = False) -> int:
+def methods(json: Json = False) -> int:
     """List the methods, built in or installed beside pignn.
 
     Examples:

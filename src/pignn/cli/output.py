@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 from ..report.table import Table, format_value
 
@@ -27,6 +30,15 @@ def show_facts(facts: Mapping[str, Any]) -> None:
         print(f"{name.ljust(width)}  {format_value(value)}")
 
 
-def say(text: str) -> None:
+def show_graph(graph: Data) -> None:
+    """What was understood of the user's own graph, before anything is computed from it."""
+    from ..graphs import summarize_import
+    from ..training.distributed import is_main_process
+
+    if graph.get("origin") is not None and is_main_process():
+        print(f"{summarize_import(graph)}\n", flush=True)
+
+
+def show_message(text: str) -> None:
     """A line for people, out of the way of what a pipe reads."""
     print(text, file=sys.stderr, flush=True)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import ConfigError, DataError
-from . import options as o
-from .option_groups import grouped
-from .output import say, show_json, show_table
+from .options import Json, parse_pairs
+from .option_groups import expand_groups
+from .output import show_message, show_json, show_table
 
 if TYPE_CHECKING:
     from ..report import Table
@@ -83,7 +83,7 @@ class StudyOptions:
             rates=_numbers(self.rates, "--rates"),
             seeds=None if self.seeds is None else parse_seeds(self.seeds),
             methods=_list(self.methods),
-            settings=o.settings(self.setting, "--set", texts=("pair_labels",)),
+            settings=parse_pairs(self.setting, "--set", text_keys=("pair_labels",)),
             protocol=rules,
             metric=metric,
         )
@@ -109,7 +109,7 @@ def _numbers(text: str | None, flag: str) -> list[float] | None:
 
 
 @study.command("list")
-def list_(json: o.Json = False) -> int:
+def list_(json: Json = False) -> int:
     """List the paper's studies.
 
     Examples:
@@ -136,7 +136,7 @@ def list_(json: o.Json = False) -> int:
 
 
 @study.command()
-@grouped
+@expand_groups
 def run(
     options: StudyOptions,
     workers: Annotated[int, typer.Option(help="Processes at a time.")] = 1,
@@ -147,7 +147,7 @@ def run(
     ] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Try failed runs again.")] = False,
     dry: Annotated[bool, typer.Option("--dry-run", help="Say what would be computed, and leave.")] = False,
-    json: o.Json = False,
+    json: Json = False,
 ) -> int:
     """Compute the runs of a study that are not there yet.
 
@@ -179,7 +179,7 @@ def run(
         facts = {"study": found.name, "planned": len(keys), "there": there, "to compute": len(keys) - there}
         facts["failed"] = failed
         told = f", {failed} of them failed: --retry computes these again" if failed else ""
-        show_json(facts) if json else say(f"{found.name}: {len(keys)} runs planned, {there} are there{told}")
+        show_json(facts) if json else show_message(f"{found.name}: {len(keys)} runs planned, {there} are there{told}")
         return 0
     cluster = (address or "auto") if ray else None
     check_processes(workers, threads, cluster)
@@ -191,7 +191,7 @@ def run(
         show_json(facts)
     else:
         failed = f", {summary.failed} failed (pignn study status {options.name} --out {out})" if summary.failed else ""
-        say(
+        show_message(
             f"{found.name}: {summary.planned} runs, {summary.cached} were there, {summary.computed} computed{failed}; "
             f"results in {out}"
         )
@@ -199,8 +199,8 @@ def run(
 
 
 @study.command()
-@grouped
-def status(options: StudyOptions, json: o.Json = False) -> int:
+@expand_groups
+def status(options: StudyOptions, json: Json = False) -> int:
     """Say how far a study is, and which of its runs failed and why.
 
     Examples:
@@ -231,7 +231,7 @@ def status(options: StudyOptions, json: o.Json = False) -> int:
 
 
 @study.command()
-@grouped
+@expand_groups
 def table(
     options: StudyOptions,
     form: Form = "text",
@@ -254,11 +254,11 @@ def table(
 
 
 @study.command()
-@grouped
+@expand_groups
 def compare(
     options: StudyOptions,
     form: Form = "text",
-    json: o.Json = False,
+    json: Json = False,
 ) -> int:
     """Set our numbers beside the paper's, cell by cell, with the difference in standard errors.
 
@@ -282,13 +282,13 @@ def compare(
 
 
 @study.command("test")
-@grouped
+@expand_groups
 def significance(
     options: StudyOptions,
     against: Annotated[str, typer.Option(help="The row that is tested against all others; the last if absent.")] = "",
     form: Form = "text",
     metric: Metric = None,
-    json: o.Json = False,
+    json: Json = False,
 ) -> int:
     """Test whether a row is better than the others: paired t-test and Wilcoxon over seeds, Holm, effect sizes.
 
@@ -312,7 +312,7 @@ def significance(
 
 
 @study.command()
-@grouped
+@expand_groups
 def figure(
     options: StudyOptions,
     file: Annotated[Path, typer.Argument(help="The picture to write: .png or .svg.")],
@@ -330,12 +330,12 @@ def figure(
     from ..studies.figure import figure as draw
 
     files.write_bytes(file, draw(options.results(metric), file.suffix.lower().lstrip(".") or "png"))
-    say(f"written to {file}")
+    show_message(f"written to {file}")
     return 0
 
 
 @study.command()
-@grouped
+@expand_groups
 def export(
     options: StudyOptions,
     file: Annotated[
@@ -360,7 +360,7 @@ def export(
         write(options.study(metric), file)
     else:
         files.write_bytes(file, content(options.results(metric), file))
-    say(f"written to {file}")
+    show_message(f"written to {file}")
     return 0
 
 

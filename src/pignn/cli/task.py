@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from . import options as o
+from .options import Json
 from . import study as s
-from .output import say, show_json, show_table
+from .output import show_message, show_json, show_table
 
 task = typer.Typer(
     name="task",
@@ -31,7 +31,7 @@ def export(
     rates: s.Rates = None,
     seeds: s.Seeds = None,
     protocol: s.Protocol = None,
-    json: o.Json = False,
+    json: Json = False,
 ) -> int:
     """Write the graphs of a study with their given labels, without the true ones.
 
@@ -50,7 +50,7 @@ def export(
         name=name, out=out, datasets=datasets, noises=noises, rates=rates, seeds=seeds, protocol=protocol
     )
     names = tasks.export(options.study(), out, to)
-    show_json(names) if json else say(f"{len(names)} tasks written to {to}")
+    show_json(names) if json else show_message(f"{len(names)} tasks written to {to}")
     return 0
 
 
@@ -59,7 +59,7 @@ def score(
     predictions: Annotated[Path, typer.Argument(help="An .npz with an array for each task, under its name.")],
     name: Annotated[str, typer.Option(help="What tables call the method.")],
     out: s.Out = s.FOLDER,
-    json: o.Json = False,
+    json: Json = False,
 ) -> int:
     """Score predictions and keep them as a row of the tables and tests of all studies that have their tasks.
 
@@ -78,5 +78,5 @@ def score(
         show_json(rows)
         return 0
     show_table([{"task": row["task"], "accuracy": row["accuracy"], "macro_f1": row["macro_f1"]} for row in rows])
-    say(f"'{name}' is now a row of the studies in {out} that have these tasks")
+    show_message(f"'{name}' is now a row of the studies in {out} that have these tasks")
     return 0

@@ -154,7 +154,7 @@ def find_model_folder(folder: Path) -> Path:
 
 def _load_with_features_of(model: Method, folder: Path | None, source: GraphSource) -> Data:
     """The user's files with the features that the model was trained on."""
-    encoder = None if folder is None else graphs.load_encoder(folder)
+    encoder = None if folder is None else graphs.load_feature_encoder(folder)
     data = source.load(encoder=encoder, class_names=model.class_names_)
     if encoder is None and not data.encoder.is_given:
         raise ModelFileError(

@@ -16,7 +16,7 @@ RUN_FILES = ("model/model.json", "predictions.csv", "history.csv", "learning-cur
 
 def has_run(folder: Path) -> bool:
     """Whether a folder holds a finished or an interrupted training run."""
-    return (folder / "run.json").exists() or checkpoint.exists(folder)
+    return (folder / "run.json").exists() or checkpoint.has_checkpoint(folder)
 
 
 def check_outputs(paths: Iterable[Path], inputs: Iterable[Path | str | None], *, force: bool) -> None:
@@ -54,6 +54,6 @@ def name_checkpoint_context(folder: Path | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        if folder is not None and checkpoint.exists(folder) and not hasattr(interrupt, "run"):
+        if folder is not None and checkpoint.has_checkpoint(folder) and not hasattr(interrupt, "run"):
             interrupt.add_note(f"a checkpoint is in {folder}; resume=True continues from it")
         raise

@@ -17,7 +17,7 @@ from ..core.errors import ConfigError, OutputError, unknown
 from ..methods import Method
 from ..training import checkpoint, distributed
 from ..noise import Corrupt
-from ..training.interrupt import Interrupt
+from ..training.interrupt import DeferredInterrupt
 from .graph_source import GraphSource, build_corruption
 from .run_folder import check_outputs, has_run, name_checkpoint_context, open_output_folder
 from .training_run import TREATMENTS, TrainingRun, list_run_files
@@ -51,7 +51,7 @@ class RunOutput:
 
     @property
     def has_checkpoint(self) -> bool:
-        return self.folder is not None and checkpoint.exists(self.folder)
+        return self.folder is not None and checkpoint.has_checkpoint(self.folder)
 
     def check(self, method: Method, inputs: list[Path]) -> None:
         """Refuse options that contradict each other, and outputs that would replace what must stay."""
@@ -103,13 +103,13 @@ class TrainingJob:
 
     def execute(self, on_graph_read: Callable[[Data], None] | None = None) -> TrainingRun:
         """Read the graph, train and save, as one of several processes where torchrun started several."""
-        folder, deferred = self.output.folder, Interrupt()
+        folder, deferred = self.output.folder, DeferredInterrupt()
         device = str(self.model.get_params().get("device", "cpu"))
         noted_folder = None if self.output.force else folder
         with (
             open_output_folder(folder),
             name_checkpoint_context(noted_folder),
-            distributed.joined(device),
+            distributed.open_process_group(device),
         ):
             data = self.source.load()
             if on_graph_read is not None:
@@ -145,7 +145,7 @@ class TrainingJob:
             audit=audit,
             clean=self.clean,
             method_reason=self.method_reason,
-            rank=distributed.place()[0],
+            rank=distributed.get_rank_and_world_size()[0],
             folder=self.output.folder,
         )
         return run, signal

@@ -79,7 +79,7 @@ class TrainingRun:
             seconds=round(self.seconds, 2),
             settings=model._plain_settings(),
             method_reason=self.method_reason or None,
-            import_summary=None if data.get("origin") is None else graphs.understood(data).to_dict(),
+            import_summary=None if data.get("origin") is None else graphs.summarize_import(data).to_dict(),
         )
         self._add_noise(summary)
         self._add_fit(summary)
@@ -99,13 +99,13 @@ class TrainingRun:
     def _add_fit(self, summary: TrainingSummary) -> None:
         model: Any = self.model
         if hasattr(model, "history_"):
-            summary.pairs = model.pairs_why_ or model.pairs_
+            summary.pairs = model.pairs_explanation_ or model.pairs_
             summary.selection = model.selection_
             summary.best_epoch = model.best_epoch_
             summary.kept_in_warmup = model.best_epoch_ <= model.last_of_warmup()
             summary.epochs_done = len(model.history_)
-        if hasattr(model, "why_"):
-            summary.chosen, summary.explanation = model.chosen_, model.why_
+        if hasattr(model, "explanation_"):
+            summary.chosen, summary.explanation = model.chosen_, model.explanation_
         if learns_from_val(model) and bool(self.data.val_mask.any()):
             summary.note = f"{model.name} learns from validation labels too; --set labels=train keeps them out"
         classes = self.predictions.classes
@@ -141,12 +141,12 @@ class TrainingRun:
         (folder / "run.json").unlink(missing_ok=True)
         self._save_model(folder / "model")
         write_predictions(folder / "predictions.csv", self.predictions.table)
-        stale = [] if self.folder == folder else [checkpoint.NAME, checkpoint.BEFORE]
+        stale = [] if self.folder == folder else [checkpoint.CHECKPOINT_FILE, checkpoint.PREVIOUS_FILE]
         if self._history:
             files.write_rows(folder / "history.csv", self._history)
             files.write_bytes(folder / "learning-curve.png", self._draw_history())
         else:
-            stale = ["history.csv", "learning-curve.png", checkpoint.NAME, checkpoint.BEFORE]
+            stale = ["history.csv", "learning-curve.png", checkpoint.CHECKPOINT_FILE, checkpoint.PREVIOUS_FILE]
         for name in stale:  # of a run that this one replaces
             (folder / name).unlink(missing_ok=True)
         if report:
