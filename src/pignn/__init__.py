@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import auditing, backbones, graphs, methods, noise, pairs, propagation, report, studies, training
+    from . import auditing, backbones, graphs, methods, noise, pairs, propagation, report, runs, studies, training
     from .auditing import find_label_issues
     from .core.errors import PignnError, PignnWarning
     from .graphs import list_datasets, load, read_graph
     from .methods import PIGNN, Vanilla, list_methods, load_model, make
     from .noise import corrupt, list_noises
+    from .runs import audit, predict, train
     from .training import list_metrics
 
 # Where each public name lives. They are imported on first use, so that `pignn --help` does not wait for torch.
@@ -22,6 +23,7 @@ _HOMES = {
     "PignnError": "core.errors",
     "PignnWarning": "core.errors",
     "Vanilla": "methods",
+    "audit": "runs",
     "corrupt": "noise",
     "find_label_issues": "auditing",
     "list_datasets": "graphs",
@@ -31,7 +33,9 @@ _HOMES = {
     "load": "graphs",
     "load_model": "methods",
     "make": "methods",
+    "predict": "runs",
     "read_graph": "graphs",
+    "train": "runs",
 }
 _MODULES = (
     "auditing",
@@ -42,6 +46,7 @@ _MODULES = (
     "pairs",
     "propagation",
     "report",
+    "runs",
     "studies",
     "training",
 )
@@ -52,6 +57,7 @@ __all__ = [
     "PignnWarning",
     "Vanilla",
     "__version__",
+    "audit",
     "auditing",
     "backbones",
     "corrupt",
@@ -67,10 +73,13 @@ __all__ = [
     "methods",
     "noise",
     "pairs",
+    "predict",
     "propagation",
     "read_graph",
     "report",
+    "runs",
     "studies",
+    "train",
     "training",
 ]
 

@@ -83,7 +83,7 @@ def test_from_files_to_a_corrected_file(files: Path, command: Any) -> None:
     differ = sum(a != b for a, b in zip(before, after, strict=True))
     assert differ == told["changed"] == sum(row["decision"] == "relabel" for row in rows)
     assert "'=1+1" in (files / "fixed.trusted.csv").read_text()
-    command(*to).fails("there already")
+    command(*to).fails("exists already")
     command(*to[:-1], files / "nodes.csv").fails("is an input, which stays as it is")
 
     again = command(*arguments(files, "--decisions", files / "decisions.csv", "--json"))
@@ -218,7 +218,7 @@ def test_without_the_given_label_a_kept_one_must_be_there(reviewed: Path, comman
 def test_an_audit_of_a_corrected_file_says_so(files: Path, command: Any) -> None:
     (files / "nodes.trusted.csv").write_text("node,label\n")
     done = command(*arguments(files))
-    assert "nodes.csv was corrected by `pignn apply`" in done.err
+    assert "nodes.trusted.csv is beside nodes.csv, so `pignn apply` has corrected it" in done.err
     assert "by Dawid–Skene" in done.out
     assert "suspects" in done.out
 

@@ -151,7 +151,7 @@ def test_where_there_is_only_a_checkpoint_it_is_named(command, tmp_path, signal_
     result = command(*TINY, "--epochs", "9", "--set", "schedule=pretrain", "--out", tmp_path)
     assert (result.code, result.err) == (
         130,
-        f"pignn: interrupted; a checkpoint is in {tmp_path}, go on with --resume\n",
+        f"pignn: interrupted; a checkpoint is in {tmp_path}; --resume continues from it\n",
     )
 
 

@@ -27,7 +27,7 @@ def test_a_run_spares_files_that_are_of_no_run(command, files, name):
     mine = files / "out" / name
     mine.parent.mkdir(exist_ok=True)
     mine.write_text("mine")
-    command(*TRAIN, "out", "--report").fails(name, "there already; --force")
+    command(*TRAIN, "out", "--report").fails(name, "exists already; --force")
     assert mine.read_text() == "mine"
     assert command(*TRAIN, "out", "--report", "--force").code == 0
     assert mine.read_text() != "mine"
@@ -37,7 +37,7 @@ def test_a_run_spares_files_that_are_of_no_run(command, files, name):
 @pytest.mark.parametrize("name", ["suspects.csv", "review.csv", "card.md"])
 def test_an_audit_spares_files_that_are_of_no_audit(command, files, name):
     (files / "out" / name).write_text("mine")
-    command(*AUDIT, "out").fails(name, "there already; --force")
+    command(*AUDIT, "out").fails(name, "exists already; --force")
     assert (files / "out" / name).read_text() == "mine"
     assert command(*AUDIT, "out", "--force").code == 0
 

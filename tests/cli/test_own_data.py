@@ -147,15 +147,15 @@ def test_one_of_several_splits(command, files):
     assert json.loads((files / "run" / "run.json").read_text())["graph"]["split_index"] == 1
     trained = np.array([row["split"] == "train" for row in rows("run/predictions.csv")])
     assert (trained == others["train_mask"][:, 1]).all()
-    note = "note: g.npz comes with 3 splits: taking the first; --split-index 0 to 2 chooses\n"
+    note = "note: g.npz comes with 3 splits: using the first; choose another with --split-index (0 to 2)\n"
     for arguments in (("train", *SHORT), ("predict", "run"), ("audit",)):
         result = command(*arguments, "--nodes", "g.npz", "--json")
         assert result.code == 0
         assert note in result.err
     result = command("train", "--nodes", "g.npz", "--split-index", "3")
-    result.fails("--split-index 3 is out of range: g.npz comes with 3 splits, numbered from 0")
+    result.fails("split_index 3 is out of range: g.npz comes with 3 splits, numbered from 0")
     result = command("train", *MINE, "--label", "topic", "--split-index", "1")
-    result.fails("--split-index 1 is out of range: papers.csv comes with 1 split, numbered from 0")
+    result.fails("split_index 1 is out of range: papers.csv comes with 1 split, numbered from 0")
 
 
 def test_the_same_graph_gives_the_same_predictions(trained_on_mine, command, files):
@@ -212,7 +212,7 @@ def test_noise_on_top_is_an_experiment(command, files):
     assert result.code == 0, result.err
     facts = json.loads(result.out)
     assert facts["noise"] == "symmetric"
-    assert facts["realised_noise"] > 0.1
+    assert facts["realized_noise"] > 0.1
 
 
 def test_only_ids_labels_and_edges(command, files):
@@ -256,12 +256,12 @@ def test_own_splits_are_told(command, monkeypatch):
     monkeypatch.setattr(graphs, "load", several)
     result = command("train", "--dataset", "chameleon", "--split", "own", *SHORT)
     assert result.code == 0
-    assert "note: chameleon comes with 3 splits: taking the first; --split-index 0 to 2 chooses" in result.err
+    assert "note: chameleon comes with 3 splits: using the first; choose another with --split-index (0 to 2)" in result.err
 
 
 FLAGS = [
     ("--dataset is a named graph, --nodes is your own", *MINE, "--label", "topic", "--dataset", "digits"),
-    ("papers.csv is no name of a dataset; your own graph: --nodes FILE", "--dataset", "papers.csv"),
+    ("papers.csv is not the name of a dataset; read your own graph with --nodes, --edges", "--dataset", "papers.csv"),
     ("--edges is about a graph of your own: give its nodes", "--edges", "citations.csv"),
     ("--label is about a graph of your own", "--dataset", "digits", "--label", "topic"),
     ("--val is about a graph of your own", "--dataset", "digits", "--val", "0.3"),

@@ -35,12 +35,12 @@ def test_auto_is_taken_unless_something_is_asked_for_that_networks_have(train):
     noise = ("--noise", "symmetric", "--rate", "0.4", "--json")
     plain = json.loads(train(*noise).out)
     assert plain["method"] == "auto"
-    assert plain["chosen"] in plain["why"]
-    assert "not_auto" not in plain
+    assert plain["chosen"] in plain["explanation"]
+    assert "method_reason" not in plain
     asked = json.loads(train(*noise, "--epochs", "2", "--warmup", "0", "--set", "hidden_channels=4").out)
     assert asked["method"] == "pi-gnn"
-    assert "--epochs, --warmup, --hidden_channels" in asked["not_auto"]
-    assert "not_auto" not in json.loads(train(*noise, "--method", "vanilla", "--epochs", "2").out)
+    assert "using pi-gnn because epochs, warmup, hidden_channels require a network" in asked["method_reason"]
+    assert "method_reason" not in json.loads(train(*noise, "--method", "vanilla", "--epochs", "2").out)
 
 
 def test_a_run_goes_on_with_its_own_kind_of_method(train, tmp_path):
@@ -50,7 +50,7 @@ def test_a_run_goes_on_with_its_own_kind_of_method(train, tmp_path):
     assert json.loads((tmp_path / "run" / "run.json").read_text())["method"] == "pi-gnn"
     assert train(*noise, "--force", "--out", tmp_path / "run").code == 0
     assert {path.name for path in (tmp_path / "run").iterdir()} == {"model", "predictions.csv", "run.json"}
-    train(*noise, "--resume", "--out", tmp_path / "run").fails("no epochs to go on with; --force")
+    train(*noise, "--resume", "--out", tmp_path / "run").fails("no epochs to continue; --force")
 
 
 def test_predictions_have_one_row_a_node(trained):
@@ -88,7 +88,7 @@ def test_run_says_how_it_was_made(trained):
     assert run["dataset"] == "csbm"
     assert run["method"] == "pi-gnn"
     assert (run["noise"], run["rate"], run["seed"]) == ("symmetric", 0.4, 0)
-    assert run["graph"]["nodes"] == 120
+    assert run["graph"]["num_nodes"] == 120
     assert run["settings"]["epochs"] == run["epochs_done"] == 20
     assert run["pignn"] == pignn.__version__
     best = max(float(row["val_accuracy"]) for row in rows(trained / "history.csv"))
@@ -242,7 +242,7 @@ def test_recorded_labels(train, tmp_path):
     assert train("--epochs", "5", "--noise", tmp_path / "labels.npz", "--out", tmp_path / "run").code == 0
     run = json.loads((tmp_path / "run" / "run.json").read_text())
     assert run["noise"] == "recorded"
-    assert run["realised_noise"] == pytest.approx(10 / run["labels_given"])
+    assert run["realized_noise"] == pytest.approx(10 / run["labels_given"])
     given = [row["given"] for row in rows(tmp_path / "run" / "predictions.csv") if row["split"] != "test"]
     assert given == [str(int(label) % 4) for label in labels[~graph.test_mask]]
 
@@ -251,7 +251,7 @@ def test_a_transition_matrix(train, tmp_path):
     np.savetxt(tmp_path / "matrix.csv", np.roll(np.eye(4), 1, axis=1), delimiter=",")
     assert train("--epochs", "5", "--noise", tmp_path / "matrix.csv", "--out", tmp_path / "run").code == 0
     run = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert (run["noise"], run["realised_noise"]) == ("matrix", 1.0)
+    assert (run["noise"], run["realized_noise"]) == ("matrix", 1.0)
 
 
 def test_warnings_of_others_are_silent_and_ours_are_notes(train, monkeypatch):

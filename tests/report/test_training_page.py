@@ -16,6 +16,7 @@ import pignn.cli
 from pignn import graphs
 from pignn.core.errors import DataError, NotFittedError
 from pignn.report import build_training_page
+from pignn.report.training import TrainingSummary
 from pignn.report.training.scores import DRAWN, Beside, parts, places
 from pignn.training.metrics import calibration_error
 
@@ -152,7 +153,7 @@ def test_hostile_names_stay_text(noisy: Data) -> None:
     for names in (HOSTILE[:3], HOSTILE[3:6], HOSTILE[6:9], HOSTILE[9:12], ["half \ud800 pair", "b" * 9, "ü" * 10_000]):
         evil = noisy.clone()
         evil.class_names, evil.name = list(names), names[0]
-        page = build_training_page(pignn.make("prototypes").fit(evil), evil, title=names[1], facts={"note": names[2]})
+        page = build_training_page(pignn.make("prototypes").fit(evil), evil, title=names[1], summary=TrainingSummary(dataset=None, method="prototypes", seed=0, note=names[2]))
         page.encode()
         found = Elements(page).elements
         assert [(tag, sorted(attrs)) for tag, attrs in found if tag != "li"] == [
@@ -233,7 +234,7 @@ def test_a_file_of_the_user_s_own_stays(tmp_path: Path) -> None:
 
 def test_a_report_needs_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
     assert pignn.cli.run(["train", "--dataset", "csbm", "--report"]) == 2
-    assert "--report needs --out: the folder for report.html" in capsys.readouterr().err
+    assert "--report needs --out, the folder for report.html" in capsys.readouterr().err
 
 
 def test_an_audit_that_came_first_is_told(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import sys
 import warnings
@@ -43,7 +44,7 @@ def run(arguments: list[str] | None = None) -> int:
     except PignnError as error:
         return _fail(str(error))
     except KeyboardInterrupt as error:
-        print("; ".join(["pignn: interrupted", *getattr(error, "__notes__", [])]), file=sys.stderr)
+        print("; ".join(["pignn: interrupted", *map(_name_options, getattr(error, "__notes__", []))]), file=sys.stderr)
         return error.code if isinstance(error, Stopped) else 128 + signal.SIGINT
     except BrokenPipeError:  # the reader of our output has gone: nothing to complain about
         _forget_output()
@@ -90,14 +91,23 @@ def _forget_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+# How messages of the library name arguments that are options here.
+ARGUMENT = re.compile(r"\b(resume|force|report|new_class)=True\b|\b(nodes|edges|label|out|split_index)=(?![\w(\[])")
+
+
+def _name_options(message: object) -> str:
+    """A message of the library, in which ``resume=True`` becomes ``--resume``."""
+    return ARGUMENT.sub(lambda match: f"--{(match[1] or match[2]).replace('_', '-')}", str(message))
+
+
 def _fail(message: str) -> int:
-    print(f"pignn: {' '.join(message.split())}", file=sys.stderr)
+    print(f"pignn: {' '.join(_name_options(message).split())}", file=sys.stderr)
     return 2
 
 
 def _note(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     if issubclass(category, PignnWarning):
-        print(f"note: {message}", file=sys.stderr)
+        print(f"note: {_name_options(message)}", file=sys.stderr)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

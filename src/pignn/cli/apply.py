@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from ..core.errors import ConfigError, DataError
-from . import options as o
-from . import run_dir as folder
-from .output import say, show_facts, show_json
+from .options import Json
+from .output import show_facts, show_json, show_message
 
 
 def apply(
@@ -34,7 +33,7 @@ def apply(
     ] = False,
     level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
     force: Annotated[bool, typer.Option("--force", help="Replace --out if it is there.")] = False,
-    json: o.Json = False,
+    json: Json = False,
 ) -> int:
     """Put the decisions of a review into a copy of the labels, and say what they tell about all of them.
 
@@ -56,12 +55,13 @@ def apply(
     from ..auditing.decisions import get_reviewed_labels
     from ..auditing.label_files import PARQUET_SUFFIXES
     from ..auditing.tables import write_table
+    from ..runs.run_folder import check_outputs
 
     if not 0 < level < 1:
         raise ConfigError(f"--level must be between 0 and 1, not {level}")
     trusted = out.with_name(f"{out.stem}.trusted.csv")
     about = (audit or decisions.parent) / "audit.json"
-    folder.check_free((out, trusted), (nodes, decisions, about), replace=force)
+    check_outputs((out, trusted), (nodes, decisions, about), force=force)
     table = audits.read_decisions(decisions)
     relabelled = table[table["decision"] == "relabel"]
     assessment = audits.estimate_from_review(table, level=level)
@@ -95,7 +95,7 @@ def apply(
     facts = assessment.to_dict() | {"changed": changed, "out": str(out), "trusted": str(trusted)}
     if audited:
         ids = "row numbers from 0" if from_audit is None else f"column '{from_audit}'"
-        say(f"ids are {ids}, as {about} says; --id takes another")
+        show_message(f"ids are {ids}, as {about} says; --id takes another")
     if json:
         show_json(facts)
         return 0
@@ -110,8 +110,8 @@ def apply(
         }
     )
     if out.suffix.lower() in PARQUET_SUFFIXES:
-        say("Parquet was written anew: the same columns and rows, other bytes")
-    say(
+        show_message("Parquet was written anew: the same columns and rows, other bytes")
+    show_message(
         f"{out} and {trusted} written; to audit again, give the ORIGINAL with the decisions "
         f"(--nodes {nodes} --decisions {decisions}): the corrected file hides the noise"
     )

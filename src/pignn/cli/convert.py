@@ -11,7 +11,7 @@ import typer
 
 from ..core.errors import ConfigError
 from .options import Json
-from .output import show_message, show_facts, show_json
+from .output import show_facts, show_json, show_message
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 MaskOption = Annotated[str | None, typer.Option(help="Column of --nodes, or .npy file, of 0 and 1.")]

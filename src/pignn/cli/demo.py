@@ -12,7 +12,7 @@ import typer
 from ..core.errors import OutputError
 from . import Stopped
 from .options import Json
-from .output import show_message, show_json, show_table
+from .output import show_json, show_message, show_table
 
 
 def demo(
@@ -35,11 +35,13 @@ def demo(
     """
     from .. import graphs, methods, noise
     from ..io import files
-    from ..report import draw_learning_curves, write_predictions
+    from ..report import draw_learning_curves, encode_png, write_predictions
+    from ..runs.predictions import Predictions
+    from ..runs.run_folder import has_run, open_output_folder
 
-    if folder.holds_run(out):
+    if has_run(out):
         raise OutputError(f"{out} holds a run of pignn train; choose another --out")
-    with folder.made(out):
+    with open_output_folder(out):
         graph = noise.corrupt(graphs.load("digits"), "symmetric", 0.4, seed=seed)
         report = noise.summarize_noise(graph)
         if not json:
@@ -55,22 +57,23 @@ def demo(
                 model.fit(graph)
             except KeyboardInterrupt:
                 raise Stopped(getattr(model, "stopped_by_", None) or signal.SIGINT) from None
-            differ = (model.predict(graph) != given)[given >= 0]
+            predictions = Predictions.infer(model, graph)
+            differ = (predictions.classes != given)[given >= 0]
             histories[title], chosen[title] = model.history_, model.best_epoch_
             rows.append(
                 {
                     "method": title,
-                    "test accuracy": model.score(graph),
+                    "test accuracy": predictions.score(),
                     "after the last epoch": model.history_[-1]["test_accuracy"],
                     "disagrees with": f"{int(differ.sum())} of {report.labeled} given labels",
                     "seconds": round(time.perf_counter() - start, 1),
                 }
             )
         model.save(out / "model")
-        write_predictions(out / "predictions.csv", model, graph)
+        write_predictions(out / "predictions.csv", predictions.table)
         rows_of_history = [{"method": title} | row for title, history in histories.items() for row in history]
         files.write_csv_records(out / "history.csv", rows_of_history)
-        files.write_bytes(out / "learning-curve.png", draw_learning_curves(histories, chosen))
+        files.write_bytes(out / "learning-curve.png", encode_png(draw_learning_curves(histories, chosen)))
     if json:
         show_json({"dataset": "digits", "realised_noise": report.rate, "methods": rows, "out": str(out)})
         return 0

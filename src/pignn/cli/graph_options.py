@@ -29,9 +29,9 @@ class GraphOptions:
     ] = None
     edges: Annotated[Path | None, typer.Option(help=f"Its edges, one per row: {TABLES}, or .npy.")] = None
     label: Annotated[str | None, typer.Option(help="Column of --nodes with the labels; empty or -1 for none.")] = None
-    id: Annotated[
-        str | None, typer.Option(help="Column of --nodes with the ids that --edges uses (default: id).")
-    ] = None
+    id: Annotated[str | None, typer.Option(help="Column of --nodes with the ids that --edges uses (default: id).")] = (
+        None
+    )
     features: Annotated[
         str | None,
         typer.Option(
@@ -52,9 +52,7 @@ class GraphOptions:
     root: Root = None
     split: Annotated[str, typer.Option(help="Split of --dataset: default, own or random.")] = "default"
     split_seed: Annotated[int, typer.Option(help="Random seed of the split; independent of --seed.")] = 0
-    split_index: Annotated[
-        int | None, typer.Option(help="Which split to use, if the graph comes with several.")
-    ] = None
+    split_index: Annotated[int | None, typer.Option(help="Which split to use, if the graph comes with several.")] = None
     data: Annotated[
         list[str] | None,
         typer.Option("--data", metavar="KEY=VALUE", help="Option of the dataset; may be repeated."),
@@ -78,7 +76,7 @@ class GraphOptions:
         for name, is_set in {"split": self.split != "default", "data": self.data}.items():
             if is_set:
                 raise ConfigError(f"--{name} is for named datasets; of --nodes, --val holds labels out")
-        own = {"nodes": self.nodes, "features": self.features, "seed": self.split_seed, "val": val}
+        own = {"nodes": self.nodes, "features": self.features, "split_seed": self.split_seed, "val": val}
         return {**own, "split_index": self.split_index, **columns}
 
     def _list_dataset_options(self) -> dict[str, Any]:
@@ -95,7 +93,7 @@ class GraphOptions:
                 raise ConfigError(f"--data {name}=... is not an option of a dataset; use --{flag}")
         if self.features is not None and "features" in options:
             raise ConfigError("features are given twice: by --features and by --data")
-        return flags | options
+        return {**flags, "dataset_options": options}
 
 
 @dataclass(kw_only=True)

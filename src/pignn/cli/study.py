@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import ConfigError, DataError
-from .options import Json, parse_pairs
 from .option_groups import expand_groups
-from .output import show_message, show_json, show_table
+from .options import Json, parse_pairs
+from .output import show_json, show_message, show_table
 
 if TYPE_CHECKING:
     from ..report import Table

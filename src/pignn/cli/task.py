@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from .options import Json
 from . import study as s
-from .output import show_message, show_json, show_table
+from .options import Json
+from .output import show_json, show_message, show_table
 
 task = typer.Typer(
     name="task",

@@ -29,16 +29,12 @@ class MethodOptions:
             "networks have."
         ),
     ] = None
-    backbone: Annotated[
-        str | None, typer.Option(help="Network: gcn, gat, sage, appnp, sgc or mlp (default: gcn).")
-    ] = None
-    estimator: Annotated[
-        str | None, typer.Option(help="Backbone of the estimator (default: the classifier's).")
-    ] = None
+    backbone: Annotated[str | None, typer.Option(help="Network: gcn, gat, sage, appnp, sgc or mlp (default: gcn).")] = (
+        None
+    )
+    estimator: Annotated[str | None, typer.Option(help="Backbone of the estimator (default: the classifier's).")] = None
     epochs: Annotated[int | None, typer.Option(help="Number of training epochs (default: 400).")] = None
-    warmup: Annotated[
-        int | None, typer.Option(help="Last epoch before pair labels are used (default: 50).")
-    ] = None
+    warmup: Annotated[int | None, typer.Option(help="Last epoch before pair labels are used (default: 50).")] = None
     pair_labels: Annotated[
         str | None, typer.Option(help="estimated, connectivity, random, given, true, self or low-rank.")
     ] = None
@@ -50,9 +46,9 @@ class MethodOptions:
     pairs: Annotated[
         str | None, typer.Option(help="exact, sampled or auto: all pairs, random ones, or whichever is worth its time.")
     ] = None
-    batch_size: Annotated[
-        int | None, typer.Option(help="Nodes per mini-batch (default: the whole graph at once).")
-    ] = None
+    batch_size: Annotated[int | None, typer.Option(help="Nodes per mini-batch (default: the whole graph at once).")] = (
+        None
+    )
     device: Annotated[str | None, typer.Option(help="cpu or cuda (default: cpu).")] = None
     setting: Setting = None
 
@@ -102,15 +98,13 @@ class OutputOptions:
     out: Annotated[
         Path | None, typer.Option(help="Folder for the model, predictions, history and learning curves.")
     ] = None
-    report: Annotated[
-        bool, typer.Option("--report", help="Also write report.html, a page to look at and send.")
-    ] = False
+    report: Annotated[bool, typer.Option("--report", help="Also write report.html, a page to look at and send.")] = (
+        False
+    )
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False
     force: Annotated[bool, typer.Option("--force", help="Replace the run in --out when this one is done.")] = False
     checkpoint_every: Annotated[int, typer.Option(help="Epochs between two checkpoints.")] = 50
-    checkpoint_minutes: Annotated[
-        float, typer.Option(help="Also write a checkpoint after this many minutes.")
-    ] = 5.0
+    checkpoint_minutes: Annotated[float, typer.Option(help="Also write a checkpoint after this many minutes.")] = 5.0
 
 
 @expand_groups

@@ -8,10 +8,10 @@ from ..core.lazy import on_first_use
 
 if TYPE_CHECKING:
     from .cards import build_audit_card, build_model_card
-    from .curves import draw_learning_curves
+    from .curves import draw_learning_curves, draw_matrix, encode_png
     from .page import Code, Drawing, Facts, Section, Text
     from .plots import Panel, Series, draw_panels
-    from .predictions import write_predictions
+    from .predictions import build_prediction_table, write_predictions
     from .table import Cell, Table
     from .training import build_training_page
 
@@ -30,6 +30,9 @@ _HOMES = {
     "build_model_card": "cards",
     "draw_panels": "plots",
     "draw_learning_curves": "curves",
+    "draw_matrix": "curves",
+    "encode_png": "curves",
+    "build_prediction_table": "predictions",
     "build_training_page": "training",
     "write_predictions": "predictions",
 }
@@ -46,9 +49,12 @@ __all__ = [
     "Text",
     "build_audit_card",
     "build_model_card",
+    "build_prediction_table",
     "build_training_page",
     "draw_learning_curves",
+    "draw_matrix",
     "draw_panels",
+    "encode_png",
     "write_predictions",
 ]
 

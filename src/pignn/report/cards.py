@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from torch_geometric.data import Data
 
 from .. import __version__
@@ -13,10 +10,11 @@ from ..methods.core.base import Method
 from ..methods.core.fingerprint import fingerprint
 from .audit.overview import AuditOverview
 from .training.scores import learns_from_val
+from .training.summary import TrainingSummary
 
 
-def build_model_card(model: Method, graph: Data, facts: Mapping[str, Any]) -> str:
-    """The card of a model that was fitted to a graph read from files; `facts` are those of its run."""
+def build_model_card(model: Method, graph: Data, summary: TrainingSummary) -> str:
+    """The card of a model that was fitted to a graph read from files."""
     origin, noise = graph.origin, graph.get("noise")
     checksum = f", SHA-256 of the node file {origin.sha256}" if origin.sha256 else ""
     lines = [
@@ -32,7 +30,7 @@ def build_model_card(model: Method, graph: Data, facts: Mapping[str, Any]) -> st
         "",
         "## Protocol",
         "",
-        *_list_protocol(model, graph, facts),
+        *_list_protocol(model, graph, summary),
         f"- seed {model.seed}",
     ]
     if noise is not None:
@@ -42,7 +40,7 @@ def build_model_card(model: Method, graph: Data, facts: Mapping[str, Any]) -> st
         "## How far to trust it",
         "",
         "The given labels may be wrong. A score against them is agreement, not accuracy.",
-        _estimate_sentence(model, facts),
+        _estimate_sentence(summary),
         "",
     ]
     return "\n".join(lines)
@@ -78,27 +76,27 @@ def build_audit_card(name: str, fingerprint: str, audit: AuditOverview) -> str:
     return "\n".join(lines)
 
 
-def _list_protocol(model: Method, graph: Data, facts: Mapping[str, Any]) -> list[str]:
+def _list_protocol(model: Method, graph: Data, summary: TrainingSummary) -> list[str]:
     """What the model learned from, and what it did not see."""
     trusted, num_labeled = graph.get("trusted_mask"), int((graph.y >= 0).sum())
     num_held_out = 0 if learns_from_val(model) else int((graph.val_mask & (graph.y >= 0)).sum())
     learned = f"- learned from {num_labeled - num_held_out:,} of {num_labeled:,} given labels"
     lines = [learned if trusted is None else f"{learned}, {int(trusted.sum()):,} of them trusted"]
-    if "suspects" in facts:
-        lines.append(f"- an audit came first: {facts['suspects']:,} suspects were {facts['suspects_were']}")
+    if summary.suspects is not None:
+        lines.append(f"- an audit came first: {summary.suspects:,} suspects were {summary.suspects_were}")
     if num_held_out:
         lines.append(f"- {num_held_out:,} labels held out")
-    if getattr(model, "selection_", None):
-        lines.append(f"- epoch selected by: {model.selection_}")
-    if getattr(model, "explanation_", None):
-        lines.append(f"- {model.explanation_}")
+    if summary.selection:
+        lines.append(f"- epoch selected by: {summary.selection}")
+    if summary.explanation:
+        lines.append(f"- {summary.explanation}")
     return lines
 
 
-def _estimate_sentence(model: Method, facts: Mapping[str, Any]) -> str:
+def _estimate_sentence(summary: TrainingSummary) -> str:
     """How many given labels are wrong, as far as anybody estimated it."""
-    if "estimated_wrong" in facts:
-        return f"An audit estimated that {facts['estimated_wrong']:.1%} of them are wrong."
-    if hasattr(model, "explanation_"):
+    if summary.estimated_wrong is not None:
+        return f"An audit estimated that {summary.estimated_wrong:.1%} of them are wrong."
+    if summary.explanation:
         return "The method's own findings are above. `pignn audit` estimates how many are wrong."
     return "The share of wrong labels was not estimated here. `pignn audit` estimates it."

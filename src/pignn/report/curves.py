@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Told apart by lightness as well as by hue.
 COLOURS = ("#b5541c", "#1f5fa8", "#3d8b37", "#7b3fa0", "#555555")
@@ -17,8 +20,8 @@ PANELS = {
 
 def draw_learning_curves(
     histories: Mapping[str, Sequence[Mapping[str, Any]]], chosen: Mapping[str, int | None] | None = None
-) -> bytes:
-    """A PNG with one panel for each kind of accuracy and one line for each method.
+) -> Figure:
+    """A figure with one panel for each kind of accuracy and one line for each method.
 
     A dot with its value marks the ``chosen`` epoch of a method; without one, the value of the last epoch is written.
     """
@@ -59,6 +62,33 @@ def draw_learning_curves(
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
     figure.axes[0].legend(frameon=False, fontsize=9)
+    return figure
+
+
+def draw_matrix(matrix: Any, names: Sequence[str], *, row_title: str, column_title: str) -> Figure:
+    """A heat map of a square matrix of shares, with its values where there is room."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    size = 2.2 + 0.45 * len(names)
+    figure = Figure(figsize=(size + 0.6, size), layout="constrained")
+    FigureCanvasAgg(figure)
+    axis = figure.subplots()
+    figure.colorbar(axis.imshow(matrix, vmin=0, vmax=1, cmap="Blues"), shrink=0.8)
+    axis.set_xticks(range(len(names)), names, rotation=45, ha="right")
+    axis.set_yticks(range(len(names)), names)
+    axis.set_xlabel(column_title)
+    axis.set_ylabel(row_title)
+    if len(names) <= 20:
+        for row, values in enumerate(matrix):
+            for column, value in enumerate(values):
+                color = "white" if value > 0.6 else "black"
+                axis.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=7, color=color)
+    return figure
+
+
+def encode_png(figure: Figure) -> bytes:
+    """The bytes of a PNG file; equal figures give equal bytes."""
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=130)
     return content.getvalue()

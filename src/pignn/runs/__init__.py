@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING
 from ..core.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from .audit_run import AuditRun, audit
     from .predictions import Predictions, predict
     from .training import TrainingInterrupted, train
     from .training_run import TrainingRun
 
 _HOMES = {
+    "AuditRun": "audit_run",
     "Predictions": "predictions",
     "TrainingInterrupted": "training",
     "TrainingRun": "training_run",
+    "audit": "audit_run",
     "predict": "predictions",
     "train": "training",
 }
 
-__all__ = ["Predictions", "TrainingInterrupted", "TrainingRun", "predict", "train"]
+__all__ = ["AuditRun", "Predictions", "TrainingInterrupted", "TrainingRun", "audit", "predict", "train"]
 
 __getattr__, __dir__ = on_first_use(__name__, _HOMES)

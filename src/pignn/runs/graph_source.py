@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 from .. import graphs
 from ..core.errors import ConfigError, DataError, PignnWarning
 from ..graphs.datasets.catalog import list_datasets
+from ..graphs.tables import file_suffix, list_suffixes
 from ..noise import Corrupt, load_noise
 
 MASKS = ("train_mask", "val_mask", "test_mask")
@@ -26,8 +27,8 @@ class GraphSource:
 
     Args:
         graph: a graph, the name of a dataset, the folder of a graph store, or None for files.
-        options: of files, the arguments of :func:`pignn.read_graph`; of a dataset, those of :func:`pignn.load`. All
-            kinds take ``split_index``.
+        options: of files, the arguments of :func:`pignn.read_graph`; of a dataset, those of :func:`pignn.load`, some of
+            which may be in a dictionary ``dataset_options``. ``split_seed`` and ``split_index`` are of both.
     """
 
     graph: Data | str | Path | None = None
@@ -52,19 +53,27 @@ class GraphSource:
 
     def load(self, **more_options: Any) -> Data:
         """The graph with one split; ``more_options`` go to :func:`pignn.read_graph`."""
-        options = dict(self.options)
+        options = self._flatten_options()
         if isinstance(self.graph, Data):
-            return select_split(self.graph.__copy__(), options.get("split_index"), self.graph.get("name") or "the graph")
+            return select_split(
+                self.graph.__copy__(), options.get("split_index"), self.graph.get("name") or "the graph"
+            )
         if self.graph is not None:
             return _load_named(str(self.graph), options)
         index = options.pop("split_index", None)
+        if "split_seed" in options:
+            options["seed"] = options.pop("split_seed")
         nodes = options["nodes"]
         title = "the graph" if isinstance(nodes, pd.DataFrame) else str(nodes)
         return select_split(graphs.read_graph(**options, **more_options), index, title)
 
     def to_json_dict(self) -> dict[str, Any]:
         """The options as run.json holds them."""
-        return {key: _to_json_value(value) for key, value in self.options.items()}
+        return {key: _to_json_value(value) for key, value in self._flatten_options().items()}
+
+    def _flatten_options(self) -> dict[str, Any]:
+        options = dict(self.options)
+        return options | dict(options.pop("dataset_options", None) or {})
 
 
 def build_corruption(noise: Any, rate: float | None, seed: int, source: GraphSource, **options: Any) -> Corrupt | None:
@@ -86,7 +95,7 @@ def select_split(graph: Data, index: int | None, title: str) -> Data:
         splits = "1 split" if count == 1 else f"{count} splits"
         raise ConfigError(f"split_index {index} is out of range: {title} comes with {splits}, numbered from 0")
     if index is None and count > 1:
-        message = f"{title} comes with {count} splits: using the first; choose another with split_index"
+        message = f"{title} comes with {count} splits: using the first; choose another with split_index= (0 to {count - 1})"
         warnings.warn(message, PignnWarning, stacklevel=4)
     for name, mask in several.items():
         graph[name] = mask[:, index or 0].contiguous()
@@ -96,8 +105,8 @@ def select_split(graph: Data, index: int | None, title: str) -> Data:
 def _load_named(name: str, options: dict[str, Any]) -> Data:
     if _is_graph_store(name):
         return _load_store(name, options)
-    if Path(name).suffix and os.path.isfile(name):
-        raise ConfigError(f"{name} is a file, not the name of a dataset; pass it as nodes=, with edges= and label=")
+    if file_suffix(name) in list_suffixes():
+        raise ConfigError(f"{name} is not the name of a dataset; read your own graph with nodes=, edges= and label=")
     graph = graphs.load(name, **options)
     # An index was used while loading.
     return select_split(graph, None, name) if options.get("split") == "own" else graph
@@ -109,6 +118,7 @@ def _is_graph_store(name: str) -> bool:
 
 
 def _load_store(path: str, options: dict[str, Any]) -> Data:
+    options.pop("root", None)
     split = {key: options.pop(key) for key in ("split", "split_seed") if key in options}
     index = options.pop("split_index", None)
     if unused := [key for key, value in options.items() if value is not None]:

@@ -36,6 +36,10 @@ class PredictionSummary(msgspec.Struct, kw_only=True, omit_defaults=True):
     agreement: float | None = None  # with given labels, some of which may be wrong
     test_accuracy: float | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return dict(msgspec.to_builtins(self))
+
 
 @dataclass(frozen=True, eq=False)
 class Predictions:

@@ -37,7 +37,7 @@ def open_output_folder(folder: Path | None) -> Iterator[None]:
     created = [] if folder is None else [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         if folder is not None:
-            files.writable_folder(folder)
+            files.create_writable_folder(folder)
             if (folder / "model").exists() and not (folder / "model").is_dir():
                 raise OutputError(f"{folder / 'model'} is a file where the model's folder would go; choose another")
         yield

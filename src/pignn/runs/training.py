@@ -15,8 +15,9 @@ from torch_geometric.data import Data
 from .. import auditing, methods
 from ..core.errors import ConfigError, OutputError, unknown
 from ..methods import Method
-from ..training import checkpoint, distributed
+from ..methods.registry import method_class
 from ..noise import Corrupt
+from ..training import checkpoint, distributed
 from ..training.interrupt import DeferredInterrupt
 from .graph_source import GraphSource, build_corruption
 from .run_folder import check_outputs, has_run, name_checkpoint_context, open_output_folder
@@ -58,11 +59,12 @@ class RunOutput:
         if self.checkpoint_every < 1:
             raise ConfigError(f"checkpoint_every must be at least 1, not {self.checkpoint_every}")
         if self.resume and self.force:
-            raise ConfigError("resume=True continues a run, force=True replaces it; choose one of them")
+            raise ConfigError("resume=True continues a run, force=True replaces it; give one of them")
         if self.folder is None:
-            for name, is_set in (("report", self.report), ("resume", self.resume)):
-                if is_set:
-                    raise ConfigError(f"{name}=True needs an output folder; pass one as out")
+            if self.report:
+                raise ConfigError("report=True needs out=, the folder for report.html")
+            if self.resume:
+                raise ConfigError("resume=True needs out=, the folder of the run to continue")
             return
         if has_run(self.folder):
             self._check_existing_run(self.folder, method)
@@ -128,8 +130,8 @@ class TrainingJob:
     def _fit(self, data: Data) -> tuple[TrainingRun, int | None]:
         """The run, and the signal that ended its training early."""
         start, signal = time.perf_counter(), None
-        audit = None if self.clean is None else auditing.audit(data, seed=self.seed)
-        training_data = data if audit is None else auditing.clean(data, audit.issues, str(self.clean))
+        audit = None if self.clean is None else auditing.audit_labels(data, seed=self.seed)
+        training_data = data if audit is None else auditing.clean_labels(data, audit.issues, str(self.clean))
         try:
             self.model.fit(training_data, **self.output.list_fit_options(self.model))
         except KeyboardInterrupt:
@@ -191,7 +193,7 @@ def train(
         checkpoint_minutes: also write a checkpoint after this many minutes.
         on_graph_read: called with the graph before training, to show it.
         graph_options: of files, as :func:`pignn.read_graph` takes them (``nodes=``, ``edges=``, ``label=``, ...); of a
-            dataset, as :func:`pignn.load` takes them.
+            dataset, as :func:`pignn.load` takes them; see :class:`~pignn.runs.graph_source.GraphSource`.
     """
     output = RunOutput(
         folder=None if out is None else Path(out),
@@ -246,7 +248,7 @@ def choose_method(
 
 def list_network_settings(settings: Mapping[str, Any]) -> list[str]:
     """Those settings that ``auto`` does not have, but ``pi-gnn`` has."""
-    auto, network = (set(methods.method_class(name)._get_param_names()) for name in ("auto", "pi-gnn"))
+    auto, network = (set(method_class(name)._get_param_names()) for name in ("auto", "pi-gnn"))
     for key in settings:
         if key not in auto | network:
             raise unknown("setting", key, sorted(auto | network))

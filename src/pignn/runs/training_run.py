@@ -14,22 +14,23 @@ from torch_geometric.data import Data
 from .. import graphs, noise
 from .._version import __version__
 from ..auditing import Audit
+from ..core.errors import ConfigError
 from ..io import files
 from ..methods import Method
-from ..report import learning_curve, training_page, write_predictions
+from ..methods.core.base import FitFacts
+from ..report import build_training_page, draw_learning_curves, encode_png, write_predictions
 from ..report.cards import build_model_card
-from ..report.training.numbers import learns_from_val
 from ..report.training.summary import TrainingRecord, TrainingSummary
 from ..training import checkpoint
 from .graph_source import GraphSource
 from .predictions import Predictions
-from .run_folder import RUN_FILES, check_outputs, has_run, open_output_folder
+from .run_folder import RUN_FILES, check_outputs, open_output_folder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TREATMENTS = {"drop": "left out", "relabel": "given the suggested label", "weight": "counted by quality"}
-ONE_CLASS = "all nodes are given one class: little was learned; try --set lr=0.001, or features of smaller scale"
+ONE_CLASS = "all nodes are given one class: little was learned; try lr=0.001, or features of smaller scale"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +60,12 @@ class TrainingRun:
     @property
     def history(self) -> pd.DataFrame:
         """One row per epoch; empty for methods without epochs."""
-        return pd.DataFrame(self._history)
+        return pd.DataFrame(self.fit_facts.history)
 
-    @property
-    def _history(self) -> list[dict[str, Any]]:
-        return getattr(self.model, "history_", [])
+    @cached_property
+    def fit_facts(self) -> FitFacts:
+        """What the method says about its training."""
+        return self.model.fit_facts()
 
     @cached_property
     def summary(self) -> TrainingSummary:
@@ -77,7 +79,7 @@ class TrainingRun:
             labels_given=int(labeled.sum()),
             labels_disagreed_with=int(disagrees.sum()),
             seconds=round(self.seconds, 2),
-            settings=model._plain_settings(),
+            settings=self.fit_facts.settings,
             method_reason=self.method_reason or None,
             import_summary=None if data.get("origin") is None else graphs.summarize_import(data).to_dict(),
         )
@@ -88,7 +90,7 @@ class TrainingRun:
 
     def _add_noise(self, summary: TrainingSummary) -> None:
         if self.data.get("noise") is not None:
-            report = noise.report(self.data)
+            report = noise.summarize_noise(self.data)
             summary.noise, summary.rate = self.data.noise["kind"], self.data.noise["rate"]
             summary.realized_noise, summary.pair_noise = report.rate, report.pair_rate
         if self.audit is not None and self.clean is not None:
@@ -97,19 +99,13 @@ class TrainingRun:
             summary.suspects_were = TREATMENTS[self.clean]
 
     def _add_fit(self, summary: TrainingSummary) -> None:
-        model: Any = self.model
-        if hasattr(model, "history_"):
-            summary.pairs = model.pairs_explanation_ or model.pairs_
-            summary.selection = model.selection_
-            summary.best_epoch = model.best_epoch_
-            summary.kept_in_warmup = model.best_epoch_ <= model.last_of_warmup()
-            summary.epochs_done = len(model.history_)
-        if hasattr(model, "explanation_"):
-            summary.chosen, summary.explanation = model.chosen_, model.explanation_
-        if learns_from_val(model) and bool(self.data.val_mask.any()):
-            summary.note = f"{model.name} learns from validation labels too; --set labels=train keeps them out"
+        facts = self.fit_facts
+        for name in ("pairs", "selection", "best_epoch", "kept_in_warmup", "epochs_done", "chosen", "explanation"):
+            setattr(summary, name, getattr(facts, name))
+        if facts.learns_from_val and bool(self.data.val_mask.any()):
+            summary.note = f"{facts.method} learns from validation labels too; labels='train' keeps them out"
         classes = self.predictions.classes
-        if hasattr(model, "history_") and len(classes) > 1 and bool((classes == classes[0]).all()):
+        if facts.history and len(classes) > 1 and bool((classes == classes[0]).all()):
             summary.note = ONE_CLASS
 
     def _add_scores(self, summary: TrainingSummary) -> None:
@@ -118,7 +114,7 @@ class TrainingRun:
         if has_truth and bool(data.test_mask.any()):
             summary.test_accuracy = predictions.score()
             summary.test_macro_f1 = predictions.score(metric="macro_f1")
-        if not has_truth and bool(data.val_mask.any()) and not learns_from_val(self.model):
+        if not has_truth and bool(data.val_mask.any()) and not self.fit_facts.learns_from_val:
             summary.val_agreement = predictions.score(split="val", against="given")
 
     def save(self, folder: str | Path, *, report: bool = False, force: bool = False) -> None:
@@ -142,9 +138,9 @@ class TrainingRun:
         self._save_model(folder / "model")
         write_predictions(folder / "predictions.csv", self.predictions.table)
         stale = [] if self.folder == folder else [checkpoint.CHECKPOINT_FILE, checkpoint.PREVIOUS_FILE]
-        if self._history:
-            files.write_rows(folder / "history.csv", self._history)
-            files.write_bytes(folder / "learning-curve.png", self._draw_history())
+        if self.fit_facts.history:
+            files.write_csv_records(folder / "history.csv", self.fit_facts.history)
+            files.write_bytes(folder / "learning-curve.png", encode_png(self.plot_history()))
         else:
             stale = ["history.csv", "learning-curve.png", checkpoint.CHECKPOINT_FILE, checkpoint.PREVIOUS_FILE]
         for name in stale:  # of a run that this one replaces
@@ -164,7 +160,7 @@ class TrainingRun:
         if encoder is None:
             self.model.save(folder)
             return
-        with files.new_folder(folder) as new:
+        with files.open_new_folder(folder) as new:
             self.model.save(new / "saved")
             for file in (new / "saved").iterdir():
                 os.replace(file, new / file.name)
@@ -173,13 +169,16 @@ class TrainingRun:
             card = build_model_card(self.model, self.training_data, self.summary)
             files.write_bytes(new / "card.md", card.encode())
 
-    def _draw_history(self) -> bytes:
-        return learning_curve({self.model.name: self._history}, {self.model.name: self.summary.best_epoch})
+    def plot_history(self) -> Figure:
+        """Learning curves as a matplotlib figure; the epoch that is kept is marked."""
+        if not self.fit_facts.history:
+            raise ConfigError(f"'{self.model.name}' does not train in epochs: there is no history to plot")
+        return draw_learning_curves({self.model.name: self.fit_facts.history}, {self.model.name: self.summary.best_epoch})
 
     def report(self, path: str | Path | None = None) -> str:
         """The self-contained HTML page of this run, also written to ``path`` if there is one."""
         logits = self.predictions.logits
-        page = training_page(self.model, self.training_data, summary=self.summary, logits=logits)
+        page = build_training_page(self.model, self.training_data, summary=self.summary, logits=logits)
         if path is not None:
             files.write_bytes(Path(path), page.encode())
         return page

@@ -26,6 +26,7 @@ BESIDE = (
     "pignn.methods.factory",
     "pignn.methods.registry",
     "pignn.report",
+    "pignn.runs",
     "pignn.core.validation",
     "pignn.core.versions",
     "pignn.studies",

@@ -34,6 +34,7 @@ from ..page import (
 )
 from ..table import Table
 from .scores import BINS, Beside, Parts, learns_from_val, parts, places
+from .summary import TrainingSummary
 
 MOST_EPOCHS = 500  # points of a curve
 LEARNT, HELD_OUT, TEST = "given labels it learnt from", "given labels held out", "true labels of test nodes"
@@ -44,7 +45,8 @@ def build_training_page(
     data: Data,
     *,
     title: str | None = None,
-    facts: Mapping[str, Any] | None = None,
+    summary: TrainingSummary | None = None,
+    logits: np.ndarray | None = None,
     split_index: int | None = None,
 ) -> str:
     """The page of a fitted model as text, to be written into a file: it holds all that it shows.
@@ -55,12 +57,12 @@ def build_training_page(
         model: a fitted method.
         data: the graph that it was fitted to.
         title: what the page is called.
-        facts: what else is known of the run, as `run.json` of `pignn train` has it.
+        summary: what else is known of the run.
+        logits: what `model.embed(data)` gives, where it was computed before.
         split_index: which of several splits it was fitted to.
     """
     if not hasattr(model, "class_names_"):
         raise NotFittedError(f"this {type(model).__name__} is not fitted yet; call fit(data) first")
-    facts = facts or {}
     with warnings.catch_warnings(record=True) as said:  # they are told on the page
         warnings.simplefilter("always", PignnWarning)
         data = graphs.check_graph(data, split_index=split_index)
@@ -69,12 +71,13 @@ def build_training_page(
             f"the model knows {len(model.class_names_)} classes, this graph has {graphs.num_classes(data)}; "
             "give the graph that it was fitted to"
         )
-    scores = model.embed(data)
+    summary = summary or TrainingSummary(dataset=data.get("name"), method=model.name, seed=model.seed)
+    scores = model.embed(data) if logits is None else logits
     found = parts(model, data, scores)
     sections = [
         Section(
             "How far to believe it",
-            [BulletList([*_believe(model, data, found, facts), *(_sentence(str(one.message)) for one in said)])],
+            [BulletList([*_believe(model, data, found, summary), *(_sentence(str(one.message)) for one in said)])],
         ),
         Section("Learning curves", _curves(model)),
         Section("Predicted classes beside labels", _confusion(model, found)),
@@ -82,10 +85,10 @@ def build_training_page(
         Section("Calibration", _calibration(found)),
         Section("Where nodes lie", _picture(model, scores)),
         Section("Settings", [Facts({key: _plain(value) for key, value in _settings(model).items()})]),
-        Section("How it was made", [Facts(_made(model, data, facts))]),
+        Section("How it was made", [Facts(_made(model, data, summary))]),
     ]
     title = title or f"{model.name} on {_name(data)}"
-    return build_page(title, [one for one in sections if one.blocks], tiles=_tiles(model, data, found, facts))
+    return build_page(title, [one for one in sections if one.blocks], tiles=_tiles(model, data, found, summary))
 
 
 def _name(data: Data) -> str:
@@ -96,13 +99,13 @@ def _name(data: Data) -> str:
 # ---- what is said first ----
 
 
-def _tiles(model: Method, data: Data, found: Parts, facts: Mapping[str, Any]) -> list[Tile]:
+def _tiles(model: Method, data: Data, found: Parts, summary: TrainingSummary) -> list[Tile]:
     tiles = [
         Tile(
             "learnt from",
             f"{len(found.learnt) if found.learnt else 0:,}",
             f"given labels, of {data.num_nodes:,} nodes and {len(model.class_names_):,} classes"
-            + (f"; {facts['suspects']:,} suspects were {facts['suspects_were']}" if "suspects" in facts else ""),
+            + ("" if summary.suspects is None else f"; {summary.suspects:,} suspects were {summary.suspects_were}"),
         )
     ]
     if found.test is not None:
@@ -119,15 +122,15 @@ def _tiles(model: Method, data: Data, found: Parts, facts: Mapping[str, Any]) ->
         tiles.append(Tile("agrees with labels learnt from", percent(found.learnt.share), told))
     if found.wrong is not None:
         tiles.append(Tile("given labels that are wrong", percent(found.wrong), "by the true labels"))
-    elif "estimated_wrong" in facts:
-        tiles.append(Tile("given labels that are wrong", percent(facts["estimated_wrong"]), "estimated by an audit"))
+    elif summary.estimated_wrong is not None:
+        tiles.append(Tile("given labels that are wrong", percent(summary.estimated_wrong), "estimated by an audit"))
     return tiles
 
 
-def _believe(model: Method, data: Data, found: Parts, facts: Mapping[str, Any]) -> list[str]:
+def _believe(model: Method, data: Data, found: Parts, summary: TrainingSummary) -> list[str]:
     trusted, weight = data.get("trusted_mask"), data.get("label_weight")
     told = ["A score against given labels is agreement, not accuracy: some of them may be wrong."]
-    if found.wrong is None and "estimated_wrong" not in facts and not hasattr(model, "transition_"):
+    if found.wrong is None and summary.estimated_wrong is None and not hasattr(model, "transition_"):
         told.append("How many given labels are wrong was not estimated here; pignn audit does.")
     if found.test is None:
         told.append(
@@ -156,9 +159,9 @@ def _believe(model: Method, data: Data, found: Parts, facts: Mapping[str, Any]) 
         told.append(f"{int(trusted.sum()):,} labels are trusted: somebody verified them.")
     if weight is not None:
         told.append("Given labels count by a weight that came with the graph.")
-    if "suspects" in facts:
+    if summary.suspects is not None:
         told.append(
-            f"An audit came first: {facts['suspects']:,} suspects were {facts['suspects_were']}. What this page calls "
+            f"An audit came first: {summary.suspects:,} suspects were {summary.suspects_were}. What this page calls "
             "given labels are those that were left for it to learn from."
         )
     noise = data.get("noise")
@@ -169,10 +172,10 @@ def _believe(model: Method, data: Data, found: Parts, facts: Mapping[str, Any]) 
         told.append(f"Labels were made wrong on purpose: {noise['kind']}{rate}.")
     if getattr(model, "explanation_", None):
         told.append(_sentence(model.explanation_))
-    if facts.get("kept_in_warmup"):
+    if summary.kept_in_warmup:
         told.append("The epoch that was kept is one of the warm-up: pair labels had no part in it yet.")
-    if facts.get("note"):
-        told.append(_sentence(str(facts["note"])))
+    if summary.note:
+        told.append(_sentence(summary.note))
     return told
 
 
@@ -325,10 +328,11 @@ def _settings(model: Method) -> dict[str, Any]:
     return {"method": model.name} | (getattr(model, "settings_", None) or model._plain_settings())
 
 
-def _made(model: Method, data: Data, facts: Mapping[str, Any]) -> dict[str, str]:
+def _made(model: Method, data: Data, summary: TrainingSummary) -> dict[str, str]:
     made = {"graph": f"{_name(data)}: {data.num_nodes:,} nodes, {data.x.shape[1]:,} features"}
+    facts = summary.to_dict()
     names = {"epochs_done": "epochs", "best_epoch": "epoch kept", "pairs": "pairs", "seconds": "seconds"}
-    made |= {name: _plain(facts[key]) for key, name in names.items() if facts.get(key) is not None}
+    made |= {name: _plain(facts[key]) for key, name in names.items() if key in facts}
     if getattr(model, "weights_", None):
         made["averaged"] = ", ".join(f"{name} {weight:.2f}" for name, weight in model.weights_.items())
     versions = collect_versions()

@@ -28,10 +28,10 @@ class TrainingSummary(msgspec.Struct, kw_only=True, omit_defaults=True):
     test_accuracy: float | None = None
     test_macro_f1: float | None = None
     val_agreement: float | None = None  # with given labels, some of which are wrong
-    labels_given: int
-    labels_disagreed_with: int
-    seconds: float
-    settings: dict[str, Any]
+    labels_given: int | None = None
+    labels_disagreed_with: int | None = None
+    seconds: float | None = None
+    settings: dict[str, Any] = {}
     estimated_wrong: float | None = None  # by the audit that came first
     suspects: int | None = None
     suspects_were: str | None = None  # left out, relabeled or weighted

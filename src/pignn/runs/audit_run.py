@@ -1,0 +1,281 @@
+"""Audit the labels of a graph, from the graph to the audit folder."""
+
+from __future__ import annotations
+
+import shlex
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pandas as pd
+from torch_geometric.data import Data
+
+from .. import auditing, methods
+from .._version import __version__
+from ..auditing import Audit, tables
+from ..auditing.audit import DEFAULT_METHOD
+from ..auditing.label_files import SUFFIXES
+from ..auditing.neighborhoods import describe_neighborhoods
+from ..core.errors import ConfigError, OutputError, PignnWarning
+from ..graphs.tables import is_graph_file, open_table, read_dataframe
+from ..io import files
+from ..methods import Method
+from ..methods.core.fingerprint import fingerprint
+from ..noise import Corrupt, NoiseEstimate
+from ..report import draw_matrix
+from ..report.audit import build_audit_page
+from ..report.cards import build_audit_card
+from .graph_source import GraphSource, build_corruption
+from .run_folder import check_outputs, open_output_folder
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+AUDIT_FILES = ("suspects.csv", "card.md", "audit.html", "audit.json")
+
+
+class AuditOrigin(msgspec.Struct):
+    """The table that was audited, as audit.json names it for ``pignn apply``."""
+
+    nodes: str
+    id: str | None  # its column of ids; None if rows are numbered
+    label: str | None
+
+
+class AuditSummary(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The content of audit.json: everything but the table of labels."""
+
+    labels: int
+    method: str
+    folds: int
+    noise: dict[str, Any]
+    expected_wrong: float
+    rate_dawid_skene: float | None
+    flagged: int
+    suspects: int
+    classes: list[dict[str, Any]]
+    sources: list[dict[str, Any]]
+    homophily: float | None
+    adjusted_homophily: float | None
+    notes: list[str]
+    seconds: float
+    origin: AuditOrigin | None = None
+    pignn: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return dict(msgspec.to_builtins(self))
+
+
+@dataclass(frozen=True, eq=False)
+class AuditRun:
+    """An audit with the graph that it judged. ``review`` are the labels to check by hand, if any were asked for."""
+
+    audit: Audit
+    data: Data
+    seconds: float
+    seed: int = 0
+    review: pd.DataFrame | None = None
+    input_paths: tuple[Path, ...] = ()
+
+    @property
+    def issues(self) -> pd.DataFrame:
+        """One row per given label, most probably wrong first."""
+        return self.audit.issues
+
+    @property
+    def noise(self) -> NoiseEstimate:
+        """The estimated noise rate and transition matrix."""
+        return self.audit.noise
+
+    @cached_property
+    def summary(self) -> AuditSummary:
+        return AuditSummary(**self.audit.to_dict(), seconds=round(self.seconds, 2))
+
+    def save(self, folder: str | Path, *, force: bool = False) -> None:
+        """Write suspects.csv, audit.html, card.md, audit.json and, with a review, review.csv into a folder."""
+        folder = Path(folder)
+        check_audit_folder(folder, self.review is not None, self.input_paths, force=force)
+        with open_output_folder(folder):
+            self.write_files(folder)
+
+    def write_files(self, folder: Path) -> None:
+        """Write into a folder that was checked. audit.json comes last and says that the rest is whole."""
+        (folder / "audit.json").unlink(missing_ok=True)
+        names = self.audit.class_names
+        tables.write_table(folder / "suspects.csv", tables.replace_codes_by_names(self.issues, names))
+        if self.review is not None:
+            tables.write_table(folder / "review.csv", tables.build_review_table(self.review, names))
+        origin = self.data.get("origin")
+        name = self.data.get("name") if origin is None else origin.nodes
+        card = build_audit_card(name, fingerprint(self.data), self.audit.overview)
+        files.write_bytes(folder / "card.md", card.encode())
+        self.report(folder / "audit.html")
+        record = msgspec.structs.replace(self.summary, pignn=__version__)
+        if origin is not None:
+            record.origin = AuditOrigin(origin.nodes, origin.id, origin.label)
+        files.write_json(folder / "audit.json", record.to_dict())
+
+    def report(self, path: str | Path | None = None) -> str:
+        """The self-contained HTML page on which suspects are decided, also written to ``path`` if there is one."""
+        origin = self.data.get("origin")
+        title = f"Audit of the labels of {self.data.get('name') if origin is None else Path(origin.nodes).name}"
+        page = build_audit_page(
+            self.data,
+            self.audit,
+            self.review,
+            _read_other_columns(origin),
+            title=title,
+            around=partial(describe_neighborhoods, self.data, labelled=self.audit.nodes, seed=self.seed),
+            apply="" if path is None else self.apply_command("decisions.csv", Path(path).parent),
+        )
+        if path is not None:
+            files.write_bytes(Path(path), page.encode())
+        return page
+
+    def apply_command(self, decisions: str | Path, folder: Path) -> str:
+        """The ``pignn apply`` for the audited file; empty where its labels cannot be corrected."""
+        origin = self.data.get("origin")
+        nodes = Path("" if origin is None else origin.nodes)
+        if origin is None or not origin.header or nodes.suffix.lower() not in SUFFIXES:
+            return ""
+        ids = ("--audit", folder) if origin.id is None else ("--id", origin.id)  # no --id says that rows are numbered
+        corrected = nodes.with_name(f"{nodes.stem}.corrected{nodes.suffix}")
+        words = ("pignn", "apply", decisions, "--nodes", nodes, *ids, "--label", origin.label, "--out", corrected)
+        return shlex.join(map(str, words))
+
+    def plot_transition(self) -> Figure:
+        """The estimated transition matrix, P(given class | true class), as a matplotlib figure."""
+        names = self.audit.class_names
+        return draw_matrix(self.noise.transition, names, row_title="true class", column_title="given class")
+
+    def _repr_html_(self) -> str:
+        return str(tables.replace_codes_by_names(self.issues.head(10), self.audit.class_names).to_html())
+
+
+def audit(
+    graph: Data | str | Path | None = None,
+    method: str | Method = DEFAULT_METHOD,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    folds: int = 5,
+    review: int | None = None,
+    random_share: float = 0.5,
+    decisions: str | Path | pd.DataFrame | None = None,
+    noise: Any = "none",
+    rate: float | None = None,
+    seed: int = 0,
+    intervals: bool = True,
+    warn: bool = True,
+    out: str | Path | None = None,
+    force: bool = False,
+    on_graph_read: Callable[[Data], None] | None = None,
+    **graph_options: Any,
+) -> AuditRun:
+    """Find the labels of a graph that are probably wrong.
+
+    Args:
+        graph: a graph, the name of a dataset or the folder of a graph store; None for files. A graph is used as it is.
+            In a dataset, all labels are audited, corrupted by ``noise``.
+        method: ``smoothed`` (quick), or a method to judge labels by: its name, or one with settings.
+        settings: of the method.
+        folds: each label is judged by a model that was trained without its fold.
+        review: number of labels to choose for a check by hand.
+        random_share: share of them that are drawn at random, not from the top.
+        decisions: of an earlier review, a file or a table: their labels are trusted.
+        noise: label noise to add, as :func:`pignn.corrupt` takes it, or a file with labels or a transition matrix.
+        rate: share of labels to corrupt.
+        seed: random seed for folds, models, review and noise.
+        intervals: also bootstrap intervals of the noise rate and the transition matrix.
+        warn: warn of what the notes of the audit say.
+        out: folder for audit.html and the tables.
+        force: replace the audit in ``out``.
+        on_graph_read: called with the graph before the audit, to show it.
+        graph_options: of files, as :func:`pignn.read_graph` takes them (``nodes=``, ``edges=``, ``label=``, ...); of a
+            dataset, as :func:`pignn.load` takes them; see :class:`~pignn.runs.graph_source.GraphSource`.
+    """
+    judge = _choose_judge(method, settings or {}, seed)
+    source = GraphSource(graph, graph_options)
+    corruption = build_corruption(noise, rate, seed, source, splits=("all",))
+    folder = None if out is None else Path(out)
+    inputs = [*source.input_paths, *(Path(each) for each in (noise, decisions) if isinstance(each, str | Path))]
+    if folder is not None:
+        check_audit_folder(folder, review is not None, inputs, force=force)
+    table = auditing.read_decisions(decisions) if isinstance(decisions, str | Path) else decisions
+    with open_output_folder(folder):
+        data = _load_data(source, corruption, table, on_graph_read)
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            if not warn:
+                warnings.simplefilter("ignore")
+            result = auditing.audit_labels(data, judge, folds=folds, seed=seed, intervals=intervals)
+        seconds, chosen = time.perf_counter() - start, None
+        if review is not None:
+            chosen = auditing.sample_for_review(result.issues, review, random_share=random_share, seed=seed)
+        run = AuditRun(result, data, seconds, seed, chosen, tuple(inputs))
+        if folder is not None:
+            run.write_files(folder)
+    return run
+
+
+def _load_data(
+    source: GraphSource,
+    corruption: Corrupt | None,
+    decisions: pd.DataFrame | None,
+    on_graph_read: Callable[[Data], None] | None,
+) -> Data:
+    """The graph with its added noise and its trusted labels."""
+    data = source.load()
+    if on_graph_read is not None:
+        on_graph_read(data)
+    data = data if corruption is None else corruption(data)
+    if decisions is not None:
+        return auditing.mark_trusted(data, decisions)
+    _warn_if_corrected(data)
+    return data
+
+
+def check_audit_folder(folder: Path, has_review: bool, inputs: Any, *, force: bool) -> None:
+    """Refuse to replace an audit unasked, an input, or a file that is of no audit."""
+    if (folder / "audit.json").exists() and not force:
+        raise OutputError(f"{folder} holds an audit already; force=True replaces it, decisions in review.csv included")
+    names = (*AUDIT_FILES, *(["review.csv"] if has_review else []))
+    check_outputs((folder / name for name in names), inputs, force=force)
+
+
+def _choose_judge(method: str | Method, settings: Mapping[str, Any], seed: int) -> str | Method:
+    """The method that judges labels, checked before the work begins."""
+    if method == DEFAULT_METHOD or isinstance(method, Method):
+        if settings:
+            reason = "has no settings" if method == DEFAULT_METHOD else "has its settings already"
+            raise ConfigError(f"settings are for a method that is given by name; '{method}' {reason}")
+        return method
+    judge = methods.make(method, seed=seed, **settings)
+    judge.check_settings()
+    return judge
+
+
+def _warn_if_corrected(data: Data) -> None:
+    """Warn if the audited table is a corrected one, in which the noise is hidden."""
+    origin = data.get("origin")
+    nodes = None if origin is None else Path(origin.nodes)
+    if nodes is not None and (trusted := nodes.with_name(f"{nodes.stem}.trusted.csv")).exists():
+        message = (
+            f"{trusted.name} is beside {nodes.name}, so `pignn apply` has corrected it and the noise is hidden; "
+            "audit the original, with the decisions"
+        )
+        warnings.warn(message, PignnWarning, stacklevel=4)
+
+
+def _read_other_columns(origin: Any) -> pd.DataFrame | None:
+    """What the user's table says of the nodes, for the page: node i is row i. None where it is not a table."""
+    if origin is None or is_graph_file(origin.nodes) or not Path(origin.nodes).is_file():
+        return None
+    table, _ = open_table(origin.nodes, origin.delimiter, of_nodes=True)
+    frame = read_dataframe(table)
+    return frame.drop(columns=[c for c in (origin.id, origin.label, origin.trusted, origin.source) if c in frame])
