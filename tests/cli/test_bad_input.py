@@ -49,7 +49,7 @@ FLAGS = [
     ("the noise rate must be between 0 and 1, not nan", *NOISY, "nan"),
     ("'--rate'", *NOISY, "much"),
     ("noise 'symmetric' needs a rate", "--noise", "symmetric"),
-    ("noise 'none' has no rate", "--rate", "0.4"),
+    ("noise 'none' takes no rate", "--rate", "0.4"),
     ("'--epochs'", "--epochs", "abc"),
     ("'--epochs'", "--epochs", "1.5"),
     ("epochs must be a whole number of at least 1, not 0", "--epochs", "0"),
@@ -97,7 +97,7 @@ def test_flags_of_train(train, tmp_path, monkeypatch, said, flags):
 
 
 WRONG = {
-    "whole numbers": (
+    "must be integers": (
         ("epochs", "hidden_channels", "num_layers", "rank", "warmup"),
         ("abc", "1.5", "[]", "{}", "true", "-7", "", "NaN"),
     ),
@@ -179,9 +179,9 @@ NOISE_FILES = [
     ("cut.npz", lambda path: path.write_bytes(b"PK\3\4 not a zip file"), "cut.npz"),
     ("other.npz", recorded(foo=np.zeros(120)), "other.npz holds no labels"),
     ("short.npz", recorded(labels=np.zeros(5, int)), "short.npz"),
-    ("half.npz", recorded(labels=np.full(120, 0.5)), "whole numbers"),
-    ("nan.npz", recorded(labels=np.full(120, np.nan)), "whole numbers"),
-    ("words.npz", recorded(labels=np.array(["a"] * 120)), "whole numbers"),
+    ("half.npz", recorded(labels=np.full(120, 0.5)), "must be integers"),
+    ("nan.npz", recorded(labels=np.full(120, np.nan)), "must be integers"),
+    ("words.npz", recorded(labels=np.array(["a"] * 120)), "must be integers"),
     ("wide.npz", recorded(labels=np.zeros((120, 3), int)), "[120, 3]"),
     ("range.npz", recorded(labels=np.full(120, 9)), "0 to 3"),
     ("one.npz", recorded(labels=np.zeros(120, int)), "at least two classes"),

@@ -256,7 +256,9 @@ def test_own_splits_are_told(command, monkeypatch):
     monkeypatch.setattr(graphs, "load", several)
     result = command("train", "--dataset", "chameleon", "--split", "own", *SHORT)
     assert result.code == 0
-    assert "note: chameleon comes with 3 splits: using the first; choose another with --split-index (0 to 2)" in result.err
+    assert (
+        "note: chameleon comes with 3 splits: using the first; choose another with --split-index (0 to 2)" in result.err
+    )
 
 
 FLAGS = [
@@ -273,7 +275,7 @@ FLAGS = [
     ("--split is for named datasets", *MINE, "--label", "topic", "--split", "random"),
     ("--data is for named datasets", *MINE, "--label", "topic", "--data", "num_nodes=3"),
     ("val must be", *MINE, "--label", "topic", "--val", "1.5"),
-    ("noise 'none' has no rate", *MINE, "--label", "topic", "--rate", "0.3"),
+    ("noise 'none' takes no rate", *MINE, "--label", "topic", "--rate", "0.3"),
     ("unknown features column 'pges'; did you mean 'pages'?", *MINE, "--label", "topic", "--features", "pges"),
     ("edge columns are two", *MINE, "--label", "topic", "--edge-columns", "citing"),
     ("one class (0 (a))", "--nodes", "one.csv", "--edges", "citations.csv", "--label", "topic", "--id", "paper"),

@@ -153,7 +153,12 @@ def test_hostile_names_stay_text(noisy: Data) -> None:
     for names in (HOSTILE[:3], HOSTILE[3:6], HOSTILE[6:9], HOSTILE[9:12], ["half \ud800 pair", "b" * 9, "ü" * 10_000]):
         evil = noisy.clone()
         evil.class_names, evil.name = list(names), names[0]
-        page = build_training_page(pignn.make("prototypes").fit(evil), evil, title=names[1], summary=TrainingSummary(dataset=None, method="prototypes", seed=0, note=names[2]))
+        page = build_training_page(
+            pignn.make("prototypes").fit(evil),
+            evil,
+            title=names[1],
+            summary=TrainingSummary(dataset=None, method="prototypes", seed=0, note=names[2]),
+        )
         page.encode()
         found = Elements(page).elements
         assert [(tag, sorted(attrs)) for tag, attrs in found if tag != "li"] == [

@@ -81,7 +81,9 @@ class Registry(Generic[T]):
         return [entry.name for entry in self.entries()]
 
     def __contains__(self, name: object) -> bool:
-        return self.aliases.get(str(name), name) in self._entries or name in self._installed()
+        if not isinstance(name, str):
+            return False
+        return self.aliases.get(name, name) in self._entries or name in self._installed()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())

@@ -81,7 +81,7 @@ def build_corruption(noise: Any, rate: float | None, seed: int, source: GraphSou
     kind = load_noise(str(noise)) if isinstance(noise, str | Path) else noise
     is_none = isinstance(kind, str) and kind == "none"
     if is_none and rate is not None and not source.is_named:
-        raise ConfigError("noise 'none' has no rate; leave the rate out or choose a kind of noise")
+        raise ConfigError("noise 'none' takes no rate; leave the rate out or choose a kind of noise")
     corruption = Corrupt(kind, rate, seed=seed, **options)
     # The labels of a dataset are true, and go to y_true; nobody knows the true labels of the user's own graph.
     return corruption if source.is_named or not is_none else None
@@ -95,7 +95,9 @@ def select_split(graph: Data, index: int | None, title: str) -> Data:
         splits = "1 split" if count == 1 else f"{count} splits"
         raise ConfigError(f"split_index {index} is out of range: {title} comes with {splits}, numbered from 0")
     if index is None and count > 1:
-        message = f"{title} comes with {count} splits: using the first; choose another with split_index= (0 to {count - 1})"
+        message = (
+            f"{title} comes with {count} splits: using the first; choose another with split_index= (0 to {count - 1})"
+        )
         warnings.warn(message, PignnWarning, stacklevel=4)
     for name, mask in several.items():
         graph[name] = mask[:, index or 0].contiguous()

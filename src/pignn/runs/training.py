@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 from .. import auditing, methods
 from ..core.errors import ConfigError, OutputError, unknown
 from ..methods import Method
-from ..methods.registry import method_class
+from ..methods.registry import METHODS
 from ..noise import Corrupt
 from ..training import checkpoint, distributed
 from ..training.interrupt import DeferredInterrupt
@@ -248,7 +248,7 @@ def choose_method(
 
 def list_network_settings(settings: Mapping[str, Any]) -> list[str]:
     """Those settings that ``auto`` does not have, but ``pi-gnn`` has."""
-    auto, network = (set(method_class(name)._get_param_names()) for name in ("auto", "pi-gnn"))
+    auto, network = (set(METHODS.get(name)._get_param_names()) for name in ("auto", "pi-gnn"))
     for key in settings:
         if key not in auto | network:
             raise unknown("setting", key, sorted(auto | network))

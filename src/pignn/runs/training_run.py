@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from torch_geometric.data import Data
@@ -173,7 +173,9 @@ class TrainingRun:
         """Learning curves as a matplotlib figure; the epoch that is kept is marked."""
         if not self.fit_facts.history:
             raise ConfigError(f"'{self.model.name}' does not train in epochs: there is no history to plot")
-        return draw_learning_curves({self.model.name: self.fit_facts.history}, {self.model.name: self.summary.best_epoch})
+        return draw_learning_curves(
+            {self.model.name: self.fit_facts.history}, {self.model.name: self.summary.best_epoch}
+        )
 
     def report(self, path: str | Path | None = None) -> str:
         """The self-contained HTML page of this run, also written to ``path`` if there is one."""
