@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .graphs import list_datasets, load, read_graph
     from .methods import PIGNN, Vanilla, list_methods, load_model, make
     from .noise import corrupt, list_noises
-    from .runs import audit, predict, train
+    from .runs import apply_decisions, audit, predict, train
     from .training import list_metrics
 
 # Where each public name lives. They are imported on first use, so that `pignn --help` does not wait for torch.
@@ -23,6 +23,7 @@ _HOMES = {
     "PignnError": "core.errors",
     "PignnWarning": "core.errors",
     "Vanilla": "methods",
+    "apply_decisions": "runs",
     "audit": "runs",
     "corrupt": "noise",
     "find_label_issues": "auditing",
@@ -57,6 +58,7 @@ __all__ = [
     "PignnWarning",
     "Vanilla",
     "__version__",
+    "apply_decisions",
     "audit",
     "auditing",
     "backbones",

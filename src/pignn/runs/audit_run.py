@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 AUDIT_FILES = ("suspects.csv", "card.md", "audit.html", "audit.json")
 
 
-class AuditOrigin(msgspec.Struct):
+class AuditOrigin(msgspec.Struct, kw_only=True):
     """The table that was audited, as audit.json names it for ``pignn apply``."""
 
-    nodes: str
+    nodes: str = ""
     id: str | None  # its column of ids; None if rows are numbered
-    label: str | None
+    label: str | None = None
 
 
 class AuditSummary(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -118,7 +118,7 @@ class AuditRun:
         self.report(folder / "audit.html")
         record = msgspec.structs.replace(self.summary, pignn=__version__)
         if origin is not None:
-            record.origin = AuditOrigin(origin.nodes, origin.id, origin.label)
+            record.origin = AuditOrigin(nodes=origin.nodes, id=origin.id, label=origin.label)
         files.write_json(folder / "audit.json", record.to_dict())
 
     def report(self, path: str | Path | None = None) -> str:

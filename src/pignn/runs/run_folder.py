@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from ..core.errors import OutputError
 from ..io import files
@@ -57,3 +60,9 @@ def name_checkpoint_context(folder: Path | None) -> Iterator[None]:
         if folder is not None and checkpoint.has_checkpoint(folder) and not hasattr(interrupt, "run"):
             interrupt.add_note(f"a checkpoint is in {folder}; resume=True continues from it")
         raise
+
+
+def render_html(facts: Mapping[str, Any]) -> str:
+    """Facts as a table for a notebook; nested ones are left out."""
+    shown = {key: value for key, value in facts.items() if value is not None and not isinstance(value, dict | list)}
+    return str(pd.Series(shown, dtype=object).to_frame().to_html(header=False))

@@ -24,7 +24,7 @@ from ..report.training.summary import TrainingRecord, TrainingSummary
 from ..training import checkpoint
 from .graph_source import GraphSource
 from .predictions import Predictions
-from .run_folder import RUN_FILES, check_outputs, open_output_folder
+from .run_folder import RUN_FILES, check_outputs, open_output_folder, render_html
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -186,8 +186,7 @@ class TrainingRun:
         return page
 
     def _repr_html_(self) -> str:
-        shown = {key: value for key, value in self.summary.to_dict().items() if not isinstance(value, dict)}
-        return str(pd.Series(shown).to_frame().to_html(header=False))
+        return render_html(self.summary.to_dict())
 
 
 def list_run_files(folder: Path, report: bool) -> list[Path]:

@@ -1,0 +1,150 @@
+"""Apply the decisions of a review to a graph or to a copy of the label file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pandas as pd
+from torch_geometric.data import Data
+
+from .. import auditing
+from ..auditing import ReviewEstimate
+from ..auditing.decisions import get_reviewed_labels
+from ..core.errors import ConfigError, DataError
+from .audit_run import AuditOrigin
+from .run_folder import check_outputs, render_html
+
+
+class AuditHeader(msgspec.Struct):
+    """What audit.json says about the table that was audited."""
+
+    origin: AuditOrigin
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Correction:
+    """Decisions of a review, what they tell about all labels, and the labels that they change.
+
+    ``data`` is the graph with the decided labels, trusted, if a graph was given.
+    """
+
+    decisions: pd.DataFrame
+    estimate: ReviewEstimate
+    inputs: tuple[Path, ...]
+    new_class: bool = False
+    nodes: Path | None = None
+    label: str | None = None
+    id: str | None = None
+    audit_file: Path | None = None  # that told the column of ids
+    data: Data | None = None
+    out: Path | None = None
+    num_changed: int | None = None  # labels, once the file is written
+
+    @cached_property
+    def trusted_labels(self) -> pd.DataFrame:
+        """The labels that were verified: node, label, decision and, where they are known, reviewer and time."""
+        decided = self._decided
+        labels = decided["label"].where(decided["decision"] == "relabel", get_reviewed_labels(decided))
+        columns = ["node", "label", "decision", *(name for name in ("reviewer", "time") if name in decided)]
+        return decided.assign(label=labels)[columns]
+
+    @cached_property
+    def _decided(self) -> pd.DataFrame:
+        return self.decisions[self.decisions["decision"].isin(["relabel", "keep"])]
+
+    @property
+    def trusted_path(self) -> Path | None:
+        """The file of trusted labels beside the corrected file."""
+        return None if self.out is None else self.out.with_name(f"{self.out.stem}.trusted.csv")
+
+    def save(self, out: str | Path, *, force: bool = False) -> Correction:
+        """Write the corrected copy of the label file, and the trusted labels beside it."""
+        if self.nodes is None or self.label is None:
+            raise ConfigError("there is no file to correct: apply the decisions to nodes and name the label column")
+        saved = replace(self, out=Path(out))
+        path, trusted_path = Path(out), Path(str(saved.trusted_path))
+        check_outputs((path, trusted_path), self.inputs, force=force)
+        relabeled = self._decided[self._decided["decision"] == "relabel"]
+        num_changed = auditing.write_corrected_labels(
+            self.nodes,
+            path,
+            dict(zip(relabeled["node"], relabeled["label"].str.strip(), strict=True)),
+            label=self.label,
+            id=self.id,
+            new_class=self.new_class,
+            reviewed=dict(zip(self._decided["node"], get_reviewed_labels(self._decided), strict=True)),
+        )
+        auditing.write_table(trusted_path, self.trusted_labels)
+        return replace(saved, num_changed=num_changed)
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        paths = {"out": self.out, "trusted": self.trusted_path}
+        written = {name: str(path) for name, path in paths.items() if path is not None}
+        return {**self.estimate.to_dict(), "changed": self.num_changed, **written}
+
+    def _repr_html_(self) -> str:
+        return render_html(self.summary)
+
+
+def apply_decisions(
+    decisions: str | Path | pd.DataFrame,
+    nodes: str | Path | Data,
+    *,
+    label: str | None = None,
+    id: str | None = None,
+    out: str | Path | None = None,
+    audit: str | Path | None = None,
+    new_class: bool = False,
+    level: float = 0.95,
+    force: bool = False,
+) -> Correction:
+    """Apply the decisions of a review, and estimate from them how many of all labels are wrong.
+
+    Args:
+        decisions: a filled-in review.csv or decisions.csv, or its table.
+        nodes: the table that was audited, which is not changed, or a graph, whose decided labels become trusted.
+        label: its column of labels.
+        id: its column of ids (default: as the audit says, or ``id``).
+        out: the corrected file to write, if any.
+        audit: folder of the audit, which knows the column of ids (default: that of ``decisions``).
+        new_class: allow decided labels that no row of ``nodes`` has.
+        level: confidence level of the intervals.
+        force: replace ``out`` if it exists.
+    """
+    if not 0 < level < 1:
+        raise ConfigError(f"level must be between 0 and 1, not {level}")
+    folder = None if isinstance(decisions, pd.DataFrame) else Path(decisions).parent
+    folder = folder if audit is None else Path(audit)
+    audit_file = None if folder is None else folder / "audit.json"
+    inputs = tuple(Path(each) for each in (nodes, decisions, audit_file) if isinstance(each, str | Path))
+    if out is not None:
+        trusted_path = Path(out).with_name(f"{Path(out).stem}.trusted.csv")
+        check_outputs((Path(out), trusted_path), inputs, force=force)
+    table = decisions if isinstance(decisions, pd.DataFrame) else auditing.read_decisions(decisions)
+    estimate = auditing.estimate_from_review(table, level=level)
+    if not estimate.reviewed:
+        raise DataError(f"{table.attrs.get('file', 'decisions')}: nothing is decided yet; write relabel or keep")
+    correction = Correction(decisions=table, estimate=estimate, inputs=inputs, new_class=new_class)
+    if isinstance(nodes, Data):
+        return replace(correction, data=auditing.mark_trusted(nodes, table))
+    origin = read_audit_origin(audit_file) if id is None else None
+    if audit is not None and id is None and origin is None:
+        raise DataError(f"{audit_file} is not there, or does not say which ids it read; name their column with id=")
+    id = origin.id if origin is not None else id or "id"
+    source = None if origin is None else audit_file
+    correction = replace(correction, nodes=Path(nodes), label=label, id=id, audit_file=source)
+    return correction if out is None else correction.save(out, force=force)
+
+
+def read_audit_origin(audit_file: Path | None) -> AuditOrigin | None:
+    """What an audit.json says about the table that was audited; None where it does not."""
+    try:
+        return None if audit_file is None else msgspec.json.decode(audit_file.read_bytes(), type=AuditHeader).origin
+    except (OSError, msgspec.DecodeError):
+        return None
