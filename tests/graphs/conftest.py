@@ -20,7 +20,7 @@ def cache(tmp_path, monkeypatch) -> Path:
     """An empty cache, and no PIGNN_DATA."""
     monkeypatch.setenv("PIGNN_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("PIGNN_DATA", raising=False)
-    store._warned.clear()
+    store._dirs_warned_about.clear()
     return tmp_path / "cache"
 
 

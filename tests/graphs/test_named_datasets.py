@@ -208,7 +208,7 @@ def test_list_needs_no_torch_and_is_complete():
         ("digits", {"features": "stand-in"}, "unknown option 'features' for dataset 'digits'"),
         ("digits", {"split": "publik"}, "unknown split 'publik'"),
         ("digits", {"split": "own"}, "digits comes with no split of its own"),
-        ("digits", {"split_seed": "a"}, "split_seed must be a whole number"),
+        ("digits", {"split_seed": "a"}, "split_seed must be an integer"),
         ("digits", {"split_index": 1}, "split_index 1 is out of range"),
     ],
 )
@@ -497,11 +497,11 @@ def test_other_raw_files_are_never_answered_from_the_cache(write, root, cache):
 
 @small
 def test_second_load_reads_the_processed_copy(write, root, monkeypatch):
-    from pignn.graphs.datasets import raw_pyg
+    from pignn.graphs.datasets import pyg_reader
 
     write.actor(root)
     first = load("actor", root=root, split="own")
-    monkeypatch.setattr(raw_pyg, "read", None)
+    monkeypatch.setattr(pyg_reader, "read_raw_files", None)
     second = load("actor", root=root, split="own")
     assert first.class_names == second.class_names
     for key in ("x", "edge_index", "y", "train_mask", "val_mask", "test_mask"):

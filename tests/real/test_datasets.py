@@ -62,7 +62,7 @@ def test_sizes_as_published(name):
 def test_the_list_says_the_same():
     for info in list_datasets():
         if info.name in SIZES:
-            assert (info.nodes, info.edges, info.features, info.classes) == SIZES[info.name][0]
+            assert (info.num_nodes, info.num_edges, info.num_features, info.num_classes) == SIZES[info.name][0]
 
 
 @pytest.mark.parametrize(("name", "splits"), [("actor", 10), ("chameleon", 10)])

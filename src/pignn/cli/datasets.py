@@ -17,7 +17,7 @@ def datasets(root: Root = None, json: Json = False) -> int:
       pignn datasets
       pignn datasets --root data --json
     """
-    from ..graphs.datasets.catalog import is_available, list_datasets
+    from ..graphs.datasets import is_available, list_datasets
 
     found = list_datasets()
     if json:

@@ -8,9 +8,7 @@ from ..core.lazy import on_first_use
 
 if TYPE_CHECKING:
     from .checks import check_graph, has_csr_edges, num_classes
-    from .datasets import load
-    from .datasets.catalog import DatasetInfo, dataset_path, is_available, list_datasets
-    from .datasets.digits import digits
+    from .datasets import DATASETS, Dataset, dataset_path, digits, get_dataset, is_available, list_datasets, load
     from .edges import SimpleEdges, simplify_edges
     from .importers import (
         FeatureEncoder,
@@ -30,22 +28,24 @@ if TYPE_CHECKING:
 # Imported on first use: listing the datasets must not wait for torch.
 _HOMES = {
     "Conversion": "store",
-    "DatasetInfo": "datasets.catalog",
+    "DATASETS": "datasets",
+    "Dataset": "datasets",
     "FeatureEncoder": "importers",
     "Origin": "importers",
     "SimpleEdges": "edges",
-    "is_available": "datasets.catalog",
+    "is_available": "datasets",
     "check_graph": "checks",
     "convert": "store",
     "csbm": "synthetic",
     "describe_graph": "summary",
-    "digits": "datasets.digits",
+    "digits": "datasets",
     "from_networkx": "importers",
+    "get_dataset": "datasets",
     "from_pandas": "importers",
     "from_scipy": "importers",
     "has_csr_edges": "checks",
-    "list_datasets": "datasets.catalog",
-    "load": "datasets.loading",
+    "list_datasets": "datasets",
+    "load": "datasets",
     "load_feature_encoder": "importers",
     "load_graph_store": "store",
     "num_classes": "checks",
@@ -54,12 +54,13 @@ _HOMES = {
     "simplify_edges": "edges",
     "sample_trusted": "splits",
     "summarize_import": "importers",
-    "dataset_path": "datasets.catalog",
+    "dataset_path": "datasets",
 }
 
 __all__ = [
+    "DATASETS",
     "Conversion",
-    "DatasetInfo",
+    "Dataset",
     "FeatureEncoder",
     "Origin",
     "SimpleEdges",
@@ -72,6 +73,7 @@ __all__ = [
     "from_networkx",
     "from_pandas",
     "from_scipy",
+    "get_dataset",
     "has_csr_edges",
     "is_available",
     "list_datasets",

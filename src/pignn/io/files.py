@@ -1,11 +1,10 @@
-"""Files that are either whole or absent, and tensors with a header that says what they are. Nothing is pickled."""
+"""Atomic writers: a file or folder is either complete or absent. Nothing is pickled."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
 import errno
-import hashlib
 import io
 import json
 import os
@@ -20,22 +19,23 @@ from safetensors.torch import save
 from torch import Tensor
 
 from ..core.errors import ModelFileError, OutputError
+from .digests import compute_digest
 
 
 @contextlib.contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Turn what the system says about a path into our one line."""
+def output_errors_context(path: Path) -> Iterator[None]:
+    """Turn errors of the system while `path` is written into an OutputError of one line."""
     try:
         yield
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        hint = "make room and try again" if full else "choose another place"
+        hint = "make room and try again" if full else "choose another path"
         raise OutputError(f"cannot write {path}: {error.strerror or error}; {hint}") from None
 
 
 def create_writable_folder(path: Path) -> Path:
-    """Make a folder and prove that it can be written, before hours are spent on what goes into it."""
-    with _told(path):
+    """Create a folder and prove that it can be written, before hours are spent on what goes into it."""
+    with output_errors_context(path):
         try:
             path.mkdir(parents=True, exist_ok=True)
         except FileExistsError:
@@ -46,11 +46,11 @@ def create_writable_folder(path: Path) -> Path:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file so that a reader sees the old one or the new one, never a part."""
-    with _told(path):
+    with output_errors_context(path):
         if path.exists() and not path.is_file():
             what = "a folder" if path.is_dir() else "not a file but a device or pipe"
             raise OutputError(f"cannot write {path}: it is {what}; choose another name")
-        path = _behind(path)
+        path = _follow_link(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
@@ -58,7 +58,7 @@ def write_bytes(path: Path, content: bytes) -> None:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            os.chmod(name, 0o666 & ~_umask())
+            os.chmod(name, 0o666 & ~_get_umask())
             os.replace(name, path)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -66,12 +66,12 @@ def write_bytes(path: Path, content: bytes) -> None:
             raise
 
 
-def _behind(path: Path) -> Path:
-    """What a link names: that is replaced, and the link stays."""
+def _follow_link(path: Path) -> Path:
+    """What a link points to: that is replaced, and the link stays."""
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
-def _umask() -> int:
+def _get_umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
@@ -79,37 +79,37 @@ def _umask() -> int:
 
 @contextlib.contextmanager
 def open_new_folder(path: Path) -> Iterator[Path]:
-    """Fill a folder beside ``path`` and put it in the place of ``path`` when it is whole.
+    """A folder to fill, which takes the place of ``path`` when the context ends without an error.
 
-    A folder with files that the new one lacks is somebody's own and is not replaced.
+    A folder with files that the new one lacks is the user's own and is not replaced.
     """
-    path = _behind(path)
-    with _told(path):
+    path = _follow_link(path)
+    with output_errors_context(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-    old = made.with_name(made.name + ".old")
+        new = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    old = new.with_name(new.name + ".old")
     try:
-        yield made
-        with _told(path):
-            os.chmod(made, 0o777 & ~_umask())
+        yield new
+        with output_errors_context(path):
+            os.chmod(new, 0o777 & ~_get_umask())
             if path.exists():
-                _check_replaceable(path, made)
+                _check_replaceable(path, new)
                 os.replace(path, old)
             try:
-                os.replace(made, path)
+                os.replace(new, path)
             except BaseException:
                 if old.exists():
                     os.replace(old, path)
                 raise
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(new, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
 
 
-def _check_replaceable(path: Path, made: Path) -> None:
+def _check_replaceable(path: Path, new: Path) -> None:
     if not path.is_dir():
         raise OutputError(f"cannot write {path}: a file of that name is there; choose another folder")
-    others = sorted({entry.name for entry in path.iterdir()} - {entry.name for entry in made.iterdir()})
+    others = sorted({entry.name for entry in path.iterdir()} - {entry.name for entry in new.iterdir()})
     if others:
         raise OutputError(f"cannot replace {path}: it holds other files ({others[0]}); choose another folder")
 
@@ -119,46 +119,43 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(rows)
-    write_bytes(path, text.getvalue().encode())
+    write_bytes(path, buffer.getvalue().encode())
 
 
 def write_csv_records(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """A CSV of mappings; the columns are all keys, in order of appearance."""
+    """Write mappings as a CSV. The columns are all keys in order of appearance."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     write_csv(path, columns, ([row.get(key) for key in columns] for row in rows))
 
 
-def _digest(tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> str:
-    total = hashlib.sha256(json.dumps(about).encode())
-    for name in sorted(tensors):
-        total.update(f"{name}{tensors[name].dtype}{tuple(tensors[name].shape)}".encode())
-        total.update(tensors[name].numpy().tobytes())
-    return total.hexdigest()
+def _digest_tensors(tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> str:
+    parts = [part for name in sorted(tensors) for part in (name, tensors[name])]
+    return compute_digest(json.dumps(metadata), *parts, length=64)
 
 
-def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
-    """A safetensors file; ``about`` goes into its header as JSON, with a checksum of it and the tensors."""
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> None:
+    """Write a safetensors file. ``metadata`` goes into its header as JSON, with a checksum of it and the tensors."""
     ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     # One entry: safetensors writes several in no particular order, and equal content should be equal bytes.
-    header = json.dumps({"about": about, "sha256": _digest(ready, about)})
+    header = json.dumps({"metadata": metadata, "sha256": _digest_tensors(ready, metadata)})
     write_bytes(path, save(ready, metadata={"pignn": header}))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What :func:`write_tensors` wrote, or one line that says why not."""
+    """Tensors and metadata that :func:`write_tensors` wrote."""
     if not path.is_file():
-        raise ModelFileError(f"{path} is not there")
+        raise ModelFileError(f"{path} does not exist")
     try:
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {})["pignn"])
-            about, digest = header["about"], header["sha256"]
+            metadata, digest = header["metadata"], header["sha256"]
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, KeyError, TypeError, ValueError):
         raise ModelFileError(f"{path} is damaged or not a pignn file; write it again") from None
-    if digest != _digest(tensors, about):
+    if digest != _digest_tensors(tensors, metadata):
         raise ModelFileError(f"{path} is damaged (its checksum differs); write it again")
-    return tensors, about
+    return tensors, metadata

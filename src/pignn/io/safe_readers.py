@@ -1,4 +1,4 @@
-"""Raw files are somebody else's: read them so that they cannot run code, and name the one that is damaged."""
+"""Readers of other people's files: they cannot run code, and errors name the file that is damaged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_UNPACKED_BYTES = 2**32
 MAX_COMPRESSION = 200  # unpacked bytes per byte on disk; more is no data
 
 # What NumPy arrays, SciPy matrices and plain containers need in a pickle, under old and new names.
-_ADMITTED = {
+_ALLOWED_NAMES = {
     *((module, name) for module in ("builtins", "__builtin__") for name in ("list", "dict", "set", "object")),
     *((module, "_reconstructor") for module in ("copyreg", "copy_reg")),
     *((f"numpy.{core}.multiarray", name) for core in ("core", "_core") for name in ("_reconstruct", "scalar")),
@@ -39,13 +39,13 @@ class CodeInPickle(Exception):
 
 class _DataUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _ADMITTED:
+        if (module, name) not in _ALLOWED_NAMES:
             raise CodeInPickle(f"{module}.{name}")
         return super().find_class(module, name)
 
 
 def read_pickle(path: Path, label: str) -> Any:
-    """The arrays and containers in a pickle; anything else in it is refused before it can run."""
+    """The arrays and containers in a pickle. Anything else in it is refused before it can run."""
     try:
         with open(path, "rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # old pickles spell NumPy's arguments the old way
@@ -100,26 +100,27 @@ def _array_file_error(array_label: str, label: str, error: Exception) -> DataErr
     return damaged_file_error(label, error)
 
 
-def read_tsv(path: Path, label: str, columns: int) -> pd.DataFrame:
-    """A tab-separated file with a heading, if it has as many columns as it should in every line."""
+def read_tsv(path: Path, label: str, num_columns: int) -> pd.DataFrame:
+    """A tab-separated file with a header, if every line has as many columns as it should."""
     try:
         rows = pd.read_csv(path, sep="\t", header=0, dtype=str)
     except Exception as error:
         raise damaged_file_error(label, error) from None
-    if rows.shape[1] != columns or rows.isna().any(axis=None):
-        raise DataError(f"{label} is damaged: not every line has {columns} columns; get the file again")
+    if rows.shape[1] != num_columns or rows.isna().any(axis=None):
+        raise DataError(f"{label} is damaged: not every line has {num_columns} columns; get the file again")
     return rows
 
 
 def read_integers(path: Path, label: str) -> np.ndarray:
-    """A text file with one integer a line."""
+    """A text file with one integer per line."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an empty file is no reason for NumPy to speak
+            warnings.simplefilter("ignore")  # an empty file needs no warning
             return np.loadtxt(path, dtype=np.int64, ndmin=1)
     except Exception as error:
         raise damaged_file_error(label, error) from None
 
 
 def damaged_file_error(label: str, error: Exception) -> DataError:
+    """The error for a file that cannot be read."""
     return DataError(f"{label} is damaged ({one_line_text(error)}); get the file again")

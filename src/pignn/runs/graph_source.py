@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from .. import graphs
 from ..core.errors import ConfigError, DataError, PignnWarning
-from ..graphs.datasets.catalog import list_datasets
+from ..graphs.datasets import list_datasets
 from ..graphs.tables import file_suffix, list_suffixes
 from ..noise import Corrupt, load_noise
 

@@ -110,7 +110,7 @@ class _Reader:
         return [StudyRow(label, method, settings, search, entry.get("x"))]
 
     def _dataset(self, entry: Any, i: int) -> DatasetSpec:
-        from ..graphs.datasets.catalog import info
+        from ..graphs.datasets import get_dataset
         from .study import is_named
 
         at = ("datasets", i)
@@ -123,7 +123,7 @@ class _Reader:
         else:
             self._fail(at, f"a dataset must be a name, not {entry!r}")
         if is_named(dataset.name):
-            self._at(at, lambda: info(dataset.name))
+            self._at(at, lambda: get_dataset(dataset.name))
         return dataset
 
     def _noises(self, found: dict[str, Any]) -> list[NoiseSpec]:

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from .. import graphs, noise
 from ..core.errors import ConfigError
-from ..graphs.datasets import catalog as catalogue
+from ..graphs.datasets import get_dataset
 from ..graphs.splits import Masks, split_per_class
 from ..noise.registry import NOISES
 from .code_hash import canonical, digest, package_version
@@ -67,7 +67,7 @@ def _load(job: dict[str, Any]) -> Data:
 def noisygl_masks(name: str, y: Tensor, seed: int) -> Masks | None:
     """The splits of the NoisyGL benchmark: the public one where there is one (``None``), 1 % + 15 % of the nodes on
     DBLP, and on the others 20 nodes a class, 500 for validation and 1,000 for testing, drawn by ``seed``."""
-    if name in ("cora", "citeseer", "pubmed", "ogbn-arxiv", "ogbn-products"):
+    if get_dataset(name).has_official_split:
         return None
     generator = torch.Generator().manual_seed(seed)
     if name == "dblp":
@@ -140,16 +140,11 @@ def graph_key(job: dict[str, Any]) -> str | None:
         return None
     # Raw files by their size and time: reading them all again would take longer than many a run.
     name = job["dataset"].lower()
-    variant = f" {job['options']['variant']}" if job["options"].get("variant") == "filtered" else ""
-    files: list[Any] = []
-    if name not in catalogue.BUILT_IN:
-        raw = catalogue.RAW.get(name + variant)
-        folder = catalogue.find(name + variant) if raw else None
-        if raw is None or folder is None:
-            return None
-        for file in raw.files:
-            about = (folder / file).stat()
-            files.append([str(folder / file), about.st_size, about.st_mtime_ns])
+    raw = get_dataset(name).get_raw_files(job["options"])
+    paths = [] if raw is None else raw.list_paths()
+    if raw is not None and not paths:
+        return None
+    files = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
     about_split = [job["split"], job["split_seed"]]
     return digest("graph", canonical([name, job["options"], about_split, files]), _reading_code())
 

@@ -68,7 +68,7 @@ def plan_runs(study: Study, store: ResultsStore, *, present: bool = False) -> li
 
 
 def _present(study: Study) -> Study:
-    from ..graphs.datasets.catalog import is_available
+    from ..graphs.datasets import is_available
     from ..methods.registry import list_methods
 
     methods = {info.name for info in list_methods()}

@@ -54,7 +54,7 @@ class NoiseSpec(NamedTuple):
 
 def is_named(dataset: str) -> bool:
     """A named dataset, and not the folder of a store; a name wins."""
-    from ..graphs.datasets.catalog import list_datasets
+    from ..graphs.datasets import list_datasets
 
     return dataset.lower() in {info.name for info in list_datasets()} or not Path(dataset).is_dir()
 

@@ -15,16 +15,17 @@ from ..splits import split_per_class
 def digits(num_neighbors: int = 10) -> Data:
     """Handwritten digits of scikit-learn: 1,797 images of 8 × 8 pixels, each joined to the nearest others.
 
-    Features are the 64 pixels in [0, 1]. Two images are joined if either is among the other's `num_neighbors`
-    nearest (Euclidean).
+    Features are the 64 pixels in [0, 1]. Two images are joined if either is among the `num_neighbors` nearest of the
+    other (Euclidean distance).
     """
     from sklearn.datasets import load_digits
     from sklearn.neighbors import kneighbors_graph
 
     pixels, labels = load_digits(return_X_y=True)
-    if not isinstance(num_neighbors, Integral) or not 1 <= num_neighbors < len(pixels):
+    max_neighbors = len(pixels) - 1
+    if not isinstance(num_neighbors, Integral) or not 1 <= num_neighbors <= max_neighbors:
         raise ConfigError(
-            f"digits: num_neighbors must be an integer between 1 and {len(pixels) - 1}, not {num_neighbors}"
+            f"digits: num_neighbors must be an integer between 1 and {max_neighbors}, not {num_neighbors}"
         )
     # Pixels are integers up to 16: distances between them are exact, so ties fall alike on every machine.
     nearest = kneighbors_graph(pixels, num_neighbors).tocoo()

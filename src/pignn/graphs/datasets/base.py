@@ -1,0 +1,181 @@
+"""What a named dataset is: its facts, its raw files, and how it is read. Needs no torch, so that listing is quick."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import ConfigError, DataError
+from ...io.cache_dir import get_cache_dir
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+Root = str | os.PathLike[str] | None
+
+OFFICIAL, FIRST, RANDOM = "official", "first", "random"  # default splits
+
+
+@dataclass(frozen=True)
+class RawFiles:
+    """The raw files of a dataset: paths inside a folder that goes by several names, the usual one first."""
+
+    folders: tuple[str, ...]
+    files: tuple[str, ...]
+
+    def find(self, root: Root = None) -> Path | None:
+        """The folder that holds all files, or None."""
+        for folder in self._iter_folders(root):
+            if all(os.path.isfile(folder / file) for file in self.files):
+                return folder
+        return None
+
+    def list_paths(self, root: Root = None) -> list[Path]:
+        """The files where they are all there, else nothing."""
+        folder = self.find(root)
+        return [] if folder is None else [folder / file for file in self.files]
+
+    def describe_missing(self, root: Root = None) -> str:
+        """Which files are missing where some are there, for messages; "" otherwise."""
+        for folder in self._iter_folders(root):
+            missing = [file for file in self.files if not os.path.isfile(folder / file)]
+            if len(missing) < len(self.files):
+                return f"{folder} lacks {', '.join(missing)}"
+        return ""
+
+    @property
+    def instruction(self) -> str:
+        """Which files go where, for messages."""
+        inner = os.path.commonpath([os.path.dirname(file) for file in self.files])
+        names = ", ".join(os.path.relpath(file, inner or ".") for file in self.files)
+        return f"put {names} into {Path('<root>', self.folders[0], inner)}"
+
+    def _iter_folders(self, root: Root) -> Iterator[Path]:
+        names = [name.lower() for name in self.folders]
+        for parent in _list_roots(root):
+            try:
+                children = {child.name: child for child in parent.iterdir() if child.name.lower() in names}
+            except OSError:
+                continue
+            # The exact usual name first, so that the answer does not depend on the order of a listing.
+            order = sorted(children, key=lambda name: (name not in self.folders, names.index(name.lower()), name))
+            yield from (children[name] for name in order)
+            if parent.name.lower() in names:
+                yield parent
+
+
+def _list_roots(root: Root) -> list[Path]:
+    """Where raw files are looked for, in this order: `root`, PIGNN_DATA, the cache."""
+    if root is not None and not Path(root).expanduser().is_dir():
+        raise DataError(f"root '{root}' is not a folder")
+    return [Path(path).expanduser() for path in (root, os.environ.get("PIGNN_DATA"), get_cache_dir()) if path]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset(ABC):
+    """A graph with a name. `num_edges` counts both directions of an undirected edge."""
+
+    name: str
+    num_nodes: int
+    num_edges: int
+    num_features: int
+    num_classes: int
+    kind: str
+    note: str = ""
+    source: str = ""
+    license: str = ""
+    class_names: tuple[str, ...] = ()
+    default_split: str = RANDOM
+
+    @property
+    def has_official_split(self) -> bool:
+        """Whether everybody uses the split that it comes with."""
+        return self.default_split == OFFICIAL
+
+    @property
+    def option_names(self) -> list[str]:
+        """The options that `load` passes on to `read`."""
+        return []
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Raise a ConfigError for an option that the dataset does not have."""
+        for option in options:
+            if option not in self.option_names:
+                hint = f"known: {', '.join(self.option_names)}" if self.option_names else "it has none"
+                raise ConfigError(f"unknown option '{option}' for dataset '{self.name}'; {hint}")
+
+    def get_expected_num_nodes(self, options: Mapping[str, Any]) -> int | None:
+        """How many nodes the published graph has, None where that depends on the options."""
+        return self.num_nodes
+
+    def get_raw_files(self, options: Mapping[str, Any]) -> RawFiles | None:
+        """The raw files that `read` needs with these options, None where it needs none."""
+        return None
+
+    def get_path(self, root: Root = None) -> str:
+        """Where the raw files are: a path, "built in" if it needs none, or "" if they are not here."""
+        raw = self.get_raw_files({})
+        return "built in" if raw is None else str(raw.find(root) or "")
+
+    @abstractmethod
+    def read(self, root: Root, **options: Any) -> Data:
+        """The graph, with the masks that it comes with, if any."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Facts about the dataset as plain values, for JSON."""
+        return {field.name: getattr(self, field.name) for field in fields(Dataset) if field.name != "class_names"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratedDataset(Dataset):
+    """A graph that a function makes; the options are the arguments of the function."""
+
+    target: str  # the function, as "module:name"
+
+    @property
+    def option_names(self) -> list[str]:
+        return list(inspect.signature(self._import_function()).parameters)
+
+    def get_expected_num_nodes(self, options: Mapping[str, Any]) -> int | None:
+        return None
+
+    def read(self, root: Root, **options: Any) -> Data:
+        data = self._import_function()(**options)
+        for mask in ("train_mask", "val_mask", "test_mask"):
+            del data[mask]
+        return data
+
+    def _import_function(self) -> Any:
+        module, _, name = self.target.partition(":")
+        return getattr(importlib.import_module(module), name)
+
+
+DIGITS = GeneratedDataset(
+    name="digits",
+    num_nodes=1797,
+    num_edges=24680,
+    num_features=64,
+    num_classes=10,
+    kind="images",
+    note="built in",
+    source="scikit-learn, UCI",
+    license="CC BY 4.0",
+    target="pignn.graphs.datasets.digits_graph:digits",
+)
+CSBM = GeneratedDataset(
+    name="csbm",
+    num_nodes=1000,
+    num_edges=10000,
+    num_features=32,
+    num_classes=4,
+    kind="synthetic",
+    note="built in; any size, homophily, degree",
+    source="generated",
+    target="pignn.graphs.synthetic:csbm",
+)

@@ -1,0 +1,83 @@
+"""ogbn-arxiv and ogbn-products of the Open Graph Benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import unknown
+from .base import OFFICIAL, Dataset, RawFiles, Root
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+_RAW = ("edge", "node-feat", "node-label", "num-node-list", "num-edge-list")
+STAND_IN = "stand-in"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OGBDataset(Dataset):
+    """A graph of OGB in its raw folder."""
+
+    split_rule: str  # the folder of the official split
+    is_undirected: bool = False  # the edge file has every undirected edge once
+    default_split: str = OFFICIAL
+    structure: RawFiles | None = None  # a file with everything but the features
+
+    @property
+    def option_names(self) -> list[str]:
+        return [] if self.structure is None else ["features"]
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        super().check_options(options)
+        if options.get("features") not in (None, STAND_IN):
+            raise unknown(f"features of {self.name}", options["features"], (STAND_IN,))
+
+    def get_raw_files(self, options: Mapping[str, Any]) -> RawFiles:
+        folders = (self.name.replace("-", "_"), self.name, self.name.removeprefix("ogbn-"))
+        return RawFiles(folders, (*(f"raw/{part}.csv.gz" for part in _RAW), *self.split_files))
+
+    @property
+    def split_files(self) -> tuple[str, ...]:
+        """The files of the official split."""
+        return tuple(f"split/{self.split_rule}/{part}.csv.gz" for part in ("train", "valid", "test"))
+
+    def get_path(self, root: Root = None) -> str:
+        path = super().get_path(root)
+        if not path and self.structure is not None and (folder := self.structure.find(root)) is not None:
+            return f"{folder} (no features)"
+        return path
+
+    def read(self, root: Root, **options: Any) -> Data:
+        from .ogb_reader import read_ogb
+
+        return read_ogb(self, root, stand_in=options.get("features") == STAND_IN)
+
+
+ARXIV = OGBDataset(
+    name="ogbn-arxiv",
+    num_nodes=169343,
+    num_edges=1166243,
+    num_features=128,
+    num_classes=40,
+    kind="citation",
+    note="directed, time split",
+    source="OGB",
+    license="ODC-BY",
+    split_rule="time",
+    structure=RawFiles(("ogbn-arxiv", "ogbn_arxiv", "arxiv"), ("arxiv_structure_labels_split.npz",)),
+)
+PRODUCTS = OGBDataset(
+    name="ogbn-products",
+    num_nodes=2449029,
+    num_edges=123718280,
+    num_features=100,
+    num_classes=47,
+    kind="co-purchase",
+    note="sales split",
+    source="OGB",
+    license="Amazon",
+    split_rule="sales_ranking",
+    is_undirected=True,
+)
