@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from .options import Json, Root
 from .output import show_json, show_table
 
@@ -21,17 +19,17 @@ def datasets(root: Root = None, json: Json = False) -> int:
 
     found = list_datasets()
     if json:
-        show_json([asdict(info) | {"here": is_available(info.name, root)} for info in found])
+        show_json([info.to_dict() | {"here": is_available(info.name, root)} for info in found])
         return 0
     show_table(
         [
             {
                 "dataset": info.name,
                 "here": is_available(info.name, root),
-                "nodes": info.nodes,
-                "edges": info.edges,
-                "features": info.features,
-                "classes": info.classes,
+                "nodes": info.num_nodes,
+                "edges": info.num_edges,
+                "features": info.num_features,
+                "classes": info.num_classes,
                 "kind": info.kind,
             }
             for info in found
