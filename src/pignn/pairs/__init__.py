@@ -2,15 +2,16 @@
 
 from .graph import PairGraph
 from .labels import (
-    PAIR_LABEL_SOURCES,
     AgreementPairLabels,
     EstimatedPairLabels,
     LowRankPairLabels,
     PairLabels,
     RandomPairLabels,
 )
-from .loss import PAIR_TARGETS, all_pairs_softplus, regularizer, structure_and_regularizer, structure_loss
+from .loss import all_pairs_softplus, regularizer, structure_and_regularizer, structure_loss
 from .sample import PairSample
+from .sources import PAIR_LABEL_SOURCES, PairLabelSource, SourceInputs
+from .targets import PAIR_TARGETS, PairTarget, SigmoidTarget
 
 __all__ = [
     "PAIR_LABEL_SOURCES",
@@ -19,9 +20,13 @@ __all__ = [
     "EstimatedPairLabels",
     "LowRankPairLabels",
     "PairGraph",
+    "PairLabelSource",
     "PairLabels",
     "PairSample",
+    "PairTarget",
     "RandomPairLabels",
+    "SigmoidTarget",
+    "SourceInputs",
     "all_pairs_softplus",
     "regularizer",
     "structure_and_regularizer",

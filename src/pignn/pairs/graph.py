@@ -22,6 +22,8 @@ class PairGraph:
     Values of connected pairs stand in one order everywhere: the Q edges row by row, then the N self-pairs.
     """
 
+    max_tile_size: int | None = None  # rows and columns that exact losses hold at once; None suits the device
+
     def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
         _check_edges(edge_index, num_nodes)
         row, col = simplify_edges(edge_index, num_nodes).edge_index

@@ -17,8 +17,6 @@ from torch import Tensor
 
 from .graph import PairGraph
 
-PAIR_LABEL_SOURCES = ("estimated", "connectivity", "random", "given", "true", "self", "low-rank")
-
 
 class PairLabels(ABC):
     """Pair labels p, or their complement 1 − p."""

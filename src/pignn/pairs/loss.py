@@ -15,18 +15,17 @@ from numbers import Real
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ..core.errors import ConfigError, DataError, unknown
+from ..core.errors import ConfigError, DataError
 from .graph import PairGraph, as_pair_graph, check_embeddings
 from .labels import EstimatedPairLabels, PairLabels
 from .sample import PairSample
-from .tiles import BLANK, bce, careful_value, disconnected, disconnected_both, tile_slope, tile_value
+from .targets import BLANK, PairTarget, SigmoidTarget, Structure, resolve_target
+from .tiles import sum_disconnected, sum_disconnected_for_both, sum_disconnected_terms
 
-PAIR_TARGETS = ("masked", "soft")
-SURE = 5.0  # root mean square of z from which on 1 − p may be all digits that σ(z) has lost
+STRUCTURE = Structure()
 
 
 def structure_loss(
@@ -52,7 +51,7 @@ def structure_loss(
             computed here of them is not computed again.
     """
     graph = _fitting(as_pair_graph(edges, h), sample)
-    return _PairLoss.apply(h, graph, None, "masked", _scale(beta, graph), compute_value, sample, estimates)
+    return _PairLoss.apply(h, graph, None, STRUCTURE, _scale(beta, graph), compute_value, sample, estimates)
 
 
 def regularizer(
@@ -60,7 +59,7 @@ def regularizer(
     labels: Tensor | PairLabels,
     edges: Tensor | PairGraph,
     *,
-    target: str = "masked",
+    target: str | PairTarget = "masked",
     beta: float | str = "auto",
     compute_value: bool = True,
     sample: PairSample | None = None,
@@ -81,8 +80,7 @@ def regularizer(
         compute_value: as in :func:`structure_loss`.
         sample: as in :func:`structure_loss`.
     """
-    if target not in PAIR_TARGETS:
-        raise unknown("target", target, PAIR_TARGETS)
+    target = resolve_target(target)
     graph = _fitting(as_pair_graph(edges, h), sample)
     if isinstance(labels, Tensor):
         check_embeddings(labels)
@@ -97,7 +95,7 @@ def structure_and_regularizer(
     h: Tensor,
     edges: Tensor | PairGraph,
     *,
-    target: str = "masked",
+    target: str | PairTarget = "masked",
     beta: float | str = "auto",
     compute_value: bool = True,
 ) -> tuple[Tensor, Tensor]:
@@ -107,12 +105,11 @@ def structure_and_regularizer(
     of 1, so that very large embeddings take the two losses one by one. The gradients are the same to the last bit with
     and without the values.
     """
-    if target not in PAIR_TARGETS:
-        raise unknown("target", target, PAIR_TARGETS)
+    target = resolve_target(target)
     if h_e.dtype != h.dtype:
         raise DataError(f"both embeddings must be of one kind of numbers, not {h_e.dtype} and {h.dtype}")
     graph = _fitting(as_pair_graph(as_pair_graph(edges, h), h_e), None)
-    if target == "masked" and float(torch.linalg.matrix_norm(h_e.detach().t() @ h_e.detach())) > SURE * len(h_e):
+    if not isinstance(target, SigmoidTarget) or not target.can_share_pass(h_e):
         alone = structure_loss(h_e, graph, compute_value=compute_value)
         return alone, regularizer(h, h_e, graph, target=target, beta=beta, compute_value=compute_value)
     structure, loss = _BothLosses.apply(h_e, h, graph, target, beta, compute_value)
@@ -122,7 +119,7 @@ def structure_and_regularizer(
 def all_pairs_softplus(h: Tensor) -> Tensor:
     """Σ_{i,j} softplus(h_i·h_j) over all ordered pairs, self-pairs included, without |V|² memory."""
     check_embeddings(h)
-    return _PairLoss.apply(h, None, None, "masked", 1.0, True, None, None)
+    return _PairLoss.apply(h, None, None, STRUCTURE, 1.0, True, None, None)
 
 
 def _fitting(graph: PairGraph, sample: PairSample | None) -> PairGraph:
@@ -150,7 +147,7 @@ class _PairLoss(torch.autograd.Function):
         h: Tensor,
         graph: PairGraph | None,
         labels: PairLabels | None,
-        target: str,
+        target: PairTarget,
         scale: float,
         compute_value: bool,
         sample: PairSample | None,
@@ -160,13 +157,13 @@ class _PairLoss(torch.autograd.Function):
         h = h.detach().contiguous()
         z = None if graph is None else graph.dot_products(h)
         if sample is None:
-            total, half_grad = disconnected(h, graph, z, labels, target, wants_grad, compute_value)
+            total, half_grad = sum_disconnected(h, graph, z, labels, target, wants_grad, compute_value)
         else:
-            total, half_grad = _drawn(h, sample, labels, target, wants_grad, compute_value, estimates)
+            total, half_grad = _sum_sampled(h, sample, labels, target, wants_grad, compute_value, estimates)
         if graph is not None and z is not None:
             if estimates is not None:
                 estimates.cache_connected_products(graph, z)
-            extra, slope = _connected(z, graph, labels, target, wants_grad, compute_value, sample is not None)
+            extra, slope = _sum_connected(z, graph, labels, target, wants_grad, compute_value, sample is not None)
             total = total + extra
             if slope is not None:
                 graph.add_neighbor_sums(slope, h, out=half_grad)
@@ -188,18 +185,25 @@ class _BothLosses(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, h_e: Tensor, h: Tensor, graph: PairGraph, target: str, beta: float | str, compute_value: bool
+        ctx: Any,
+        h_e: Tensor,
+        h: Tensor,
+        graph: PairGraph,
+        target: SigmoidTarget,
+        beta: float | str,
+        compute_value: bool,
     ) -> tuple[Tensor, Tensor]:
         h_e, h = h_e.detach().contiguous(), h.detach().contiguous()
         labels, losses, grads = EstimatedPairLabels(h_e), [], []
         products = graph.dot_products(h_e), graph.dot_products(h)
         labels.cache_connected_products(graph, products[0])
-        both = disconnected_both(h_e, h, graph, products, target, compute_value)
+        both = sum_disconnected_for_both(h_e, h, graph, products, target, compute_value)
         by_scale = _scale("auto", graph), _scale(beta, graph)
-        for mine, z, by, scale, (total, grad) in zip((h_e, h), products, (None, labels), by_scale, both, strict=True):
+        sides = ((h_e, None, STRUCTURE), (h, labels, target))
+        for (mine, by, of), z, scale, (total, grad) in zip(sides, products, by_scale, both, strict=True):
             if compute_value and total is None:
-                total = careful_value(mine, graph, by, target)
-            extra, slope = _connected(z, graph, by, target, True, compute_value, False)
+                total = sum_disconnected_terms(mine, graph, by, of)
+            extra, slope = _sum_connected(z, graph, by, of, True, compute_value, False)
             assert slope is not None
             grads.append(graph.add_neighbor_sums(slope, mine, out=grad).mul_(2 * scale))
             losses.append(mine.new_tensor(float("nan")) if total is None else ((total + extra) * scale).to(mine.dtype))
@@ -213,11 +217,11 @@ class _BothLosses(torch.autograd.Function):
         return grad_e * by_e, grad * by, None, None, None, None
 
 
-def _drawn(
+def _sum_sampled(
     h: Tensor,
     sample: PairSample,
     labels: PairLabels | None,
-    target: str,
+    target: PairTarget,
     wants_grad: bool,
     compute_value: bool,
     estimates: EstimatedPairLabels | None,
@@ -233,24 +237,24 @@ def _drawn(
         mine = h.index_select(0, groups.view(-1)).view(*groups.shape, -1)
         z = torch.bmm(mine, mine.transpose(1, 2))
         z.diagonal(dim1=1, dim2=2).fill_(BLANK)
-        p = None if labels is None else labels.compute_groups(groups, complement=target == "masked")
-        if p is not None and target == "soft":  # masked terms are 0 there already
+        p = z if labels is None else labels.compute_groups(groups, complement=target.uses_complement)
+        if not target.is_blank_without_label:
             p.diagonal(dim1=1, dim2=2).zero_()
         if compute_value:
-            total += weight * tile_value(z, p, target)
+            total += weight * target.disconnected_terms(z, p).sum().double()
         if wants_grad:
-            slope = tile_slope(z, p, target)
+            slope = target.disconnected_slopes(z, p)
             slopes[rows].view_as(mine).baddbmm_(slope, mine, beta=0, alpha=weight)
             if estimates is not None and sample.is_small:
                 estimates.cache_group_probs(groups, slope)  # σ(z)
     return total, slopes.index_select(0, sample.position) if wants_grad else slopes
 
 
-def _connected(
+def _sum_connected(
     z: Tensor,
     graph: PairGraph,
     labels: PairLabels | None,
-    target: str,
+    target: PairTarget,
     wants_grad: bool,
     compute_value: bool,
     counted: bool,
@@ -260,27 +264,19 @@ def _connected(
     Random pairs do not know which of them are connected; where they were ``counted`` as disconnected, what they
     added, in expectation, is taken off here (self-pairs are never among them).
     """
-    p = None if labels is None else labels.lookup_connected(graph)
+    p = z if labels is None else labels.lookup_connected(graph)
     total, slope = z.new_zeros(()), None
     if compute_value:
-        terms = F.softplus(-z) if p is None or target == "masked" else bce(z, p)
-        if p is not None and target == "masked":
-            terms *= p
-        total = graph.scale_(terms).sum(dtype=torch.float64)
+        total = graph.scale_(target.connected_terms(z, p)).sum(dtype=torch.float64)
     if wants_grad:
-        slope = torch.neg(z).sigmoid_().neg_()  # σ(z) − p = (1 − p)·σ(z) − p·σ(−z), where nothing cancels
-        if p is not None:
-            slope *= p
-        if p is not None and target == "soft":
-            slope += (1 - p) * torch.sigmoid(z)
-        slope = graph.scale_(slope)
+        slope = graph.scale_(target.connected_slopes(z, p))
     if counted:
         z = z[: graph.num_edges]
-        before = None if labels is None or p is None else labels.lookup_as_disconnected(graph, p)[: graph.num_edges]
-        if before is not None and target == "masked":
-            before = 1 - before
+        p = p if labels is None else labels.lookup_as_disconnected(graph, p)
+        p = (1 - p if target.uses_complement else p)[: graph.num_edges]
         if compute_value:
-            total = total - tile_value(z, before, target) / graph.edge_fraction
+            total = total - target.disconnected_terms(z, p).sum().double() / graph.edge_fraction
         if slope is not None:
-            slope[: graph.num_edges].sub_(tile_slope(z.clone(), before, target), alpha=1 / graph.edge_fraction)
+            slopes = target.disconnected_slopes(z.clone(), p)
+            slope[: graph.num_edges].sub_(slopes, alpha=1 / graph.edge_fraction)
     return total, slope

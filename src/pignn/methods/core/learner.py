@@ -137,7 +137,7 @@ class NetworkLearner:
         regularizer = self.regularizer
         if regularizer is not None:
             if batch is None:
-                regularizer.draw(self._seed(phase, epoch))
+                regularizer.draw_pairs(self._seed(phase, epoch))
             else:
                 regularizer = regularizer.subset(batch.seeds)
         inputs = self.task.inputs if batch is None else batch.inputs

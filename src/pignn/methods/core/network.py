@@ -26,7 +26,7 @@ from ...training.selection import LastEpoch
 from .base import FitFacts, Method, checked_inputs, class_names, plain
 from .fingerprint import fingerprint
 from .learner import NetworkLearner, Step, Task
-from .pair_regularizer import PairRegularizer, build_fixed_labels, choose_pair_mode
+from .pair_regularizer import PairRegularizer, choose_pair_mode
 
 SCHEDULES = ("joint", "pretrain")
 PAIRS = ("auto", "exact", "sampled")
@@ -120,7 +120,7 @@ class NetworkMethod(Method):
     def make_networks(self, width: int, classes: int, nodes: int) -> dict[str, nn.Module]:
         """``classifier``, which predicts, and whatever else is trained, for a graph of so many features and nodes."""
         networks = {"classifier": self.build(self.backbone, width, classes)}
-        if self.pairs is not None and self.pair_labels == "estimated":
+        if self.pairs is not None and self._label_source().needs_estimator:
             networks["estimator"] = self.build(self.estimator or self.backbone, width, classes)
         return networks
 
@@ -188,7 +188,7 @@ class NetworkMethod(Method):
             super().fit_facts(),
             # A loaded model no longer knows how its training ended.
             pairs=getattr(self, "pairs_explanation_", "") or getattr(self, "pairs_", None),
-            uses_true_labels=self.pair_labels == "true",
+            uses_true_labels=self._label_source().is_oracle,
             selection=self.selection_,
             best_epoch=self.best_epoch_,
             kept_in_warmup=self.best_epoch_ <= self.last_warmup_epoch(),
@@ -198,15 +198,18 @@ class NetworkMethod(Method):
             warning=self.warmup_warning_text() or None,
         )
 
+    def _label_source(self) -> pairs.PairLabelSource:
+        return pairs.PAIR_LABEL_SOURCES.get(self.pair_labels)
+
     def last_warmup_epoch(self) -> int:
         """The last epoch before pair labels are used; −1 where they never are, or need not be waited for."""
-        if self.pairs is None or self.pair_labels == "connectivity":
+        if self.pairs is None or self._label_source().is_connectivity:
             return -1
         # A frozen estimator has learned already: there is nothing to warm up.
         return -1 if self._pretrains_estimator() else self.warmup
 
     def _pretrains_estimator(self) -> bool:
-        return self.pairs is not None and self.pair_labels == "estimated" and self.schedule == "pretrain"
+        return self.pairs is not None and self._label_source().needs_estimator and self.schedule == "pretrain"
 
     def warmup_warning_text(self) -> str:
         """What a warm-up as long as the training leaves out, and what to do. Empty where nothing is left out."""
@@ -320,36 +323,27 @@ class NetworkMethod(Method):
         )
 
     def _build_regularizer(self, data: Data, task: Task) -> PairRegularizer:
-        inputs = task.inputs
+        inputs, source, target = task.inputs, self._label_source(), pairs.PAIR_TARGETS.get(self.target)()
         if inputs.directed:
             graph = pairs.PairGraph(inputs.edge_index, inputs.num_nodes)
         else:
             graph = pairs.PairGraph.from_pattern(inputs.adj)
-        y_true = data.get("y_true") if self.pair_labels == "true" else None
-        if self.pair_labels == "true" and y_true is None:
-            raise DataError("pair_labels='true' needs data.y_true, and the graph has none")
-        if self.pair_labels == "self" and self.target == "soft":
+        if source.is_self and target.vanishes_on_own_labels:
             warnings.warn(
-                "pair_labels='self' with target='soft' has no gradient: the pair loss does nothing after the warm-up",
+                f"pair_labels='{source.name}' with target='{target.name}' has no gradient: "
+                "the pair loss does nothing after the warm-up",
                 PignnWarning,
                 stacklevel=5,
             )
-        device = task.y.device
-        fixed = build_fixed_labels(
-            self.pair_labels,
-            graph,
-            seed=self.seed,
-            rank=self.rank,
-            y=task.y,
-            y_true=None if y_true is None else y_true.reshape(-1).to(device),
-        )
+        y_true = data.get("y_true") if source.is_oracle else None
+        source_inputs = pairs.SourceInputs(graph, task.y, y_true, self.seed, self.rank)
         return PairRegularizer(
             graph,
-            source=self.pair_labels,
-            target=self.target,
+            source,
+            target,
             beta=self.beta,
             warmup=self.last_warmup_epoch(),
-            fixed=fixed,
+            fixed=None if source.build is None else source.build(source_inputs),
             num_negatives=self.num_negatives if self.pairs_ == "sampled" else None,
             edge_fraction=self.edge_fraction,
         )
@@ -373,7 +367,7 @@ class NetworkMethod(Method):
         # More epochs may be asked for, unless their number says where a second phase begins.
         free = ("device",) if len(self.phases()) > 1 else ("epochs", "device")
         kept = {k: v for k, v in self._plain_settings().items() if k not in free}
-        oracle = SELECTIONS.get(self.selection).is_oracle or self.pair_labels == "true"
+        oracle = SELECTIONS.get(self.selection).is_oracle or self._label_source().is_oracle
         return {
             "method": self.name,
             **kept,

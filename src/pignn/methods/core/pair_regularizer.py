@@ -1,23 +1,24 @@
-"""The pair regularizer: pair labels from their source, and the two losses made of them."""
+"""The pair regularizer: pair labels from their source, and the two losses built on them."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ... import pairs
-from ...pairs import PairGraph, PairLabels, PairSample
+from ...pairs import PairGraph, PairLabels, PairLabelSource, PairSample, PairTarget
 
 MAX_EXACT_SECONDS = 60.0  # up to here, all pairs are worth their time
 PAIRS_PER_SECOND = 6e8  # visited with their gradient on two ordinary cores
 
 
 def choose_pair_mode(num_nodes: int, epochs: int) -> tuple[str, str]:
-    """``exact`` or ``sampled`` by the time that all pairs would take, and why."""
+    """``"exact"`` or ``"sampled"``, by the time that all pairs would take, and the reason in words."""
     seconds = epochs * num_nodes**2 / PAIRS_PER_SECOND
     reason = f"all {num_nodes:,}² pairs would take about {_format_duration(seconds)} on two cores in {epochs} epochs"
     return ("exact" if seconds <= MAX_EXACT_SECONDS else "sampled"), reason
@@ -30,39 +31,38 @@ def _format_duration(seconds: float) -> str:
     return f"{seconds:.0f} seconds" if seconds >= 2 else f"{seconds:.1f} seconds"
 
 
+@dataclass
 class PairRegularizer:
     """The pair part of a classifier's loss, for one graph.
 
-    During warm-up (epochs ≤ ``warmup``) the classifier gets the plain structure loss under ``masked`` and nothing
-    under ``soft``; afterwards pair labels weigh it. Connectivity is the structure loss from first to last.
+    Args:
+        graph: the connected pairs.
+        source: where pair labels come from.
+        target: the loss of a pair under its label.
+        beta: weight of the pair loss, or ``"auto"``.
+        warmup: the last epoch before pair labels are used. Up to it there is only the structure loss, or none, as the
+            target says.
+        fixed: pair labels that stay the same in all steps.
+        num_negatives: random pairs per node; ``None`` for all pairs.
+        edge_fraction: fraction of the connected pairs in a step, where pairs are random.
     """
 
-    def __init__(
-        self,
-        graph: PairGraph,
-        *,
-        source: str = "estimated",
-        target: str = "masked",
-        beta: float | str = "auto",
-        warmup: int = 50,
-        fixed: PairLabels | None = None,
-        num_negatives: int | None = None,
-        edge_fraction: float = 1.0,
-    ) -> None:
-        self.graph = graph
-        self.source = source
-        self.target = target
-        self.beta = beta
-        self.warmup = warmup
-        self.fixed = fixed
-        self.num_negatives = num_negatives
-        self.edge_fraction = edge_fraction
-        self.all_connected = graph
-        self.sample: PairSample | None = None
-        self.estimates: pairs.EstimatedPairLabels | None = None  # of the step under way
+    graph: PairGraph
+    source: PairLabelSource
+    target: PairTarget
+    beta: float | str = "auto"
+    warmup: int = 50
+    fixed: PairLabels | None = None
+    num_negatives: int | None = None
+    edge_fraction: float = 1.0
 
-    def draw(self, seed: int) -> None:
-        """Before every step: random pairs for both losses of the step, unless all pairs are used.
+    def __post_init__(self) -> None:
+        self.all_connected = self.graph
+        self.sample: PairSample | None = None
+        self.estimates: pairs.EstimatedPairLabels | None = None  # of the current step
+
+    def draw_pairs(self, seed: int) -> None:
+        """Draw the random pairs of a step, for both losses, unless all pairs are used.
 
         They have a generator of their own, so that weights and dropout are the same whether pairs are sampled or not.
         """
@@ -73,7 +73,7 @@ class PairRegularizer:
             self.sample = PairSample(self.graph.num_nodes, self.num_negatives, self.graph.edges.col.device, generator)
 
     def subset(self, nodes: Tensor) -> PairRegularizer:
-        """The same for the pairs among some nodes, drawn at random."""
+        """The regularizer of the pairs among some randomly drawn nodes."""
         part = copy.copy(self)
         part.graph, part.num_negatives, part.sample, part.estimates = self.graph.subgraph(nodes), None, None, None
         part.fixed = None if self.fixed is None else self.fixed.subset(nodes)
@@ -82,55 +82,39 @@ class PairRegularizer:
     def compute_losses(
         self, h_estimator: Tensor | None, members: Sequence[Tensor], epoch: int, *, compute_value: bool
     ) -> tuple[Tensor | None, Tensor | None]:
-        """S of the estimator's embeddings, and β·L_reg of the classifier's in this epoch, summed over its members.
+        """The estimator's structure loss, and the classifier's pair loss, summed over its members.
 
-        The embeddings of the estimator give the pair labels of the same step. ``None`` stands for no such loss.
+        The estimator's embeddings give the pair labels of the same step. ``None`` stands for no such loss.
         """
         estimator, pair = None, None
         if h_estimator is not None:
-            if members and self._in_one_pass(epoch):
+            if members and self._shares_pass(epoch):
                 common: dict[str, Any] = {"target": self.target, "beta": self.beta, "compute_value": compute_value}
                 estimator, pair = pairs.structure_and_regularizer(h_estimator, members[0], self.graph, **common)
                 members = members[1:]
                 self.estimates = pairs.EstimatedPairLabels(h_estimator)
             else:
-                estimator = self._estimator_loss(h_estimator, compute_value=compute_value)
+                estimator = self._compute_estimator_loss(h_estimator, compute_value=compute_value)
         for h in members:
-            more = self._classifier_loss(h, epoch, compute_value=compute_value)
-            if more is not None:
-                pair = more if pair is None else pair + more
+            loss = self._compute_pair_loss(h, epoch, compute_value=compute_value)
+            if loss is not None:
+                pair = loss if pair is None else pair + loss
         return estimator, pair
 
-    def _in_one_pass(self, epoch: int) -> bool:
-        return self.sample is None and self.fixed is None and self.source == "estimated" and epoch > self.warmup
+    def _shares_pass(self, epoch: int) -> bool:
+        return self.sample is None and self.fixed is None and self.source.needs_estimator and epoch > self.warmup
 
-    def _estimator_loss(self, h_estimator: Tensor, *, compute_value: bool) -> Tensor:
+    def _compute_estimator_loss(self, h_estimator: Tensor, *, compute_value: bool) -> Tensor:
         self.estimates = pairs.EstimatedPairLabels(h_estimator)
         common: dict[str, Any] = {"compute_value": compute_value, "sample": self.sample, "estimates": self.estimates}
         return pairs.structure_loss(h_estimator, self.graph, **common)
 
-    def _classifier_loss(self, h: Tensor, epoch: int, *, compute_value: bool) -> Tensor | None:
-        warming = epoch <= self.warmup
+    def _compute_pair_loss(self, h: Tensor, epoch: int, *, compute_value: bool) -> Tensor | None:
+        is_warmup = epoch <= self.warmup
         common: dict[str, Any] = {"beta": self.beta, "compute_value": compute_value, "sample": self.sample}
-        if self.source == "connectivity" or (warming and self.target == "masked"):
+        if self.source.is_connectivity or (is_warmup and self.target.uses_structure_in_warmup):
             return pairs.structure_loss(h, self.graph, **common)
-        if warming:
+        if is_warmup:
             return None
         labels = self.fixed or self.estimates or pairs.EstimatedPairLabels(h)
         return pairs.regularizer(h, labels, self.graph, target=self.target, **common)
-
-
-def build_fixed_labels(
-    source: str, graph: PairGraph, *, seed: int, rank: int, y: Tensor, y_true: Tensor | None
-) -> PairLabels | None:
-    """The sources that do not change while networks learn; ``None`` for the others."""
-    if source == "random":
-        return pairs.RandomPairLabels(graph.num_nodes, seed, device=str(graph.row.device))
-    if source == "given":
-        return pairs.AgreementPairLabels(y)
-    if source == "true":
-        assert y_true is not None
-        return pairs.AgreementPairLabels(y_true.to(torch.int64))
-    if source == "low-rank":
-        return pairs.LowRankPairLabels(graph, rank)
-    return None
