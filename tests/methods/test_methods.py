@@ -44,8 +44,8 @@ def test_scikit_learn_contract(name, noisy):
     assert model.embed(noisy).shape == (240, 3)
 
 
-@pytest.mark.parametrize("target", pairs.PAIR_TARGETS)
-@pytest.mark.parametrize("source", pairs.PAIR_LABEL_SOURCES)
+@pytest.mark.parametrize("target", pairs.PAIR_TARGETS.names())
+@pytest.mark.parametrize("source", pairs.PAIR_LABEL_SOURCES.names())
 def test_every_target_with_every_source_of_pair_labels(noisy, target, source):
     model = pignn.PIGNN(pair_labels=source, target=target, rank=20, **FAST)
     if (target, source) == ("soft", "self"):
@@ -135,10 +135,10 @@ def test_auto_takes_exact_pairs_where_they_are_cheap(noisy):
     model = pignn.PIGNN(epochs=2).fit(noisy)
     assert model.pairs_ == "exact"
     assert "240² pairs would take about" in model.pairs_explanation_
-    from pignn.methods.core.pair_regularizer import choose
+    from pignn.methods.core.pair_regularizer import choose_pair_mode
 
-    assert choose(100_000, 400)[0] == "sampled"
-    assert "111 minutes" in choose(100_000, 400)[1]
+    assert choose_pair_mode(100_000, 400)[0] == "sampled"
+    assert "111 minutes" in choose_pair_mode(100_000, 400)[1]
 
 
 def test_pretrain_freezes_the_estimator(noisy):

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from pignn import pairs
 from pignn.core.errors import ConfigError, DataError
-from pignn.pairs import tiles
 
 KINDS = ("structure", *(f"{target}/{source}" for target in pairs.PAIR_TARGETS for source in pairs.PAIR_LABEL_SOURCES))
 
@@ -90,41 +89,38 @@ def test_loss_and_gradient_equal_the_dense_reference(kind, n, d, edges, seed, sc
     e64 = torch.randn(n, d, generator=generator, dtype=torch.float64)
     y = torch.randint(-1, 3, (n,), generator=generator)
     edge_index = graph_of(edges, n, seed)
-    before, tiles.TILE_CPU = tiles.TILE_CPU, 4  # so that N is and is not a multiple of the tile
-    try:
-        for dtype, tolerance in ((torch.float64, 1e-6), (torch.float32, 1e-4)):
-            graph = pairs.PairGraph(edge_index, n)
-            # Both sides start from the same rounded numbers, so that only the computation differs.
-            h_e = e64.to(dtype)
-            ours = h64.clone().to(dtype).requires_grad_()
-            exact = ours.detach().double().requires_grad_()
-            if kind == "structure":
+    for dtype, tolerance in ((torch.float64, 1e-6), (torch.float32, 1e-4)):
+        graph = pairs.PairGraph(edge_index, n)
+        graph.max_tile_size = 4  # so that N is and is not a multiple of the tile
+        # Both sides start from the same rounded numbers, so that only the computation differs.
+        h_e = e64.to(dtype)
+        ours = h64.clone().to(dtype).requires_grad_()
+        exact = ours.detach().double().requires_grad_()
+        if kind == "structure":
+            loss = pairs.structure_loss(ours, graph, beta=beta)
+            expected = dense_loss(exact, edge_index, None, "masked", beta)
+        else:
+            target, source = kind.split("/")
+            labels, _ = dense_labels(source, ours, h_e, y, edge_index, graph, dtype)
+            _, p = dense_labels(source, exact, h_e.double(), y, edge_index, graph, torch.float64)
+            if labels is None:
                 loss = pairs.structure_loss(ours, graph, beta=beta)
-                expected = dense_loss(exact, edge_index, None, "masked", beta)
             else:
-                target, source = kind.split("/")
-                labels, _ = dense_labels(source, ours, h_e, y, edge_index, graph, dtype)
-                _, p = dense_labels(source, exact, h_e.double(), y, edge_index, graph, torch.float64)
-                if labels is None:
-                    loss = pairs.structure_loss(ours, graph, beta=beta)
-                else:
-                    loss = pairs.regularizer(ours, labels, graph, target=target, beta=beta)
-                expected = dense_loss(exact, edge_index, p, target, beta)
-            loss.backward()
-            expected.backward()
-            assert loss.dtype == dtype
-            # A pair label is known to the last digit of its type only, and `soft` multiplies it by z.
-            digit = torch.finfo(dtype).eps * (exact @ exact.t()).abs().max().item() if kind.startswith("soft") else 0
-            known = digit * (graph.c if beta == "auto" else beta) * max(1.0, graph.w)
-            assert abs(loss.item() - expected.item()) <= tolerance * abs(expected.item()) + known + 1e-12
-            # Where all pairs are saturated, or terms cancel, the gradient is below the rounding of its own terms,
-            # which lie in [−1, 1] before they are weighed.
-            weight = 8 * (graph.c if beta == "auto" else beta) * max(1.0, graph.w) / n
-            rounding = torch.finfo(dtype).eps * weight * h64.abs().max().item()
-            size = exact.grad.abs().max().item()
-            assert (ours.grad.double() - exact.grad).abs().max().item() <= tolerance * size + rounding
-    finally:
-        tiles.TILE_CPU = before
+                loss = pairs.regularizer(ours, labels, graph, target=target, beta=beta)
+            expected = dense_loss(exact, edge_index, p, target, beta)
+        loss.backward()
+        expected.backward()
+        assert loss.dtype == dtype
+        # A pair label is known to the last digit of its type only, and `soft` multiplies it by z.
+        digit = torch.finfo(dtype).eps * (exact @ exact.t()).abs().max().item() if kind.startswith("soft") else 0
+        known = digit * (graph.c if beta == "auto" else beta) * max(1.0, graph.w)
+        assert abs(loss.item() - expected.item()) <= tolerance * abs(expected.item()) + known + 1e-12
+        # Where all pairs are saturated, or terms cancel, the gradient is below the rounding of its own terms,
+        # which lie in [−1, 1] before they are weighed.
+        weight = 8 * (graph.c if beta == "auto" else beta) * max(1.0, graph.w) / n
+        rounding = torch.finfo(dtype).eps * weight * h64.abs().max().item()
+        size = exact.grad.abs().max().item()
+        assert (ours.grad.double() - exact.grad).abs().max().item() <= tolerance * size + rounding
 
 
 @pytest.mark.parametrize("alike", [False, True])
@@ -156,7 +152,7 @@ def test_value_where_all_terms_are_tiny_and_where_exponentials_overflow(kind, si
 
 @pytest.mark.parametrize("z_e", [0.0, 0.5, 5.0])
 @pytest.mark.parametrize("z", [0.0, 0.1, 1.7, 10.0, 30.0, 50.0])
-@pytest.mark.parametrize("target", pairs.PAIR_TARGETS)
+@pytest.mark.parametrize("target", pairs.PAIR_TARGETS.names())
 def test_value_where_all_nodes_are_alike(target, z, z_e):
     """A sum of one number over and over is where rounding adds up."""
     n = 1300
@@ -260,7 +256,7 @@ def test_estimator_embeddings_may_be_given_as_a_tensor_and_get_no_gradient():
     assert h_e.grad is None
 
 
-@pytest.mark.parametrize("target", pairs.PAIR_TARGETS)
+@pytest.mark.parametrize("target", pairs.PAIR_TARGETS.names())
 def test_labels_may_be_less_exact_than_embeddings(target):
     h, h_e = torch.randn(30, 3, dtype=torch.float64), torch.randn(30, 4)
     edges = graph_of("random", 30, 0)
@@ -352,24 +348,21 @@ def test_both_losses_in_one_pass_have_the_gradients_of_each(target, n, widths, e
     generator = torch.Generator().manual_seed(seed)
     h_e, h = (2 * torch.randn(n, d, generator=generator, dtype=torch.float64) for d in widths)
     graph = pairs.PairGraph(graph_of(edges, n, seed), n)
-    before, tiles.TILE_CPU = tiles.TILE_CPU, 4
-    try:
-        found = []
-        for compute_value, together in ((True, False), (True, True), (False, True)):
-            mine = h_e.clone().requires_grad_(), h.clone().requires_grad_()
-            if together:
-                losses = pairs.structure_and_regularizer(
-                    *mine, graph, target=target, beta=beta, compute_value=compute_value
-                )
-            else:
-                losses = (
-                    pairs.structure_loss(mine[0], graph),
-                    pairs.regularizer(mine[1], h_e, graph, target=target, beta=beta),
-                )
-            (3 * losses[0] + losses[1]).backward()
-            found.append([*(each.grad for each in mine), *losses])
-    finally:
-        tiles.TILE_CPU = before
+    graph.max_tile_size = 4
+    found = []
+    for compute_value, together in ((True, False), (True, True), (False, True)):
+        mine = h_e.clone().requires_grad_(), h.clone().requires_grad_()
+        if together:
+            losses = pairs.structure_and_regularizer(
+                *mine, graph, target=target, beta=beta, compute_value=compute_value
+            )
+        else:
+            losses = (
+                pairs.structure_loss(mine[0], graph),
+                pairs.regularizer(mine[1], h_e, graph, target=target, beta=beta),
+            )
+        (3 * losses[0] + losses[1]).backward()
+        found.append([*(each.grad for each in mine), *losses])
     separate, valued, bare = found
     torch.testing.assert_close(valued, separate, rtol=1e-9, atol=1e-12)
     assert all(torch.equal(one, other) for one, other in zip(valued[:2], bare[:2], strict=True))
@@ -415,11 +408,11 @@ def test_both_losses_refuse_what_each_refuses():
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 4])
-def test_the_same_with_any_number_of_threads(monkeypatch, threads):
-    monkeypatch.setattr(tiles, "TILE_CPU", 6)  # halves and thirds are whole, quarters are not
+def test_losses_are_the_same_with_any_number_of_threads(threads):
     draw = torch.Generator().manual_seed(0)
     h, h_e = (torch.randn(20, 3, dtype=torch.float64, generator=draw).requires_grad_() for _ in range(2))
     graph = pairs.PairGraph(torch.randint(0, 20, (2, 30), generator=draw), 20)
+    graph.max_tile_size = 6  # halves and thirds are whole, quarters are not
     expected = []
     before = torch.get_num_threads()
     for count in (1, threads):

@@ -16,8 +16,9 @@ from torch_geometric.data import Data
 
 from ... import backbones, graphs, pairs
 from ...core import validation as settings
-from ...core.errors import ConfigError, DataError, ModelFileError, PignnWarning, unknown
+from ...core.errors import ConfigError, ModelFileError, PignnWarning, unknown
 from ...core.settings import Float, Int
+from ...pairs import PairLabelSource
 from ...training import SELECTIONS, Phase, Selection, TrainingLoop, distributed
 from ...training.callbacks import Callback, EarlyStopping, ProgressBar, resolve_callbacks
 from ...training.checkpoint import Checkpointer
@@ -198,7 +199,7 @@ class NetworkMethod(Method):
             warning=self.warmup_warning_text() or None,
         )
 
-    def _label_source(self) -> pairs.PairLabelSource:
+    def _label_source(self) -> PairLabelSource:
         return pairs.PAIR_LABEL_SOURCES.get(self.pair_labels)
 
     def last_warmup_epoch(self) -> int:
