@@ -1,0 +1,214 @@
+"""Reference pages that are made from the code: commands, settings and the API of every package."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+def on_config(config: Any) -> Any:
+    """Put one page per package under Reference > API."""
+    reference = next(section["Reference"] for section in config.nav if "Reference" in section)
+    pages = [{f"pignn.{name}": f"reference/api/{name}.md"} for name in _list_packages()]
+    reference.append({"API": [{"pignn": "reference/api/pignn.md"}, *pages]})
+    return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    from mkdocs.structure.files import File
+
+    pages = {"cli": write_cli_page(), "settings": write_settings_page(), "registries": write_registries_page()}
+    pages["api/pignn"] = write_api_page("pignn", [])
+    for name in _list_packages():
+        pages[f"api/{name}"] = write_api_page(f"pignn.{name}", list(_list_modules(f"pignn.{name}")))
+    for name, content in pages.items():
+        files.append(File.generated(config, f"reference/{name}.md", content=content))
+    return files
+
+
+# --- commands -------------------------------------------------------------------------------------------------------
+
+
+def write_cli_page() -> str:
+    import typer
+
+    from pignn.cli.app import app
+
+    command = typer.main.get_command(app)
+    parts = [
+        "# Command line",
+        "Every command answers `--help`. A user's mistake is one line on stderr and exit code 2; Ctrl-C is exit code 130. "
+        "Options are listed with the help text that the command prints.",
+    ]
+    parts += _describe_command(command, "pignn")
+    return "\n\n".join(parts)
+
+
+def _describe_command(command: Any, path: str) -> Iterator[str]:
+    context = command.make_context(path, [], resilient_parsing=True)
+    children = getattr(command, "commands", {})
+    if not children:
+        yield f"## {path}"
+    if command.help and path != "pignn":
+        yield inspect.cleandoc(command.help).replace("\f", "")
+    if not children:
+        yield f"<pre><code>{_escape(' '.join([path, *command.collect_usage_pieces(context)]))}</code></pre>"
+    records = [(param, param.get_help_record(context)) for param in command.params]
+    panels: dict[str, list[str]] = {}
+    for param, record in records:
+        if record and "--help" not in record[0]:
+            panel = getattr(param, "rich_help_panel", None) or ""
+            panels.setdefault(panel, []).append(f"| {_code(record[0])} | {_escape(record[1])} |")
+    if path != "pignn":
+        for panel, rows in panels.items():
+            yield (f"**{panel}**\n\n" if panel else "") + "| option | meaning |\n|---|---|\n" + "\n".join(rows)
+    for name in sorted(children):
+        yield from _describe_command(children[name], f"{path} {name}")
+
+
+def _code(text: str) -> str:
+    return "`" + text.replace("|", "\\|") + "`"
+
+
+def _escape(text: Any) -> str:
+    return " ".join(str(text or "").split()).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+
+# --- settings -------------------------------------------------------------------------------------------------------
+
+
+def write_settings_page() -> str:
+    """A table per method; what several methods share is shown once."""
+    from pignn.core.settings import list_settings
+    from pignn.methods.registry import METHODS
+
+    classes = {entry.name: METHODS.get(entry.name) for entry in METHODS.entries()}
+    networks = [name for name, method in classes.items() if any(s.name == "epochs" for s in list_settings(method))]
+    common = _shared_settings([list_settings(classes[name]) for name in networks])
+    parts = [
+        "# Settings of every method",
+        "A setting is an argument in Python (`pignn.make(\"gce\", q=0.7)`), `--set q=0.7` on the command line and a key "
+        "under `settings` in a study. `None` means that the method decides.",
+        "## Settings that all methods with a network share",
+        f"These methods have them: {', '.join(f'`{name}`' for name in networks)}.",
+        _settings_table(common),
+    ]
+    for entry in METHODS.entries():
+        settings = list_settings(classes[entry.name])
+        own = [s for s in settings if s not in common] if entry.name in networks else settings
+        note = "And the settings that all methods with a network share." if entry.name in networks else ""
+        parts += [f"## {entry.name}", f"{entry.summary}.", _settings_table(own) if own else "", note]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _shared_settings(listed: list[list[Any]]) -> list[Any]:
+    return [setting for setting in listed[0] if all(setting in settings for settings in listed[1:])] if listed else []
+
+
+def _settings_table(settings: list[Any]) -> str:
+    rows = [
+        f"| `{s.name}` | `{s.default!r}` | {_escape(s.constraint.describe())} | {_escape(s.help)} |" for s in settings
+    ]
+    return "| setting | default | accepts | meaning |\n|---|---|---|---|\n" + "\n".join(rows)
+
+
+# --- registries -----------------------------------------------------------------------------------------------------
+
+
+def write_registries_page() -> str:
+    """Every kind of part that has names, with its entry-point group."""
+    parts = [
+        "# Names that pignn knows",
+        "Methods, datasets, noise kinds and other parts are found by name. Another package adds one through the "
+        "entry-point group shown, see [Extend pignn](../howto/extend.md).",
+    ]
+    for registry in sorted(_find_registries(), key=lambda registry: registry.group):
+        rows = [f"| `{entry.name}` | {_escape(entry.summary)} |" for entry in registry.entries()]
+        parts += [f"## {registry.kind}", f"Entry-point group: `{registry.group}`."]
+        parts.append("| name | what it is |\n|---|---|\n" + "\n".join(rows))
+    return "\n\n".join(parts)
+
+
+def _find_registries() -> list[Any]:
+    from pignn.core.registry import Registry
+
+    found: dict[str, Any] = {}
+    for name in _list_packages():
+        for module in _list_modules(f"pignn.{name}"):
+            for value in vars(importlib.import_module(module)).values():
+                if isinstance(value, Registry):
+                    found[value.group] = value
+    return list(found.values())
+
+
+# --- API ------------------------------------------------------------------------------------------------------------
+
+
+def _list_packages() -> list[str]:
+    import pignn
+
+    return sorted(module.name for module in pkgutil.iter_modules(pignn.__path__) if module.ispkg)
+
+
+def _list_modules(package: str) -> Iterator[str]:
+    """The package and all public modules below it."""
+    module = importlib.import_module(package)
+    yield package
+    for child in pkgutil.iter_modules(module.__path__):
+        name = f"{package}.{child.name}"
+        if child.name.startswith("_") or child.name == "worker":
+            continue
+        if child.ispkg:
+            yield from _list_modules(name)
+        else:
+            yield name
+
+
+def write_api_page(package: str, modules: list[str]) -> str:
+    module = importlib.import_module(package)
+    summary = inspect.cleandoc(module.__doc__ or "")
+    parts = [f"# {package}", summary]
+    names = [name for name in getattr(module, "__all__", []) if not name.startswith("__")]
+    if names:
+        rows = "\n".join(f"| {_link_name(module, name)} | {_summarize(getattr(module, name))} |" for name in names)
+        parts += ["| name | what it is |\n|---|---|\n" + rows]
+    parts += [f"::: {name}\n    options: {{heading_level: 2}}" for name in modules if name != package or _defines(module)]
+    return "\n\n".join(parts)
+
+
+def _defines(module: ModuleType) -> bool:
+    """Whether the package's own file defines something public."""
+    return any(
+        getattr(value, "__module__", None) == module.__name__ and not name.startswith("_")
+        for name, value in vars(module).items()
+    )
+
+
+def _link_name(module: ModuleType, name: str) -> str:
+    value = getattr(module, name)
+    if inspect.ismodule(value):
+        return f"[`{name}`]({value.__name__.removeprefix('pignn.')}.md)"
+    home = getattr(value, "__module__", None)
+    if home and home.startswith("pignn") and hasattr(value, "__qualname__"):
+        return f"[`{name}`][{home}.{value.__qualname__}]"
+    return f"`{name}`"
+
+
+def _summarize(value: Any) -> str:
+    """The first sentence of a docstring; constants have none of their own."""
+    if not (inspect.isclass(value) or inspect.isroutine(value) or inspect.ismodule(value)):
+        return ""
+    text = inspect.getdoc(value) or ""
+    first = text.split("\n\n")[0]
+    return _escape(first).replace("[", "\\[") if not first.startswith(value.__name__ + "(") else ""
+
+
+if __name__ == "__main__":
+    for page in (write_cli_page(), write_settings_page(), write_registries_page()):
+        print(page[:3000])
+        print(Path.cwd())
