@@ -1,13 +1,15 @@
-"""What the README, the documentation and the examples show must run.
+"""What the README, the documentation, the tutorials and the examples show must run.
 
-Python blocks of a page are executed in order in one namespace; `pignn` commands are run, in the same folder;
-targets of `make` must exist. Comments right before a block change that: `<!-- no-test: reason -->` skips it,
-`<!-- needs-data -->` runs it only where PIGNN_DATA is set, `<!-- slow -->` only checks that the options of
-its commands exist.
+Python blocks of a page are executed in order in one namespace, and `pignn` commands are run in the same folder.
+Targets of `make` must exist. Comments right before a block change that: `<!-- no-test: reason -->` skips it,
+`<!-- needs-data -->` runs it only where PIGNN_DATA is set, and `<!-- slow -->` only checks that the options of
+its commands exist. Tutorials are executed as the site executes them.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
 import re
 import shlex
@@ -17,12 +19,14 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
 HAVE_DATA = bool(os.environ.get("PIGNN_DATA"))
@@ -99,8 +103,8 @@ def check_command(words: list[str], folder: Path, slow: bool) -> None:
         run(["-m", "pignn", *arguments], folder)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_snippets_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks(page.read_text(encoding="utf-8")):
@@ -115,10 +119,53 @@ def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
-def test_example(example: Path, tmp_path: Path) -> None:
+def test_example_runs(example: Path, tmp_path: Path) -> None:
     if "# needs-data" in example.read_text(encoding="utf-8") and not HAVE_DATA:
         pytest.skip("PIGNN_DATA is not set")
     run([str(example)], tmp_path)
+
+
+def load_hook(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"hook_{name}", ROOT / "docs" / "hooks" / f"{name}.py")
+    assert spec and spec.loader
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    return hook
+
+
+@pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda tutorial: tutorial.stem)
+def test_tutorial_runs(tutorial: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    cells = load_hook("notebooks").run_notebook(tutorial, tmp_path)
+    assert any(output for _, output in cells)
+
+
+@pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda tutorial: tutorial.stem)
+def test_tutorial_is_stored_without_outputs(tutorial: Path) -> None:
+    cells = json.loads(tutorial.read_text(encoding="utf-8"))["cells"]
+    assert not [cell for cell in cells if cell.get("outputs") or cell.get("execution_count")]
+
+
+def test_command_reference_lists_every_command_with_its_options() -> None:
+    page = load_hook("reference").write_cli_page()
+    for command in ("train", "audit", "predict", "apply", "convert", "study run", "task score"):
+        assert f"## pignn {command}\n" in page
+    assert "`--drop-suspects" in page
+
+
+def test_settings_reference_lists_every_method() -> None:
+    from pignn.methods import list_methods
+
+    page = load_hook("reference").write_settings_page()
+    for method in list_methods():
+        assert f"## {method.name}\n" in page
+    assert "| `q` | `0.7` |" in page
+
+
+def test_api_reference_has_a_page_per_package() -> None:
+    hook = load_hook("reference")
+    packages = {path.parent.name for path in (ROOT / "src" / "pignn").glob("*/__init__.py")}
+    assert set(hook.list_packages()) == packages
 
 
 def test_blocks_are_read_as_meant() -> None:

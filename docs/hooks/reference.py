@@ -6,7 +6,6 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,7 +13,7 @@ from typing import Any
 def on_config(config: Any) -> Any:
     """Put one page per package under Reference > API."""
     reference = next(section["Reference"] for section in config.nav if "Reference" in section)
-    pages = [{f"pignn.{name}": f"reference/api/{name}.md"} for name in _list_packages()]
+    pages = [{f"pignn.{name}": f"reference/api/{name}.md"} for name in list_packages()]
     reference.append({"API": [{"pignn": "reference/api/pignn.md"}, *pages]})
     return config
 
@@ -24,8 +23,8 @@ def on_files(files: Any, config: Any) -> Any:
 
     pages = {"cli": write_cli_page(), "settings": write_settings_page(), "registries": write_registries_page()}
     pages["api/pignn"] = write_api_page("pignn", [])
-    for name in _list_packages():
-        pages[f"api/{name}"] = write_api_page(f"pignn.{name}", list(_list_modules(f"pignn.{name}")))
+    for name in list_packages():
+        pages[f"api/{name}"] = write_api_page(f"pignn.{name}", list(list_modules(f"pignn.{name}")))
     for name, content in pages.items():
         files.append(File.generated(config, f"reference/{name}.md", content=content))
     return files
@@ -138,8 +137,8 @@ def _find_registries() -> list[Any]:
     from pignn.core.registry import Registry
 
     found: dict[str, Any] = {}
-    for name in _list_packages():
-        for module in _list_modules(f"pignn.{name}"):
+    for name in list_packages():
+        for module in list_modules(f"pignn.{name}"):
             for value in vars(importlib.import_module(module)).values():
                 if isinstance(value, Registry):
                     found[value.group] = value
@@ -149,13 +148,13 @@ def _find_registries() -> list[Any]:
 # --- API ------------------------------------------------------------------------------------------------------------
 
 
-def _list_packages() -> list[str]:
+def list_packages() -> list[str]:
     import pignn
 
     return sorted(module.name for module in pkgutil.iter_modules(pignn.__path__) if module.ispkg)
 
 
-def _list_modules(package: str) -> Iterator[str]:
+def list_modules(package: str) -> Iterator[str]:
     """The package and all public modules below it."""
     module = importlib.import_module(package)
     yield package
@@ -164,7 +163,7 @@ def _list_modules(package: str) -> Iterator[str]:
         if child.name.startswith("_") or child.name == "worker":
             continue
         if child.ispkg:
-            yield from _list_modules(name)
+            yield from list_modules(name)
         else:
             yield name
 
@@ -208,7 +207,3 @@ def _summarize(value: Any) -> str:
     return _escape(first).replace("[", "\\[") if not first.startswith(value.__name__ + "(") else ""
 
 
-if __name__ == "__main__":
-    for page in (write_cli_page(), write_settings_page(), write_registries_page()):
-        print(page[:3000])
-        print(Path.cwd())
