@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -28,6 +29,11 @@ def on_files(files: Any, config: Any) -> Any:
     for name, content in pages.items():
         files.append(File.generated(config, f"reference/{name}.md", content=content))
     return files
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Show what docstrings write as :func:`~package.name` as plain code."""
+    return re.sub(r":(?:func|class|meth|mod|attr|data):<code>~?(?:[\w.]+\.)?(\w+)</code>", r"<code>\1</code>", html)
 
 
 # --- commands -------------------------------------------------------------------------------------------------------
@@ -203,7 +209,7 @@ def _summarize(value: Any) -> str:
     if not (inspect.isclass(value) or inspect.isroutine(value) or inspect.ismodule(value)):
         return ""
     text = inspect.getdoc(value) or ""
-    first = text.split("\n\n")[0]
+    first = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text.split("\n\n")[0])
     return _escape(first).replace("[", "\\[") if not first.startswith(value.__name__ + "(") else ""
 
 
