@@ -127,7 +127,8 @@ def test_example_runs(example: Path, tmp_path: Path) -> None:
 
 def load_hook(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"hook_{name}", ROOT / "docs" / "hooks" / f"{name}.py")
-    assert spec and spec.loader
+    assert spec is not None
+    assert spec.loader is not None
     hook = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(hook)
     return hook

@@ -9,11 +9,17 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-STUDY = "low-noise --datasets csbm --noises symmetric:0.2,symmetric:0.4 --methods GCN,PI-GNN --seeds 0-2 --set epochs=60 --set warmup=20"
+STUDY = (
+    "low-noise --datasets csbm --noises symmetric:0.2,symmetric:0.4 --methods GCN,PI-GNN --seeds 0-2 "
+    "--set epochs=60 --set warmup=20"
+)
 COMMANDS = {
     "audit.html": ["audit --dataset digits --noise pair --rate 0.2 --review 100 --out run"],
     "report.html": ["train --dataset digits --noise symmetric --rate 0.4 --method pi-gnn --report --out run"],
-    "study.html": [f"study run {STUDY} --out run", f"study export {STUDY.replace(' ', ' run/study.html ', 1)} --out run"],
+    "study.html": [
+        f"study run {STUDY} --out run",
+        f"study export {STUDY.replace(' ', ' run/study.html ', 1)} --out run",
+    ],
 }
 
 

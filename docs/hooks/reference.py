@@ -47,8 +47,8 @@ def write_cli_page() -> str:
     command = typer.main.get_command(app)
     parts = [
         "# Command line",
-        "Every command answers `--help`. A user's mistake is one line on stderr and exit code 2; Ctrl-C is exit code 130. "
-        "Options are listed with the help text that the command prints.",
+        "Every command answers `--help`, which prints this text. A user's mistake is one line on stderr and exit "
+        "code 2. Ctrl-C is exit code 130.",
     ]
     parts += _describe_command(command, "pignn")
     return "\n\n".join(parts)
@@ -97,7 +97,7 @@ def write_settings_page() -> str:
     common = _shared_settings([list_settings(classes[name]) for name in networks])
     parts = [
         "# Settings of every method",
-        "A setting is an argument in Python (`pignn.make(\"gce\", q=0.7)`), `--set q=0.7` on the command line and a key "
+        'A setting is an argument in Python (`pignn.make("gce", q=0.7)`), `--set q=0.7` on the command line and a key '
         "under `settings` in a study. `None` means that the method decides.",
         "## Settings that all methods with a network share",
         f"These methods have them: {', '.join(f'`{name}`' for name in networks)}.",
@@ -182,7 +182,9 @@ def write_api_page(package: str, modules: list[str]) -> str:
     if names:
         rows = "\n".join(f"| {_link_name(module, name)} | {_summarize(getattr(module, name))} |" for name in names)
         parts += ["| name | what it is |\n|---|---|\n" + rows]
-    parts += [f"::: {name}\n    options: {{heading_level: 2}}" for name in modules if name != package or _defines(module)]
+    parts += [
+        f"::: {name}\n    options: {{heading_level: 2}}" for name in modules if name != package or _defines(module)
+    ]
     return "\n\n".join(parts)
 
 
@@ -211,5 +213,3 @@ def _summarize(value: Any) -> str:
     text = inspect.getdoc(value) or ""
     first = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text.split("\n\n")[0])
     return _escape(first).replace("[", "\\[") if not first.startswith(value.__name__ + "(") else ""
-
-
