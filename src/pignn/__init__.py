@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ._version import __version__
+from .core.lazy import import_on_first_use
 
 if TYPE_CHECKING:
     from . import auditing, backbones, graphs, methods, noise, pairs, propagation, report, runs, studies, training
@@ -16,41 +16,6 @@ if TYPE_CHECKING:
     from .noise import corrupt, list_noises
     from .runs import apply_decisions, audit, predict, train
     from .training import list_metrics
-
-# Where each public name lives. They are imported on first use, so that `pignn --help` does not wait for torch.
-_HOMES = {
-    "PIGNN": "methods",
-    "PignnError": "core.errors",
-    "PignnWarning": "core.errors",
-    "Vanilla": "methods",
-    "apply_decisions": "runs",
-    "audit": "runs",
-    "corrupt": "noise",
-    "find_label_issues": "auditing",
-    "list_datasets": "graphs",
-    "list_methods": "methods",
-    "list_metrics": "training",
-    "list_noises": "noise",
-    "load": "graphs",
-    "load_model": "methods",
-    "make": "methods",
-    "predict": "runs",
-    "read_graph": "graphs",
-    "train": "runs",
-}
-_MODULES = (
-    "auditing",
-    "backbones",
-    "graphs",
-    "methods",
-    "noise",
-    "pairs",
-    "propagation",
-    "report",
-    "runs",
-    "studies",
-    "training",
-)
 
 __all__ = [
     "PIGNN",
@@ -86,15 +51,5 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f".{name}", __name__)
-    if name in _HOMES:
-        value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'pignn' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+# Imported on first use, so that `pignn --help` does not wait for torch.
+__getattr__, __dir__ = import_on_first_use(__name__, __file__)

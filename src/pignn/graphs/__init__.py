@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core.lazy import on_first_use
+from ..core.lazy import import_on_first_use
 
 if TYPE_CHECKING:
     from .checks import check_graph, has_csr_edges, num_classes
@@ -24,38 +24,6 @@ if TYPE_CHECKING:
     from .store import Conversion, convert, load_graph_store, open_graph_store
     from .summary import describe_graph
     from .synthetic import csbm
-
-# Imported on first use: listing the datasets must not wait for torch.
-_HOMES = {
-    "Conversion": "store",
-    "DATASETS": "datasets",
-    "Dataset": "datasets",
-    "FeatureEncoder": "importers",
-    "Origin": "importers",
-    "SimpleEdges": "edges",
-    "is_available": "datasets",
-    "check_graph": "checks",
-    "convert": "store",
-    "csbm": "synthetic",
-    "describe_graph": "summary",
-    "digits": "datasets",
-    "from_networkx": "importers",
-    "get_dataset": "datasets",
-    "from_pandas": "importers",
-    "from_scipy": "importers",
-    "has_csr_edges": "checks",
-    "list_datasets": "datasets",
-    "load": "datasets",
-    "load_feature_encoder": "importers",
-    "load_graph_store": "store",
-    "num_classes": "checks",
-    "open_graph_store": "store",
-    "read_graph": "importers",
-    "simplify_edges": "edges",
-    "sample_trusted": "splits",
-    "summarize_import": "importers",
-    "dataset_path": "datasets",
-}
 
 __all__ = [
     "DATASETS",
@@ -88,4 +56,5 @@ __all__ = [
     "summarize_import",
 ]
 
-__getattr__, __dir__ = on_first_use(__name__, _HOMES)
+# Imported on first use, so that listing things does not wait for torch.
+__getattr__, __dir__ = import_on_first_use(__name__, __file__)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core.lazy import on_first_use
+from ..core.lazy import import_on_first_use
 
 if TYPE_CHECKING:
     from .corruption import SPLITS, Corrupt, corrupt
@@ -19,28 +19,6 @@ if TYPE_CHECKING:
     from .recorded import RecordedLabels, load_noise, load_recorded_labels
     from .registry import NOISES, get_noise_kind, list_noises
     from .summary import NoiseSummary, summarize_noise
-
-# Imported on first use: listing the kinds must not wait for torch.
-_HOMES = {
-    "NOISES": "registry",
-    "SPLITS": "corruption",
-    "Corrupt": "corruption",
-    "LabelsToCorrupt": "kinds",
-    "MatrixNoise": "matrix_kinds",
-    "NoiseEstimate": "estimation",
-    "NoiseKind": "kinds",
-    "NoiseSummary": "summary",
-    "RecordedLabels": "recorded",
-    "build_transition_matrix": "matrix_kinds",
-    "compute_flip_probs": "dependent_kinds",
-    "corrupt": "corruption",
-    "estimate": "estimation",
-    "get_noise_kind": "registry",
-    "list_noises": "registry",
-    "load_noise": "recorded",
-    "load_recorded_labels": "recorded",
-    "summarize_noise": "summary",
-}
 
 __all__ = [
     "NOISES",
@@ -63,4 +41,5 @@ __all__ = [
     "summarize_noise",
 ]
 
-__getattr__, __dir__ = on_first_use(__name__, _HOMES)
+# Imported on first use, so that listing things does not wait for torch.
+__getattr__, __dir__ = import_on_first_use(__name__, __file__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core.lazy import on_first_use
+from ..core.lazy import import_on_first_use
 
 if TYPE_CHECKING:
     from .cards import build_audit_card, build_model_card
@@ -14,28 +14,6 @@ if TYPE_CHECKING:
     from .predictions import build_prediction_table, write_predictions
     from .table import Cell, Table
     from .training import build_training_page
-
-# Imported on first use: a table must not wait for torch.
-_HOMES = {
-    "Cell": "table",
-    "Code": "page",
-    "Drawing": "page",
-    "Facts": "page",
-    "Panel": "plots",
-    "Section": "page",
-    "Series": "plots",
-    "Table": "table",
-    "Text": "page",
-    "build_audit_card": "cards",
-    "build_model_card": "cards",
-    "draw_panels": "plots",
-    "draw_learning_curves": "curves",
-    "draw_matrix": "curves",
-    "encode_png": "curves",
-    "build_prediction_table": "predictions",
-    "build_training_page": "training",
-    "write_predictions": "predictions",
-}
 
 __all__ = [
     "Cell",
@@ -58,4 +36,5 @@ __all__ = [
     "write_predictions",
 ]
 
-__getattr__, __dir__ = on_first_use(__name__, _HOMES)
+# Imported on first use, so that listing things does not wait for torch.
+__getattr__, __dir__ = import_on_first_use(__name__, __file__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core.lazy import on_first_use
+from ..core.lazy import import_on_first_use
 
 if TYPE_CHECKING:
     from .audit_run import AuditRun, audit
@@ -12,18 +12,6 @@ if TYPE_CHECKING:
     from .predictions import Predictions, predict
     from .training import TrainingInterrupted, train
     from .training_run import TrainingRun
-
-_HOMES = {
-    "AuditRun": "audit_run",
-    "Correction": "corrections",
-    "Predictions": "predictions",
-    "TrainingInterrupted": "training",
-    "TrainingRun": "training_run",
-    "apply_decisions": "corrections",
-    "audit": "audit_run",
-    "predict": "predictions",
-    "train": "training",
-}
 
 __all__ = [
     "AuditRun",
@@ -37,4 +25,5 @@ __all__ = [
     "train",
 ]
 
-__getattr__, __dir__ = on_first_use(__name__, _HOMES)
+# Imported on first use, so that listing things does not wait for torch.
+__getattr__, __dir__ = import_on_first_use(__name__, __file__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core.lazy import on_first_use
+from ..core.lazy import import_on_first_use
 
 if TYPE_CHECKING:
     from .comparison import compare_with_paper
@@ -15,25 +15,6 @@ if TYPE_CHECKING:
     from .study import DatasetSpec, NoiseSpec, Study, StudyRow
     from .sweep import SweepSummary, open_results, run_study
     from .tables import build_tables
-
-# Imported on first use: listing the studies must not wait for torch.
-_HOMES = {
-    "STUDIES": "paper",
-    "DatasetSpec": "study",
-    "NoiseSpec": "study",
-    "Protocol": "protocol",
-    "StudyResults": "results",
-    "StudyRow": "study",
-    "ResultsStore": "results_store",
-    "Study": "study",
-    "SweepSummary": "sweep",
-    "collect_results": "results",
-    "compare_with_paper": "comparison",
-    "open_results": "sweep",
-    "run_study": "sweep",
-    "get_study": "paper",
-    "build_tables": "tables",
-}
 
 __all__ = [
     "STUDIES",
@@ -53,4 +34,5 @@ __all__ = [
     "run_study",
 ]
 
-__getattr__, __dir__ = on_first_use(__name__, _HOMES)
+# Imported on first use, so that listing things does not wait for torch.
+__getattr__, __dir__ = import_on_first_use(__name__, __file__)

@@ -4,26 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core.lazy import on_first_use
+from ..core.lazy import import_on_first_use
 
 if TYPE_CHECKING:
     from .loop import Learner, Phase, TrainingLoop
     from .metrics import METRICS, Metric, list_metrics, score
     from .selection import SELECTIONS, Selection, SelectionRule
-
-# Imported on first use: listing metrics and selection rules must not wait for torch.
-_HOMES = {
-    "METRICS": "metrics",
-    "SELECTIONS": "selection",
-    "Learner": "loop",
-    "Metric": "metrics",
-    "Phase": "loop",
-    "Selection": "selection",
-    "SelectionRule": "selection",
-    "TrainingLoop": "loop",
-    "list_metrics": "metrics",
-    "score": "metrics",
-}
 
 __all__ = [
     "METRICS",
@@ -38,4 +24,5 @@ __all__ = [
     "score",
 ]
 
-__getattr__, __dir__ = on_first_use(__name__, _HOMES)
+# Imported on first use, so that listing things does not wait for torch.
+__getattr__, __dir__ = import_on_first_use(__name__, __file__)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ConfigError
-from ...core.lazy import on_first_use
+from ...core.lazy import import_on_first_use
 from ...core.registry import Entry, Registry
 
 if TYPE_CHECKING:
@@ -18,15 +18,6 @@ if TYPE_CHECKING:
     from .early_stopping import EarlyStopping
     from .loggers import CSVLogger, JSONLinesLogger
     from .progress import ProgressBar
-
-_HOMES = {
-    "CSVLogger": "loggers",
-    "Callback": "base",
-    "EarlyStopping": "early_stopping",
-    "JSONLinesLogger": "loggers",
-    "ProgressBar": "progress",
-    "TrainingContext": "base",
-}
 
 CALLBACKS: Registry[type[Callback]] = Registry(
     "callback",
@@ -72,4 +63,5 @@ __all__ = [
     "resolve_callbacks",
 ]
 
-__getattr__, __dir__ = on_first_use(__name__, _HOMES)
+# Imported on first use, so that listing things does not wait for torch.
+__getattr__, __dir__ = import_on_first_use(__name__, __file__)
