@@ -92,7 +92,7 @@ def _forget_output() -> None:
 
 
 # How messages of the library name arguments that are options here.
-ARGUMENT = re.compile(r"\b(resume|force|report|new_class)=True\b|\b(nodes|edges|label|id|out|split_index)=(?![\w(\[])")
+ARGUMENT = re.compile(r"\b(resume|force|report|new_class)=True\b|\b(nodes|edges|label|id|out|split_index)=(?![\w(\[)])")
 
 
 def _name_options(message: object) -> str:

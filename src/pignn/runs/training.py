@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from ..methods import Method
 from ..methods.registry import METHODS
 from ..noise import Corrupt
 from ..training import checkpoint, distributed
+from ..training.callbacks import Callback
 from ..training.interrupt import DeferredInterrupt
 from .graph_source import GraphSource, build_corruption
 from .run_folder import check_outputs, has_run, name_checkpoint_context, open_output_folder
@@ -44,6 +45,7 @@ class RunOutput:
     force: bool
     checkpoint_every: int
     checkpoint_minutes: float
+    callbacks: tuple[str | Callback, ...] = ()
 
     @property
     def restarted(self) -> bool:
@@ -60,6 +62,8 @@ class RunOutput:
             raise ConfigError(f"checkpoint_every must be at least 1, not {self.checkpoint_every}")
         if self.resume and self.force:
             raise ConfigError("resume=True continues a run, force=True replaces it; give one of them")
+        if self.callbacks and not has_epochs(method):
+            raise ConfigError(f"callbacks follow epochs, and '{method.name}' has none; leave them out")
         if self.folder is None:
             if self.report:
                 raise ConfigError("report=True needs out=, the folder for report.html")
@@ -81,9 +85,12 @@ class RunOutput:
 
     def list_fit_options(self, method: Method) -> dict[str, Any]:
         """How :meth:`Method.fit` keeps checkpoints; methods without epochs have nothing to continue."""
-        if self.folder is None or not has_epochs(method):
+        if not has_epochs(method):
             return {}
+        if self.folder is None:
+            return {"callbacks": self.callbacks}
         return {
+            "callbacks": self.callbacks,
             "checkpoint": self.folder,
             "checkpoint_every": self.checkpoint_every,
             "checkpoint_minutes": self.checkpoint_minutes,
@@ -168,6 +175,7 @@ def train(
     force: bool = False,
     checkpoint_every: int = 50,
     checkpoint_minutes: float = 5.0,
+    callbacks: Iterable[str | Callback] = (),
     on_graph_read: Callable[[Data], None] | None = None,
     **graph_options: Any,
 ) -> TrainingRun:
@@ -191,6 +199,7 @@ def train(
         force: replace the run in ``out``.
         checkpoint_every: epochs between two checkpoints.
         checkpoint_minutes: also write a checkpoint after this many minutes.
+        callbacks: objects that follow the epochs of the training, or their names.
         on_graph_read: called with the graph before training, to show it.
         graph_options: of files, as :func:`pignn.read_graph` takes them (``nodes=``, ``edges=``, ``label=``, ...); of a
             dataset, as :func:`pignn.load` takes them; see :class:`~pignn.runs.graph_source.GraphSource`.
@@ -202,6 +211,7 @@ def train(
         force=force,
         checkpoint_every=checkpoint_every,
         checkpoint_minutes=checkpoint_minutes,
+        callbacks=tuple(callbacks),
     )
     if clean is not None and clean not in TREATMENTS:
         raise unknown("way to clean", clean, TREATMENTS)
