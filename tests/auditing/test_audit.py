@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 import pignn
 from pignn import graphs
 from pignn.auditing import audit_labels, clean_labels, crossfit, find_label_issues, mark_trusted
-from pignn.auditing.evidence import labelled_edges, similar_counts
+from pignn.auditing.evidence import find_labeled_edges, find_similar
 from pignn.backbones import GraphInputs
 from pignn.core.errors import ConfigError, DataError, PignnWarning
 from pignn.noise import corrupt
@@ -54,10 +54,10 @@ def test_no_label_judges_itself() -> None:
     fold = crossfit.assign_folds(given, 4, 0)
     z = np.random.default_rng(0).standard_normal((200, 8)).astype(np.float32)
     trusted = np.zeros(200, dtype=bool)
-    before = crossfit.CrossFitLogistic(z, given, fold, 4, trusted)()
+    before = crossfit.CrossFitLogistic(z, given, fold, 4, trusted).fit_predict()
     other = given.copy()
     other[7] = (given[7] + 1) % 4
-    after = crossfit.CrossFitLogistic(z, other, fold, 4, trusted)()
+    after = crossfit.CrossFitLogistic(z, other, fold, 4, trusted).fit_predict()
     np.testing.assert_array_equal(before[fold == fold[7]], after[fold == fold[7]])
     assert not np.array_equal(before, after)
 
@@ -141,9 +141,9 @@ def test_the_bad_source_is_found() -> None:
     data.y_true, data.y = data.y, torch.where(source == 2, bad, data.y)
     data.label_source, data.source_names = source, ["ann", "bob", "rule"]
     found = audit_labels(data)
-    assert found.folds == 3
-    assert found.sources[0]["source"] == "rule"
-    assert found.sources[0]["error"] > 0.3 > 5 * found.sources[1]["error"]
+    assert found.overview.num_folds == 3
+    assert found.sources[0].source == "rule"
+    assert found.sources[0].error_rate > 0.3 > 5 * found.sources[1].error_rate
     assert set(found.issues["source"]) == {"ann", "bob", "rule"}
 
 
@@ -227,13 +227,14 @@ def test_ids_may_be_numbers_of_a_tensor() -> None:
 
 def test_evidence_is_that_of_the_graph() -> None:
     data = Data(x=torch.eye(5), edge_index=torch.tensor([[0, 1, 2, 0], [1, 2, 3, 0]]), y=torch.zeros(5).long())
-    row, col = labelled_edges(GraphInputs.from_data(graphs.check_graph(data, with_labels=False)), np.array([0, 1, 3]))
+    row, col = find_labeled_edges(
+        GraphInputs.from_data(graphs.check_graph(data, with_labels=False)), np.array([0, 1, 3])
+    )
     assert sorted(zip(row.tolist(), col.tolist(), strict=True)) == [(0, 1), (1, 0)]
     z = np.array([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], dtype=np.float32)
-    votes = similar_counts(z, np.array([0, 1, 0, 1]), 2)
-    assert votes is not None
-    assert votes.sum() == 4 * 3
-    assert votes[0].tolist() == [1, 2]
+    similar = find_similar(z)
+    assert similar is not None
+    assert similar.tolist() == [[1, 3, 2], [0, 3, 2], [3, 1, 0], [2, 1, 0]]
 
 
 def test_what_cannot_be_audited() -> None:

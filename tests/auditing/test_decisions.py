@@ -25,11 +25,11 @@ def test_rows_that_are_gone_are_noticed(tmp_path: Path, lost: list[int]) -> None
     """From the start, from the end, and whole parts."""
     chosen = drawn()
     assert set(chosen["part"]) == {"top", "flagged", "rest"}
-    with pytest.raises(DataError, match=f"{len(lost)} of the 60 rows of the review are gone; put them back"):
+    with pytest.raises(DataError, match=f"{len(lost)} of the 60 rows of the review are missing; put them back"):
         estimate_from_review(chosen.drop(index=lost))
     table = tables.build_review_table(chosen, ["a", "b"]).assign(decision="keep")
     tables.write_table(tmp_path / "review.csv", table.drop(index=lost))
-    with pytest.raises(DataError, match=r"review.csv: .* of the 60 rows of the review are gone"):
+    with pytest.raises(DataError, match=r"review.csv: .* of the 60 rows of the review are missing"):
         estimate_from_review(read_decisions(tmp_path / "review.csv"))
 
 
@@ -47,7 +47,7 @@ def test_a_review_without_its_size_is_known_by_its_strata() -> None:
     assert estimate_from_review(chosen.assign(review_size="")).reviewed == 60
     for part in ("top", "rest"):
         first = chosen.index[chosen["part"] == part][0]
-        with pytest.raises(DataError, match=f"1 rows of part '{part}' are gone"):
+        with pytest.raises(DataError, match=f"1 rows of part '{part}' are missing"):
             estimate_from_review(chosen.drop(index=first))
 
 

@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 from pignn import graphs
 from pignn.auditing import audit_labels, clean_labels, crossfit, diagnostics, evidence
 from pignn.auditing.dawid_skene import compute_p_wrong
-from pignn.auditing.suspects import contradicted, suspects
+from pignn.auditing.suspects import find_contradicted, find_suspects
 from pignn.backbones import GraphInputs
 from pignn.core.errors import PignnWarning
 from pignn.noise import corrupt
@@ -19,26 +19,26 @@ from pignn.noise import corrupt
 def test_a_label_is_contradicted_by_a_class_that_leads_clearly() -> None:
     given = np.array([0, 0, 1, 1])  # equally frequent: only the lead counts
     p = np.array([[0.2, 0.8], [0.3, 0.7], [0.2, 0.8], [0.8, 0.2]])
-    assert contradicted(given, p).tolist() == [True, False, False, True]
+    assert find_contradicted(given, p).tolist() == [True, False, False, True]
 
 
 def test_a_rare_class_is_neither_outvoted_nor_found_everywhere() -> None:
     given = np.array([1] * 2 + [0] * 98)
     p = np.tile([0.95, 0.05], (100, 1))  # 0.05 is more than its frequency, and no more than a hint
-    assert not contradicted(given, p).any()
+    assert not find_contradicted(given, p).any()
     p[50] = [0.3, 0.7]
     p[0] = [0.999, 0.001]
-    assert np.flatnonzero(contradicted(given, p)).tolist() == [0, 50]
+    assert np.flatnonzero(find_contradicted(given, p)).tolist() == [0, 50]
 
 
 def test_a_class_without_a_label_contradicts_nobody() -> None:
     p = np.array([[0.1, 0.0, 0.9], [0.5, 0.5, 0.0]])
-    assert not contradicted(np.array([0, 1]), p).any()
+    assert not find_contradicted(np.array([0, 1]), p).any()
 
 
 def test_trusted_labels_are_no_suspects() -> None:
     against = np.array([True, True, False, False])
-    found = suspects(np.array([0.0, 0.0, 0.6, 0.4]), against, np.array([False, True, False, False]))
+    found = find_suspects(np.array([0.0, 0.0, 0.6, 0.4]), against, np.array([False, True, False, False]))
     assert found.tolist() == [True, False, True, False]
 
 
@@ -77,14 +77,16 @@ def test_what_is_around_a_node_is_not_the_node() -> None:
     data = graphs.csbm(60, 3, degree=4, num_features=5)
     inputs = GraphInputs.from_data(graphs.check_graph(data))
     some = np.arange(0, 60, 7)
-    _, before = evidence.own_and_around(inputs, np.arange(60), some, 0)
+    _, before = evidence.compute_own_and_neighbor_features(inputs, np.arange(60), some, 0)
     x = data.x / data.x.norm(dim=1, keepdim=True)
     for row, node in zip(before, some.tolist(), strict=True):
         near = inputs.edge_index[0][inputs.edge_index[1] == node]
         mean = x[near].sum(dim=0) if len(near) else torch.zeros(5)
         np.testing.assert_allclose(row, mean / mean.norm().clamp(min=1e-12), atol=1e-5)
     data.x[some[1]] += 10
-    own, after = evidence.own_and_around(GraphInputs.from_data(graphs.check_graph(data)), np.arange(60), some, 0)
+    own, after = evidence.compute_own_and_neighbor_features(
+        GraphInputs.from_data(graphs.check_graph(data)), np.arange(60), some, 0
+    )
     np.testing.assert_allclose(after[1], before[1])
     assert own.shape == (60, 5)
 
@@ -94,8 +96,8 @@ def test_models_of_a_sample_judge_all_out_of_sample() -> None:
     z, given = rng.standard_normal((100, 4)).astype(np.float32), rng.integers(0, 3, 100)
     fold, at = np.arange(100) % 5, np.arange(60)
     model = crossfit.CrossFitLogistic(z[at], given[at], fold[at], 3, np.zeros(60, dtype=bool))
-    seen = model()
-    everybody = model.judge(z, fold)
+    seen = model.fit_predict()
+    everybody = model.predict_proba(z, fold)
     np.testing.assert_array_equal(everybody[at], seen)
     np.testing.assert_allclose(everybody.sum(axis=1), 1, atol=1e-5)
 
@@ -123,7 +125,7 @@ def test_suspects_are_what_is_cleaned() -> None:
     found = audit_labels(data)
     issues = found.issues
     assert set(issues["node"][issues["p_wrong"] > 0.5]) <= set(issues["node"][issues["suspect"]])
-    assert found.to_dict()["suspects"] == issues["suspect"].sum() == sum(row["suspects"] for row in found.classes)
+    assert found.to_dict()["suspects"] == issues["suspect"].sum() == sum(row.suspects for row in found.classes)
     better = clean_labels(data, issues)
     changed = (better.y != data.y).nonzero().flatten().tolist()
     assert sorted(changed) == sorted(issues["node"][issues["suspect"]])
@@ -140,15 +142,16 @@ def test_without_edges_there_is_no_second_opinion() -> None:
 
 
 def test_doubts() -> None:
-    assert diagnostics.note_flags_exceed_estimate(0.1, 0.2, 0.15) == []
-    (note,) = diagnostics.note_flags_exceed_estimate(0.001, 0.115, 0.118)
+    assert diagnostics.excess_flags_message(0.1, 0.2, 0.15) is None
+    note = diagnostics.excess_flags_message(0.001, 0.115, 0.118)
+    assert note is not None
     assert "11.5%" in note
     assert "0.1%" in note
-    assert "three views of each node say 11.8%" in note
-    assert "three views" not in diagnostics.note_flags_exceed_estimate(0.001, 0.115, None)[0]
-    assert diagnostics.note_review_history(0.1, 0.0) == []
-    assert "corrected before" in diagnostics.note_review_history(0.001, 0.01)[0]
-    assert "as they are now" in diagnostics.note_review_history(0.001, 0.3)[0]
+    assert "the Dawid–Skene estimate is 11.8%" in note
+    assert "Dawid–Skene" not in str(diagnostics.excess_flags_message(0.001, 0.115, None))
+    assert diagnostics.review_history_message(0.1, 0.0) is None
+    assert "corrected before" in str(diagnostics.review_history_message(0.001, 0.01))
+    assert "as they are now" in str(diagnostics.review_history_message(0.001, 0.3))
 
 
 def test_far_more_flagged_than_estimated_is_said() -> None:

@@ -6,8 +6,9 @@ import pytest
 from markupsafe import Markup
 
 from pignn.report import Code, Drawing, Facts, Section, Table, Text
-from pignn.report.page import BulletList, ClassMatrix, Heading, Note, SideBySide, Stack, Tile, build_page, short_names
-from pignn.report.plots import Panel, Series, draw_panels
+from pignn.report.page import BulletList, ClassMatrix, Heading, Note, SideBySide, Stack, Tile, build_page, shorten_names
+from pignn.report.panels import Panel, Series
+from pignn.report.plots import draw_panels
 
 from .reading import HOSTILE, Elements, admitted
 
@@ -34,9 +35,9 @@ def test_only_our_own_markup_is_markup() -> None:
     assert "<b>" in build_page("t", [Section("s", [Drawing(Markup("<b>"))])])
 
 
-def test_a_picture_of_a_study_is_inside_in_the_page_s_colours() -> None:
+def test_a_picture_of_a_study_is_inside_in_the_colors_of_the_page() -> None:
     evil = "<script>x</script>"
-    lines = Panel(evil, [Series(evil, ["a", evil], [0.5, 0.25], [0.1, 0.0], [None, 0.3])], x=evil, y=evil)
+    lines = Panel(evil, [Series(evil, ["a", evil], [0.5, 0.25], [0.1, 0.0], [None, 0.3])], x_label=evil, y_label=evil)
     bars = Panel("bars", [Series("one", ["a", "b"], [0.5, None]), Series(evil, ["a", "b"], [-0.5, 0.3])], bars=True)
     drawn = draw_panels([lines, bars], form="page", note=evil)
     assert drawn == draw_panels([lines, bars], form="page", note=evil)
@@ -55,9 +56,9 @@ def test_a_picture_of_a_study_is_inside_in_the_page_s_colours() -> None:
 
 
 def test_a_map_names_short_classes_and_numbers_long_ones() -> None:
-    assert short_names(["0", "yes"]) == ["0", "yes"]
-    assert short_names(["0", "perhaps"]) == ["1", "2"]
-    assert short_names(["", "a"]) == ["1", "2"]
+    assert shorten_names(["0", "yes"]) == ["0", "yes"]
+    assert shorten_names(["0", "perhaps"]) == ["1", "2"]
+    assert shorten_names(["", "a"]) == ["1", "2"]
     shown = ClassMatrix(("given", "predicted"), ["a", "b"], [[5, 0], [3, 1]]).to_markup()
     assert '<td class="own">5</td><td class="shade-0">0</td>' in shown
     assert '<td class="shade-8">3</td><td class="own">1</td>' in shown

@@ -174,7 +174,7 @@ def test_a_page_stays_small_with_many_nodes_classes_and_epochs() -> None:
     model.history_ = [row | {"epoch": epoch} for epoch in range(20_000)]
     page = build_training_page(model, data)
     assert len(page.encode()) < 400_000
-    assert "the 40 largest of those that differ" in page
+    assert "The 40 largest disagreements" in page
 
 
 def test_mistakes_are_told_in_a_line(noisy: Data) -> None:

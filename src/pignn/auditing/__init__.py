@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from .audit import Audit, audit_labels, find_label_issues
+from .audit import Audit, ClassSummary, SourceSummary, audit_labels, find_label_issues
 from .cleaning import clean_labels
+from .columns import AUDIT_COLUMNS, AuditColumn, Findings
 from .decisions import mark_trusted
+from .evidence import Evidence
+from .judging import Judgment
 from .label_files import write_corrected_labels
 from .review import ReviewEstimate, estimate_from_review, sample_for_review
 from .tables import read_decisions, write_table
 
 __all__ = [
+    "AUDIT_COLUMNS",
     "Audit",
+    "AuditColumn",
+    "ClassSummary",
+    "Evidence",
+    "Findings",
+    "Judgment",
     "ReviewEstimate",
+    "SourceSummary",
     "audit_labels",
     "clean_labels",
     "estimate_from_review",

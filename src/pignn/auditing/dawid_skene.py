@@ -1,11 +1,11 @@
-"""A second opinion on how many labels are wrong: three views of a node that vote on its class.
+"""A second estimate of how many labels are wrong, by the model of Dawid and Skene (1979).
 
-The views are the given label, a classifier of the node's own features, and one of the features of its neighbours. If,
-given the true class, each errs independently of the others, how often they agree tells how often each is wrong (Dawid
-and Skene 1979): P(label, features, neighbours) = Σ_k π_k · A[k, label] · B[k, features] · C[k, neighbours]. Nothing is
-supposed about confidence, so errors that follow features or a region, which the model of `noise.model` puts down
-to the classifier, are counted. The price: a node that is hard to tell misleads features and neighbours alike, and
-its label, though right, is outvoted. So it errs upwards where classes overlap.
+Three votes on the class of a node are the given label, a classifier of the node's own features, and one of its
+neighbors' features. If each errs independently given the true class, how often they agree reveals how often each is
+wrong: P(label, features, neighbors) = Σ_k π_k · A[k, label] · B[k, features] · C[k, neighbors]. Nothing is assumed
+about confidence. So errors that follow features or a region are counted, which `noise.model` attributes to the
+classifier. The price: a node that is hard to classify misleads features and neighbors alike, and its label is outvoted
+although it is right. The estimate is therefore too high where classes overlap.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from ..noise.kinds import Floats, Ints
 from ..noise.model import normalize_rows
 from .crossfit import Bools
 
-ROUNDS = 100
-PSEUDO = 0.1  # of a vote, on the diagonal; a tenth of that elsewhere
+MAX_ROUNDS = 100
+PSEUDO_VOTES = 0.1  # on the diagonal; a tenth of that elsewhere
 
 
-def compute_p_wrong(votes: Ints, classes: int, trusted: Bools) -> Floats:
-    """P(the given label is wrong) of every node. The first row of `votes` are the given labels; -1 is no vote."""
-    nodes = votes.shape[1]
-    hot = [np.where((view >= 0)[:, None], np.eye(classes)[view], 0.0) for view in votes]
-    known = np.eye(classes)[votes[0]]
-    posterior = normalize_rows(np.sum(hot, axis=0) + 1e-3)
-    for _ in range(ROUNDS):
+def compute_p_wrong(votes: Ints, num_classes: int, trusted: Bools) -> Floats:
+    """P(the given label is wrong) for every node. The first row of `votes` are the given labels; -1 is no vote."""
+    num_nodes = votes.shape[1]
+    one_hot = [np.where((voter >= 0)[:, None], np.eye(num_classes)[voter], 0.0) for voter in votes]
+    given = np.eye(num_classes)[votes[0]]
+    posterior = normalize_rows(np.sum(one_hot, axis=0) + 1e-3)
+    for _ in range(MAX_ROUNDS):
         before = posterior
-        posterior = np.where(trusted[:, None], known, posterior)
-        logs = np.tile(np.log(normalize_rows(posterior.sum(axis=0)[None] + 1.0)), (nodes, 1))
-        for number, view in enumerate(hot):
-            # A trusted label is right because somebody looked: it says nothing about how labels are given.
-            learnt = view * ~trusted[:, None] if number == 0 else view
-            errors = normalize_rows(posterior.T @ learnt + PSEUDO * (0.1 + 0.9 * np.eye(classes)))
-            logs += view @ np.log(errors).T
+        posterior = np.where(trusted[:, None], given, posterior)
+        logs = np.tile(np.log(normalize_rows(posterior.sum(axis=0)[None] + 1.0)), (num_nodes, 1))
+        for number, voter in enumerate(one_hot):
+            # A trusted label is right because somebody verified it: it says nothing about how labels are given.
+            counted = voter * ~trusted[:, None] if number == 0 else voter
+            errors = normalize_rows(posterior.T @ counted + PSEUDO_VOTES * (0.1 + 0.9 * np.eye(num_classes)))
+            logs += voter @ np.log(errors).T
         posterior = softmax(logs, axis=-1)
         if np.abs(posterior - before).max() < 1e-4:
             break
-    wrong: Floats = 1 - posterior[np.arange(nodes), votes[0]]
-    return np.where(trusted, 0.0, wrong)
+    p_wrong: Floats = 1 - posterior[np.arange(num_nodes), votes[0]]
+    return np.where(trusted, 0.0, p_wrong)

@@ -1,4 +1,4 @@
-"""When an audit should not be believed as it stands, in words."""
+"""When to doubt an audit, in words. A message is None where there is nothing to say."""
 
 from __future__ import annotations
 
@@ -9,79 +9,78 @@ import numpy as np
 from ..noise.kinds import Ints
 from ..noise.model import RARE_CLASS_SHARE
 
-TRUST = 0.2  # homophily (chance 0, perfect 1) below which the graph says too little
-RELEARNT = 0.97  # share of given labels that features alone may predict before a rule is suspected
-FAR = 2.0  # times the estimated rate, and two labels in a hundred beyond: flagged labels are then far more
-BEYOND = 0.02
-VERIFIED = 0.1  # share of trusted labels from which the rate speaks of what is left
-CLEAN = 0.01  # estimated rate below which corrected labels are a possible cause
-FEW = 5  # labels of a class that are hardly a class
+MIN_HOMOPHILY = 0.2  # adjusted (chance 0, perfect 1); below it the graph says too little
+MAX_PREDICTED_SHARE = 0.97  # of the given labels by features alone; above it a rule is suspected
+# Flagged labels are far more than the estimate if they exceed twice its share by two labels in a hundred.
+EXCESS_FACTOR, EXCESS_SHARE = 2.0, 0.02
+MIN_TRUSTED_SHARE = 0.1  # from here on, the rate describes what a review left over
+CLEAN_RATE = 0.01  # below it, labels may have been corrected before
+MIN_CLASS_LABELS = 5  # fewer are hardly a class
 
 
-def is_low_homophily(adjusted: float | None) -> bool:
-    """Whether neighbours say too little about a class."""
-    return adjusted is not None and adjusted < TRUST
+def is_low_homophily(adjusted_homophily: float | None) -> bool:
+    """Whether neighbors say too little about a class."""
+    return adjusted_homophily is not None and adjusted_homophily < MIN_HOMOPHILY
 
 
-def note_small_classes(counts: Ints, names: Sequence[str]) -> list[str]:
-    """Classes of a handful of labels among large ones, which are often another one misspelt."""
-    most = min(FEW, RARE_CLASS_SHARE * counts[counts > 0].mean())
-    few = [str(names[int(c)]) for c in np.flatnonzero((counts > 0) & (counts < most))]
-    if not few:
-        return []
-    shown = ", ".join(f"'{name[:30]}'" for name in few[:3]) + (", ..." if len(few) > 3 else "")
-    have = "1 class has" if len(few) == 1 else f"{len(few):,} classes have"
-    return [
-        f"{have} fewer than {FEW} labels ({shown}): too few to judge them by; if a name is misspelt there, correct it "
-        "first"
-    ]
+def has_excess_flags(rate: float, flagged_share: float) -> bool:
+    """Whether confident learning flags far more labels than the noise model estimates to be wrong."""
+    return flagged_share > EXCESS_FACTOR * rate + EXCESS_SHARE
 
 
-def note_low_homophily(same: float | None, adjusted: float | None) -> list[str]:
-    if not is_low_homophily(adjusted):
-        return []
-    return [
-        f"neighbours share a given label hardly more often than by chance (homophily {same:.2f}, adjusted "
-        f"{adjusted:.2f}): the graph says little here, take the list with care"
-    ]
+def small_classes_message(class_counts: Ints, class_names: Sequence[str]) -> str | None:
+    """For classes of a handful of labels among large ones, which are often another class misspelled."""
+    limit = min(MIN_CLASS_LABELS, RARE_CLASS_SHARE * class_counts[class_counts > 0].mean())
+    small = [str(class_names[int(c)]) for c in np.flatnonzero((class_counts > 0) & (class_counts < limit))]
+    if not small:
+        return None
+    examples = ", ".join(f"'{name[:30]}'" for name in small[:3]) + (", ..." if len(small) > 3 else "")
+    classes = "1 class has" if len(small) == 1 else f"{len(small):,} classes have"
+    return (
+        f"{classes} fewer than {MIN_CLASS_LABELS} labels ({examples}): too few to judge them by; if a name is "
+        "misspelled, correct it first"
+    )
 
 
-def note_relearned_rule(predicted: float) -> list[str]:
-    if predicted <= RELEARNT:
-        return []
-    return [
-        f"features alone predict {predicted:.1%} of the given labels: a rule is probably being relearnt, and what "
-        "it gets wrong cannot be seen from features; review some labels (review) or give label sources"
-    ]
+def low_homophily_message(homophily: float | None, adjusted_homophily: float | None) -> str | None:
+    if not is_low_homophily(adjusted_homophily):
+        return None
+    return (
+        f"neighbors share a given label hardly more often than by chance (homophily {homophily:.2f}, adjusted "
+        f"{adjusted_homophily:.2f}): the graph says little here, so take the list with care"
+    )
 
 
-def flags_exceed_estimate(rate: float, flagged: float) -> bool:
-    """Whether confident learning flags far more than the noise model holds for wrong."""
-    return flagged > FAR * rate + BEYOND
+def relearned_rule_message(predicted_share: float) -> str | None:
+    if predicted_share <= MAX_PREDICTED_SHARE:
+        return None
+    return (
+        f"features alone predict {predicted_share:.1%} of the given labels: the model probably relearns the rule that "
+        "made them, and the errors of a rule cannot be seen from features; review some labels or give label sources"
+    )
 
 
-def note_flags_exceed_estimate(rate: float, flagged: float, by_views: float | None) -> list[str]:
-    if not flags_exceed_estimate(rate, flagged):
-        return []
-    views = "" if by_views is None else f"; three views of each node say {by_views:.1%} (docs: audit)"
-    return [
-        f"{flagged:.1%} of the labels are flagged, but only {rate:.1%} estimated to be wrong: the others are put down "
-        "to the model. That is right if errors depend on the class alone; those of rules and language models follow "
-        f"features, and are missed{views}. Review labels drawn at random to know"
-    ]
+def excess_flags_message(rate: float, flagged_share: float, rate_dawid_skene: float | None) -> str | None:
+    if not has_excess_flags(rate, flagged_share):
+        return None
+    second = "" if rate_dawid_skene is None else f" (the Dawid–Skene estimate is {rate_dawid_skene:.1%})"
+    return (
+        f"{flagged_share:.1%} of the labels are flagged, but only {rate:.1%} are estimated to be wrong: the rest are "
+        "attributed to the model. That is right if errors depend on the class alone. Errors of rules and language "
+        f"models follow the features and are missed{second}. Review randomly drawn labels to know"
+    )
 
 
-def note_review_history(rate: float, trusted: float) -> list[str]:
-    """What the rate does not say where labels were looked at before; worth knowing, no cause for alarm."""
-    found = []
-    if trusted >= VERIFIED:
-        found.append(
-            f"{trusted:.0%} of the labels are trusted and count as right: the estimated rate and its interval speak of "
-            "the labels as they are now, not as they were given"
+def review_history_message(rate: float, trusted_share: float) -> str | None:
+    """What the rate means if labels were reviewed before. It is worth knowing and no cause for alarm."""
+    if trusted_share >= MIN_TRUSTED_SHARE:
+        return (
+            f"{trusted_share:.0%} of the labels are trusted and count as right: the estimated rate and its interval "
+            "describe the labels as they are now, not as they were given"
         )
-    elif rate < CLEAN:
-        found.append(
-            "hardly any label is said to be wrong. Labels that were corrected before look like that, wrong ones among "
-            "them included: if these were, audit the file as it was given, with the decisions"
+    if rate < CLEAN_RATE:
+        return (
+            "hardly any label is estimated to be wrong. Labels that were corrected before look like that, even if "
+            "some are still wrong: in that case audit the original file with the decisions"
         )
-    return found
+    return None

@@ -1,118 +1,265 @@
-"""What the graph and the features say about labelled nodes, without a label of their own."""
+"""What the graph and the features say about labeled nodes, apart from their own labels."""
 
 from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 import torch
-from numpy.typing import NDArray
+from torch_geometric.data import Data
 
+from .. import graphs
 from ..backbones import GraphInputs
+from ..core.errors import DataError, PignnWarning
+from ..graphs.checks import node_ids
 from ..graphs.sparse import SparseFeatures
+from ..methods.core.base import checked_inputs
 from ..noise.kinds import Floats, Ints
 from ..propagation import Embedding, smooth, unit_rows
+from .crossfit import Bools, CrossFitLogistic, Singles, assign_folds
 
-DIMENSIONS = 128
-RESTART = 0.1
-SIMILAR = 15  # most similar labelled nodes that are asked
-MOST_COMPARED = 50_000  # labels up to which everybody is compared with everybody
-BLOCK = 16  # columns smoothed at a time on a large graph
-LARGE = 1_000_000  # nodes
+EMBEDDING_DIM = 128
+EMBEDDING_ALPHA = 0.1
+NUM_SIMILAR = 15  # most similar labeled nodes per node
+MAX_COMPARED_LABELS = 50_000  # above this, labels are not compared pairwise
+MAX_NOISE_LABELS = 40_000  # labels from which the noise is estimated
+MAX_SMALL_CLASSES = 20  # up to so many classes, each may have fewer than two labels
+LARGE_GRAPH_NODES, COLUMNS_AT_ONCE = 1_000_000, 16  # on a large graph, so many columns are smoothed at a time
+COMPARISONS_AT_ONCE = 20_000_000
 
 
-def coordinates(inputs: GraphInputs, nodes: Ints, alpha: float, seed: int) -> NDArray[np.float32]:
-    """Smoothed features of `nodes` in at most 128 dimensions, rows of length 1.
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The labels under audit, and what is known around them. Arrays have one entry per label, in the order of `nodes`.
 
-    Where there are no more features than that, they are smoothed as they are, a block of columns at a time, and only
-    the rows of `nodes` are kept: a rotation, which is all that an embedding would add, changes no logistic regression.
+    What costs time is computed on first use and kept, so that the page of an audit need not compute it again.
     """
-    at = torch.from_numpy(nodes)
-    if inputs.x.shape[1] > DIMENSIONS or isinstance(inputs.features, SparseFeatures):
-        return Embedding(DIMENSIONS, alpha=alpha, seed=seed).fit_transform(inputs)[at].numpy()
+
+    graph: Data
+    inputs: GraphInputs
+    nodes: Ints
+    given: Ints
+    given_before: Ints | None  # labels before somebody corrected them, -1 where nobody did
+    trusted: Bools
+    sources: list[str] | None  # who gave each label
+    fold: Ints
+    seed: int
+
+    @property
+    def class_names(self) -> list[str]:
+        return [str(name) for name in self.graph.class_names]
+
+    @cached_property
+    def num_classes(self) -> int:
+        return graphs.num_classes(self.graph)
+
+    @cached_property
+    def class_counts(self) -> Ints:
+        return np.bincount(self.given, minlength=self.num_classes)
+
+    @cached_property
+    def sample(self) -> Ints:
+        """Positions of the labels from which the noise is estimated: all of them, unless there are very many."""
+        if len(self.given) <= MAX_NOISE_LABELS:
+            return np.arange(len(self.given))
+        return np.sort(np.random.default_rng(self.seed).choice(len(self.given), MAX_NOISE_LABELS, replace=False))
+
+    @cached_property
+    def edges(self) -> tuple[Ints, Ints]:
+        return find_labeled_edges(self.inputs, self.nodes)
+
+    @cached_property
+    def homophily(self) -> tuple[float | None, float | None]:
+        """Share of edges between equal given labels, plain and adjusted for chance."""
+        return compute_homophily(self.edges, self.given, self.num_classes)
+
+    @cached_property
+    def embedding(self) -> Singles:
+        return embed_nodes(self.inputs, self.nodes, EMBEDDING_ALPHA, self.seed)
+
+    @cached_property
+    def similar(self) -> Ints | None:
+        """Positions of the labels with the most similar embeddings, most similar first."""
+        return find_similar(self.embedding)
+
+    @cached_property
+    def neighbor_counts(self) -> Floats:
+        """How many neighbors were given each class."""
+        row, col = self.edges
+        return _count_classes(row, self.given[col], self.given.shape[0], self.num_classes)
+
+    @cached_property
+    def similar_counts(self) -> Floats | None:
+        """How many of the most similar labels are of each class."""
+        if self.similar is None:
+            return None
+        row = np.repeat(np.arange(len(self.similar)), self.similar.shape[1])
+        return _count_classes(row, self.given[self.similar.ravel()], len(self.given), self.num_classes)
+
+    def make_classifier(self, features: Singles, positions: Ints | None = None) -> CrossFitLogistic:
+        """A classifier of the labels at some positions; `features` has one row for each of them."""
+        chosen = slice(None) if positions is None else positions
+        return CrossFitLogistic(features, self.given[chosen], self.fold[chosen], self.num_classes, self.trusted[chosen])
+
+
+def gather_evidence(data: Data, num_folds: int, seed: int) -> Evidence:
+    """Check a graph, find its labels and assign each to a fold."""
+    graph = _prepare_graph(data)
+    labels = graph.y.cpu().numpy()
+    nodes = np.flatnonzero(labels >= 0)
+    given, num_distinct = labels[nodes], len(np.unique(labels[nodes]))
+    if graphs.num_classes(graph) < 2 or num_distinct < 2:
+        raise DataError("an audit needs given labels of at least two classes")
+    if num_distinct > max(len(given) / 2, MAX_SMALL_CLASSES):
+        raise DataError(
+            f"the {len(given):,} given labels have {num_distinct:,} different values: they look like ids, not classes; "
+            "which column has the labels?"
+        )
+    trusted, before = graph.get("trusted_mask"), graph.get("y_before")
+    sources = _read_sources(graph, nodes)
+    fold = assign_folds(given, num_folds, seed, None if sources is None else np.unique(sources, return_inverse=True)[1])
+    return Evidence(
+        graph=graph,
+        inputs=checked_inputs(graph, directed=False, stacklevel=4),
+        nodes=nodes,
+        given=given,
+        given_before=None if before is None else before.cpu().numpy()[nodes],
+        trusted=np.zeros(len(nodes), dtype=bool) if trusted is None else trusted.cpu().numpy().astype(bool)[nodes],
+        sources=sources,
+        fold=fold,
+        seed=seed,
+    )
+
+
+def _prepare_graph(data: Data) -> Data:
+    """A checked copy with masks: an audit does not need them, the check does."""
+    if data.get("y") is None:
+        raise DataError("an audit needs given labels ('y'); there are none")
+    graph = data.clone() if data.get("crow") is None and data.num_nodes < 100_000 else data.__copy__()
+    is_labeled = torch.as_tensor(data.y).reshape(-1) >= 0
+    if not bool(is_labeled.any()):
+        raise DataError("an audit needs given labels; all are -1")
+    graph.train_mask = is_labeled
+    for name in ("val_mask", "test_mask"):
+        graph[name] = torch.zeros(len(is_labeled), dtype=torch.bool)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PignnWarning)
+        graph = graphs.check_graph(graph)
+    graph.node_id = node_ids(graph)
+    if graph.get("class_names") is None:
+        graph.class_names = [str(c) for c in range(graphs.num_classes(graph))]
+    return graph
+
+
+def _read_sources(graph: Data, nodes: Ints) -> list[str] | None:
+    """The name of the source of each label, where sources are known."""
+    raw, names = graph.get("label_source"), graph.get("source_names")
+    if raw is None:
+        return None
+    values = raw.cpu().numpy() if isinstance(raw, torch.Tensor) else np.asarray(raw, dtype=object)
+    if len(values) != graph.num_nodes:
+        raise DataError(f"label_source has {len(values)} entries, but the graph has {graph.num_nodes} nodes")
+    return [str(v) if names is None else (str(names[v]) if v >= 0 else "none") for v in values[nodes]]
+
+
+def embed_nodes(inputs: GraphInputs, nodes: Ints, alpha: float, seed: int) -> Singles:
+    """Smoothed features of `nodes` in at most 128 dimensions, as rows of length 1.
+
+    No more features than that are smoothed as they are, a block of columns at a time, and only the rows of `nodes` are
+    kept: an embedding would only rotate them, which changes no logistic regression.
+    """
+    rows = torch.from_numpy(nodes)
+    if _needs_embedding(inputs):
+        return Embedding(EMBEDDING_DIM, alpha=alpha, seed=seed).fit_transform(inputs)[rows].numpy()
     scale = inputs.x.abs().sum(dim=1, keepdim=True)
     scale = torch.where(scale > 0, 1 / scale, 0.0)
-    width = BLOCK if inputs.num_nodes > LARGE else inputs.x.shape[1]
-    parts = [smooth(inputs, block * scale, alpha=alpha)[at] for block in inputs.x.split(width, dim=1)]
+    width = COLUMNS_AT_ONCE if inputs.num_nodes > LARGE_GRAPH_NODES else inputs.x.shape[1]
+    parts = [smooth(inputs, block * scale, alpha=alpha)[rows] for block in inputs.x.split(width, dim=1)]
     return unit_rows(torch.cat(parts, dim=1)).numpy()
 
 
-def own_and_around(
-    inputs: GraphInputs, nodes: Ints, some: Ints, seed: int
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Features of `nodes` as they are, and the mean of the neighbours' features of `some`; rows of length 1.
+def compute_own_and_neighbor_features(
+    inputs: GraphInputs, nodes: Ints, center_nodes: Ints, seed: int
+) -> tuple[Singles, Singles]:
+    """Features of `nodes`, and the mean features of the neighbors of `center_nodes`; rows of length 1.
 
-    A node's own features have no part in the second; without a neighbour it is zero.
+    The second has no part of a node's own features. It is zero for a node without neighbors.
     """
-    if inputs.x.shape[1] > DIMENSIONS or isinstance(inputs.features, SparseFeatures):
-        x = Embedding(DIMENSIONS, alpha=1.0, seed=seed).fit_transform(inputs)
+    if _needs_embedding(inputs):
+        x = Embedding(EMBEDDING_DIM, alpha=1.0, seed=seed).fit_transform(inputs)
         own, scale = x[torch.from_numpy(nodes)].numpy(), torch.ones(len(x))
     else:
-        x, own = inputs.x, coordinates(inputs, nodes, 1.0, seed)
+        x, own = inputs.x, embed_nodes(inputs, nodes, 1.0, seed)
         scale = x.norm(dim=1)
         scale = torch.where(scale > 0, 1 / scale, 0.0)
-    row, col = _entries(inputs, some)
-    shape = (len(some), inputs.num_nodes)
-    links = sp.csr_array((scale[col].numpy(), (row, col.numpy())), shape=shape)
-    return own, unit_rows(torch.from_numpy(links @ x.numpy())).numpy()
+    row, col = _list_entries(inputs, center_nodes)
+    adj = sp.csr_array((scale[col].numpy(), (row, col.numpy())), shape=(len(center_nodes), inputs.num_nodes))
+    return own, unit_rows(torch.from_numpy(adj @ x.numpy())).numpy()
 
 
-def _entries(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, torch.Tensor]:
-    """The links of `nodes`: position in `nodes`, and the node at the other end."""
+def _needs_embedding(inputs: GraphInputs) -> bool:
+    return inputs.x.shape[1] > EMBEDDING_DIM or isinstance(inputs.features, SparseFeatures)
+
+
+def _list_entries(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, torch.Tensor]:
+    """The edges of `nodes`: position in `nodes`, and the node at the other end."""
     crow, col = inputs.adj.crow, inputs.adj.col
-    at = torch.from_numpy(nodes)
-    start = crow[at].numpy().astype(np.int64)
-    size = crow[at + 1].numpy().astype(np.int64) - start
+    rows = torch.from_numpy(nodes)
+    start = crow[rows].numpy().astype(np.int64)
+    size = crow[rows + 1].numpy().astype(np.int64) - start
     row = np.repeat(np.arange(len(nodes)), size)
     # The entries of a node follow its start; what earlier nodes had is taken off the running number.
     entry = np.arange(len(row)) + np.repeat(start - (np.cumsum(size) - size), size)
     return row, col[torch.from_numpy(entry)]
 
 
-def labelled_edges(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, Ints]:
-    """Both directions of the edges between labelled nodes, by their position in `nodes`."""
-    row, col = _entries(inputs, nodes)
+def find_labeled_edges(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, Ints]:
+    """Both directions of the edges between labeled nodes, by position in `nodes`."""
+    row, col = _list_entries(inputs, nodes)
     position = np.full(inputs.num_nodes, -1, dtype=np.int64)
     position[nodes] = np.arange(len(nodes))
     other = position[col.numpy()]
     return row[other >= 0], other[other >= 0]
 
 
-def counts(edges: tuple[Ints, Ints], given: Ints, classes: int) -> Floats:
-    """How many neighbours of each labelled node were given each class."""
-    row, col = edges
-    return np.bincount(row * classes + given[col], minlength=len(given) * classes).reshape(-1, classes).astype(float)
-
-
-def similar_counts(z: NDArray[np.float32], given: Ints, classes: int) -> Floats | None:
-    """The same for the most similar labelled nodes; None where there are too many to compare."""
-    if len(z) > MOST_COMPARED:
+def find_similar(embedding: Singles) -> Ints | None:
+    """Positions of the most similar rows of each row, most similar first; None if there are too many to compare."""
+    if not 1 < len(embedding) <= MAX_COMPARED_LABELS:
         return None
-    most = min(SIMILAR, len(z) - 1)
-    total = np.empty((len(z), classes))
-    step = max(1, 20_000_000 // len(z))
-    rows = np.arange(len(z))
-    for start in range(0, len(z), step):
-        part = rows[start : start + step]
-        alike = z[part] @ z.T
-        alike[np.arange(len(part)), part] = -np.inf  # nobody asks a node about itself
-        near = np.argpartition(-alike, most - 1, axis=1)[:, :most]
-        labels = given[near] + classes * np.arange(len(part))[:, None]
-        total[part] = np.bincount(labels.ravel(), minlength=len(part) * classes).reshape(-1, classes)
-    return total
+    num_similar = min(NUM_SIMILAR, len(embedding) - 1)
+    similar = np.empty((len(embedding), num_similar), dtype=np.int64)
+    step, rows = max(1, COMPARISONS_AT_ONCE // len(embedding)), np.arange(len(embedding))
+    for start in range(0, len(embedding), step):
+        block = rows[start : start + step]
+        similarity = embedding[block] @ embedding.T
+        similarity[np.arange(len(block)), block] = -np.inf  # a node is not compared with itself
+        nearest = np.argpartition(-similarity, num_similar - 1, axis=1)[:, :num_similar]
+        order = np.argsort(-np.take_along_axis(similarity, nearest, axis=1), axis=1, kind="stable")
+        similar[block] = np.take_along_axis(nearest, order, axis=1)
+    return similar
 
 
-def log_shares(votes: Floats, prior: Floats) -> Floats:
-    """Votes as logarithms of class shares; one vote of the prior keeps few of them from saying much."""
-    smoothed = votes + prior
+def _count_classes(row: Ints, classes: Ints, num_rows: int, num_classes: int) -> Floats:
+    """[num_rows, num_classes]: how often each class occurs in each row."""
+    counts = np.bincount(row * num_classes + classes, minlength=num_rows * num_classes)
+    return counts.reshape(-1, num_classes).astype(float)
+
+
+def compute_log_shares(counts: Floats, prior: Floats) -> Floats:
+    """Logarithms of class shares; one vote of the prior keeps a few votes from counting for much."""
+    smoothed = counts + prior
     return np.log(smoothed / smoothed.sum(axis=1, keepdims=True))
 
 
-def homophily(edges: tuple[Ints, Ints], given: Ints, classes: int) -> tuple[float | None, float | None]:
-    """Share of edges between equal given labels, and the same with chance at 0 and perfection at 1."""
+def compute_homophily(edges: tuple[Ints, Ints], given: Ints, num_classes: int) -> tuple[float | None, float | None]:
+    """Share of edges between equal given labels, and the same scaled so that chance is 0 and perfection is 1."""
     row, col = edges
     if not len(row):
         return None, None
     same = float((given[row] == given[col]).mean())
-    ends = np.bincount(given[row], minlength=classes) / len(row)
+    ends = np.bincount(given[row], minlength=num_classes) / len(row)
     chance = float((ends**2).sum())
     return same, (same - chance) / (1 - chance) if chance < 1 else None

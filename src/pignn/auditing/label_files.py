@@ -1,4 +1,4 @@
-"""A label file with the decided labels put in and every other byte as it was.
+"""Write a copy of a label file with the decided labels, and every other byte as it was.
 
 Parquet has no bytes to keep: it is written anew, with the same columns, types and rows.
 """
@@ -10,50 +10,48 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..core.errors import ConfigError, DataError, OutputError, unknown
+from ..graphs.tables import FORMATS, find_format
 from ..io import files
-from .rewriting import json_lines, parquet, text_table
+from .label_rewriting import rewrite_json_lines, rewrite_parquet, rewrite_text_table
 
-NO_CLASS = ("", "-1")  # cells of nodes without a label
-TEXT_SUFFIXES = (".csv", ".tsv", ".tab", ".txt")
-JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
-PARQUET_SUFFIXES = (".parquet", ".pq")
-SUFFIXES = TEXT_SUFFIXES + JSON_SUFFIXES + PARQUET_SUFFIXES
+UNLABELED_CELLS = ("", "-1")
+REWRITERS = {"text": rewrite_text_table, "jsonl": rewrite_json_lines, "parquet": rewrite_parquet}
+SUFFIXES = tuple(suffix for name in REWRITERS for suffix in FORMATS.get(name).suffixes)
 
 
 @dataclass
-class _Decided:
-    """The decided labels while a file is gone through."""
+class _LabelChanges:
+    """The decided labels, and what the rows of a file showed about them so far."""
 
     path: Path
     labels: Mapping[str, str]
-    reviewed: Mapping[str, str]  # what a decided node had when it was looked at; "" where nobody says
+    reviewed: Mapping[str, str]  # the label that a decided node had in the review; "" if unknown
     stale: list[str] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
     classes: set[str] = field(default_factory=set)
-    changed: int = 0
+    num_changed: int = 0
 
-    def of(self, node: str, before: str | None) -> str | None:
-        """The label that the row of a node is to get, None if it keeps what it has."""
-        if before is not None:
-            self.classes.add(before.strip())
-        had = self.reviewed.get(node)
-        if (
-            before is not None
-            and had
-            and normalize_label(before) not in (normalize_label(had), normalize_label(self.labels.get(node, had)))
-        ):
-            self.stale.append(f"'{node[:40]}' has '{before.strip()[:40]}', reviewed was '{had[:40]}'")
-        if node not in self.labels and had is None:
+    def new_label_for(self, node: str, current: str | None) -> str | None:
+        """The label that the row of a node must get; None if it keeps what it has."""
+        if current is not None:
+            self.classes.add(current.strip())
+        reviewed = self.reviewed.get(node)
+        if current is not None and reviewed:
+            expected = (reviewed, self.labels.get(node, reviewed))
+            if normalize_label(current) not in map(normalize_label, expected):
+                self.stale.append(f"'{node[:40]}' has '{current.strip()[:40]}', reviewed was '{reviewed[:40]}'")
+        if node not in self.labels and reviewed is None:
             return None
         if node in self.seen:
             raise DataError(f"{self.path}: node '{node[:40]}' is there twice; which row is meant?")
         self.seen.add(node)
-        if self.labels.get(node, before) == before:
+        if self.labels.get(node, current) == current:
             return None
-        self.changed += 1
+        self.num_changed += 1
         return self.labels[node]
 
-    def check(self, new_class: bool) -> None:
+    def check_complete(self, new_class: bool) -> None:
+        """Refuse a file that lacks decided nodes, changed since the review, or gets a class that it does not have."""
         decided = {**self.labels, **self.reviewed}
         missing = [node for node in decided if node not in self.seen]
         if missing:
@@ -63,7 +61,7 @@ class _Decided:
             )
         if self.stale:
             raise DataError(
-                f"{self.path} has other labels than were reviewed, at {len(self.stale)} of {len(self.reviewed)} "
+                f"{self.path}: the labels differ from those reviewed at {len(self.stale)} of {len(self.reviewed)} "
                 f"decided nodes: {self.stale[0]}; give the file that was audited, or audit this one"
             )
         if not new_class:
@@ -80,41 +78,49 @@ def write_corrected_labels(
     new_class: bool = True,
     reviewed: Mapping[str, str] | None = None,
 ) -> int:
-    """Write a copy of a table of nodes in which those of `labels` have these; gives how many cells changed.
+    """Write a copy of a node table with the decided labels, and return how many cells changed.
 
-    Without a column of ids, nodes are rows, numbered from 0.
+    The original is never written to. A label that stays the same keeps its bytes.
 
-    The original is never written to. A label that stays what it was keeps its bytes. Without `new_class` a label that
-    no row of the original has is an error: it is more likely misspelt than meant. `reviewed` are the nodes that were
-    looked at, kept ones too, all of which must be there; where it says what one had, a file that says otherwise (and
-    not what was decided) is an error: somebody changed it since.
+    Args:
+        path: the table that was audited.
+        out: the copy to write.
+        labels: the decided label per node.
+        label: the column of labels.
+        id: the column of ids; None if nodes are rows, numbered from 0.
+        new_class: accept a label that no row of the original has. Otherwise it is an error, for it may be misspelled.
+        reviewed: the label that each reviewed node had, kept ones included; "" if unknown. All of them must be in the
+            table. A row with another label, which is not the decided one either, is an error: it changed since.
     """
     if out.exists() and out.resolve() == path.resolve():
         raise OutputError(f"{out} is the original, which stays as it is; choose another --out")
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES or (suffix in PARQUET_SUFFIXES) != (out.suffix.lower() in PARQUET_SUFFIXES):
-        advice = "unpack it first" if suffix == ".gz" else "save the nodes as one of these, and --out as the same kind"
+    suffix, format = path.suffix.lower(), find_format(path) or ""
+    if suffix not in SUFFIXES or (format == "parquet") != (find_format(out) == "parquet"):
+        advice = (
+            "unpack it first"
+            if format in REWRITERS and suffix not in SUFFIXES
+            else "save the nodes as one of these, and --out as the same kind"
+        )
         raise DataError(f"{path} to {out.name}: labels are corrected in {', '.join(SUFFIXES)}; {advice}")
-    rewrite = parquet if suffix in PARQUET_SUFFIXES else json_lines if suffix in JSON_SUFFIXES else text_table
-    decided = _Decided(path, labels, reviewed or {})
+    changes = _LabelChanges(path, labels, reviewed or {})
     try:
-        result = rewrite(path, decided.of, label, id)
+        content = REWRITERS[format](path, changes.new_label_for, label, id)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from None
-    decided.check(new_class)
-    files.write_bytes(out, result)
-    return decided.changed
+    changes.check_complete(new_class)
+    files.write_bytes(out, content)
+    return changes.num_changed
 
 
 def normalize_label(label: str) -> str:
-    """A label as it is compared: 3 and 3.0 are one class."""
+    """A label as it is compared: 3 and 3.0 are the same class."""
     return label.strip().removesuffix(".0")
 
 
-def _check_classes(labels: Mapping[str, str], found: set[str]) -> None:
-    """Whether every decided label is a class of the original; 3.0 is read as 3 where classes are numbers."""
-    known = {name for text in found for name in (text, text.removesuffix(".0"))}.difference(NO_CLASS)
+def _check_classes(labels: Mapping[str, str], classes: set[str]) -> None:
+    """Refuse a decided label that is no class of the original; 3.0 is read as 3 where classes are numbers."""
+    known = {name for text in classes for name in (text, text.removesuffix(".0"))}.difference(UNLABELED_CELLS)
     for node, name in labels.items():
         if name not in known:
-            near = str(unknown("class", name[:40], found.difference(NO_CLASS)))[:300]
-            raise ConfigError(f"{near} (node '{node[:40]}'; if a new class is meant, --new-class)")
+            message = str(unknown("class", name[:40], classes.difference(UNLABELED_CELLS)))[:300]
+            raise ConfigError(f"{message} (node '{node[:40]}'; use --new-class if a new class is meant)")

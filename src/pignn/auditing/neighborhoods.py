@@ -1,87 +1,84 @@
-"""What stands around a suspect: its neighbours and the most similar nodes, with their given labels."""
+"""The surroundings of a suspect: its neighbors and the most similar nodes, with their given labels."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch_geometric.data import Data
+from numpy.typing import NDArray
 
-from ..backbones import GraphInputs
 from ..noise.kinds import Ints
-from ..report.audit import Neighborhood
-from . import evidence
+from .evidence import Evidence
 
-DRAWN = 12  # neighbours in a drawing
-ALIKE = 8  # similar nodes that are named
-BLOCK = 500  # suspects that are compared with all labels at a time
+MAX_DRAWN_NEIGHBORS = 12
+MAX_NAMED_SIMILAR = 8
 
 
-def describe_neighborhoods(data: Data, suspects: Ints, labelled: Ints, seed: int = 0) -> list[Neighborhood]:
-    """For every suspect. Similar nodes are told up to as many labels as the audit itself compares."""
-    graph = data.__copy__()
-    graph.x = graph.x if isinstance(graph.x, torch.Tensor) else torch.as_tensor(graph.x)
-    inputs = GraphInputs.from_data(graph)
-    crow, col = inputs.adj.crow.numpy(), inputs.adj.col.numpy()
-    given = torch.as_tensor(data.y).reshape(-1).numpy()
-    near = _similar(inputs, suspects, labelled, seed)
-    all_of = [col[crow[node] : crow[node + 1]] for node in suspects]
-    shown = [few[np.argsort(given[few] < 0, kind="stable")[:DRAWN]] for few in all_of]  # labelled ones first
+@dataclass(frozen=True)
+class Neighborhood:
+    """The surroundings of one suspect. Nodes are numbers; votes are [class, count], most frequent first."""
+
+    neighbors: list[int]  # those to draw
+    degree: int
+    votes: list[list[int]]
+    links: list[list[int]]  # pairs of positions in `neighbors` that have an edge
+    similar: list[int]
+    similar_votes: list[list[int]]
+
+
+def describe_neighborhoods(evidence: Evidence, suspects: Ints) -> list[Neighborhood]:
+    """The surroundings of some labeled nodes. Without an all-pairs comparison, no similar nodes are named."""
+    crow, col = evidence.inputs.adj.crow.numpy(), evidence.inputs.adj.col.numpy()
+    given = evidence.graph.y.reshape(-1).numpy()
+    neighbors = [col[crow[node] : crow[node + 1]] for node in suspects]
+    drawn = [all_[np.argsort(given[all_] < 0, kind="stable")[:MAX_DRAWN_NEIGHBORS]] for all_ in neighbors]
+    positions = np.searchsorted(evidence.nodes, suspects)  # nodes are sorted
+    similar = [
+        evidence.nodes[:0] if evidence.similar is None else evidence.nodes[evidence.similar[position]]
+        for position in positions
+    ]
     return [
         Neighborhood(
-            shown[at].tolist(),
-            len(all_of[at]),
-            _votes(given[all_of[at]]),
+            drawn[i].tolist(),
+            len(neighbors[i]),
+            _count_votes(given[neighbors[i]]),
             links,
-            [] if near is None else near[at, :ALIKE].tolist(),
-            [] if near is None else _votes(given[near[at]]),
+            similar[i][:MAX_NAMED_SIMILAR].tolist(),
+            _count_votes(given[similar[i]]),
         )
-        for at, links in enumerate(_links(crow, col, shown))
+        for i, links in enumerate(_find_links(crow, col, drawn))
     ]
 
 
-def _links(crow: Any, col: Any, shown: list[Any]) -> list[list[list[int]]]:
-    """Edges within each of the lists of nodes, as pairs of places in it."""
-    found: list[list[list[int]]] = [[] for _ in shown]
-    table = np.full((len(shown), DRAWN), -1, dtype=np.int64)
-    for place, nodes in enumerate(shown):
-        table[place, : len(nodes)] = nodes
-    first, second = np.triu_indices(DRAWN, 1)
-    at, pair = np.nonzero(table[:, second] >= 0)
-    one, other = table[at, first[pair]], table[at, second[pair]]
-    # All pairs at once: halve the part of a node's sorted row in which the other one must be.
-    low, high = crow[one].astype(np.int64), crow[one + 1].astype(np.int64)
+def _find_links(crow: Ints, col: Ints, groups: list[Ints]) -> list[list[list[int]]]:
+    """Edges within each group of nodes, as pairs of positions in it."""
+    links: list[list[list[int]]] = [[] for _ in groups]
+    table = np.full((len(groups), MAX_DRAWN_NEIGHBORS), -1, dtype=np.int64)
+    for number, nodes in enumerate(groups):
+        table[number, : len(nodes)] = nodes
+    first, second = np.triu_indices(MAX_DRAWN_NEIGHBORS, 1)
+    group, pair = np.nonzero(table[:, second] >= 0)
+    is_edge = _has_edges(crow, col, table[group, first[pair]], table[group, second[pair]])
+    for g, a, b in zip(group[is_edge], first[pair[is_edge]], second[pair[is_edge]], strict=True):
+        links[g].append([int(a), int(b)])
+    return links
+
+
+def _has_edges(crow: Ints, col: Ints, sources: Ints, targets: Ints) -> NDArray[np.bool_]:
+    """Whether each pair of nodes has an edge, by a binary search in all sorted rows at once."""
+    low, high = crow[sources].astype(np.int64), crow[sources + 1].astype(np.int64)
+    if not len(col):
+        return np.zeros(len(low), dtype=bool)
     end = high.copy()
     while (low < high).any():
         middle = np.minimum((low + high) // 2, len(col) - 1)
-        below = (col[middle] < other) & (low < high)
-        high = np.where((low < high) & ~below, middle, high)
-        low = np.where(below, middle + 1, low)
-    there = (low < end) & (col[np.minimum(low, len(col) - 1)] == other) if len(col) else np.zeros(len(low), dtype=bool)
-    for i, a, b in zip(at[there], first[pair[there]], second[pair[there]], strict=True):
-        found[i].append([int(a), int(b)])
-    return found
+        is_below = (col[middle] < targets) & (low < high)
+        high = np.where((low < high) & ~is_below, middle, high)
+        low = np.where(is_below, middle + 1, low)
+    return (low < end) & (col[np.minimum(low, len(col) - 1)] == targets)
 
 
-def _votes(classes: Any) -> list[list[int]]:
-    count = np.bincount(classes[classes >= 0])
-    present = np.flatnonzero(count)
-    return [[int(c), int(count[c])] for c in present[np.argsort(-count[present], kind="stable")]]
-
-
-def _similar(inputs: GraphInputs, suspects: Ints, labelled: Ints, seed: int) -> Ints | None:
-    if len(labelled) > evidence.MOST_COMPARED or len(labelled) < 2:
-        return None
-    z = evidence.coordinates(inputs, labelled, evidence.RESTART, seed)
-    most = min(evidence.SIMILAR, len(labelled) - 1)
-    place = np.searchsorted(labelled, suspects)  # `labelled` is sorted
-    near = np.empty((len(suspects), most), dtype=np.int64)
-    for start in range(0, len(suspects), BLOCK):
-        part = place[start : start + BLOCK]
-        alike = z[part] @ z.T
-        alike[np.arange(len(part)), part] = -np.inf
-        best = np.argpartition(-alike, most - 1, axis=1)[:, :most]
-        order = np.argsort(-np.take_along_axis(alike, best, axis=1), axis=1, kind="stable")
-        near[start : start + BLOCK] = labelled[np.take_along_axis(best, order, axis=1)]
-    return near
+def _count_votes(classes: Ints) -> list[list[int]]:
+    counts = np.bincount(classes[classes >= 0])
+    present = np.flatnonzero(counts)
+    return [[int(c), int(counts[c])] for c in present[np.argsort(-counts[present], kind="stable")]]

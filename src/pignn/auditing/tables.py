@@ -1,4 +1,4 @@
-"""Tables of suspects and decisions as CSV, which spreadsheets open: text that would run as a formula stays text."""
+"""Read and write tables of suspects and decisions that spreadsheets open; text never runs as a formula."""
 
 from __future__ import annotations
 
@@ -11,41 +11,42 @@ import numpy as np
 import pandas as pd
 
 from ..core.errors import DataError
-from ..graphs.tables import file_suffix, open_table, read_dataframe
+from ..graphs.tables import find_format, open_table, read_dataframe
 from ..io import files
-from ..report.spreadsheet import neutral, plain
-from .label_files import JSON_SUFFIXES, PARQUET_SUFFIXES, normalize_label
+from ..report.audit import DECISION_COLUMNS, REVIEW_COLUMNS
+from ..report.spreadsheet import escape_formula, unescape_formula
+from .label_files import normalize_label
 from .review import DECISIONS, PARTS
 
-NEEDED = ("node", "decision", "label")
-MOST_CELL = 1_000_000
-MOST_LISTED = 5  # rows that a message names
+NEEDED_COLUMNS = ("node", "decision", "label")
+MAX_CELL_CHARS = 1_000_000
+MAX_LISTED_ROWS = 5  # in a message
 DELIMITERS = (",", ";", "\t")  # the first where none fits
 
 
 def write_table(path: Path, table: pd.DataFrame) -> None:
-    """A CSV with texts neutralised and numbers in six digits."""
+    """Write a CSV with escaped texts and numbers of six digits."""
     columns: list[list[Any]] = []
     for name in table:
         values = table[name]
         if pd.api.types.is_bool_dtype(values):
             columns.append(values.astype(int).tolist())
         elif pd.api.types.is_float_dtype(values):
-            digits = 15 if name == "inclusion" else 6  # estimates are made of inclusion probabilities
+            digits = 15 if name == "inclusion" else 6  # estimates need exact inclusion probabilities
             columns.append(["" if np.isnan(v) else f"{v:.{digits}g}" for v in values.to_numpy()])
         elif pd.api.types.is_integer_dtype(values):
             columns.append(values.tolist())
         else:
-            columns.append([neutral("" if value is None else str(value)) for value in values])
-    files.write_csv(path, [neutral(str(name)) for name in table], zip(*columns, strict=True))
+            columns.append([escape_formula("" if value is None else str(value)) for value in values])
+    files.write_csv(path, [escape_formula(str(name)) for name in table], zip(*columns, strict=True))
 
 
 def replace_codes_by_names(issues: pd.DataFrame, class_names: list[str]) -> pd.DataFrame:
-    """The table for people: ids and names of classes in the place of numbers."""
+    """The table for people: ids of nodes and names of classes in place of numbers."""
     names = np.array(class_names, dtype=object)
     table = issues.copy()
     table["given"], table["suggested"] = names[issues["given"]], names[issues["suggested"]]
-    # As in predictions.csv; a class called 'wrong' must not pass for the probability that the label is.
+    # As in predictions.csv. A class called 'wrong' must not be mistaken for the probability that the label is wrong.
     table = table.rename(
         columns={f"p_{c}": f"p_{name}" if name != "wrong" else "p_wrong (class)" for c, name in enumerate(class_names)}
     )
@@ -55,43 +56,31 @@ def replace_codes_by_names(issues: pd.DataFrame, class_names: list[str]) -> pd.D
 
 
 def build_review_table(chosen: pd.DataFrame, class_names: list[str]) -> pd.DataFrame:
-    """The table that a reviewer fills in: decision, label, reviewer, time."""
+    """The table that a reviewer fills in, with empty columns for the decision."""
     table = replace_codes_by_names(chosen, class_names)
-    kept = [
-        "node",
-        "given",
-        "suggested",
-        "p_wrong",
-        "neighbor_agreement",
-        "part",
-        "stratum",
-        "inclusion",
-        "review_size",
-    ]
-    return table[kept].assign(decision="", label="", reviewer="", time="")
+    return table[list(REVIEW_COLUMNS)].assign(**dict.fromkeys(DECISION_COLUMNS, ""))
 
 
 def read_decisions(path: str | Path) -> pd.DataFrame:
-    """A file of decisions, checked; every cell is text, and the index is the row as a spreadsheet counts.
+    """Read and check a file of decisions. Every cell is text, and the index is the row as a spreadsheet counts it.
 
-    CSV, its cells separated by commas, semicolons or tabs as the header is; JSON lines; Parquet. A row whose decision
-    is empty is not decided yet. `relabel` without a label takes the suggested one. A label that says something else
-    than the decision is refused.
+    The file is CSV (separated by commas, semicolons or tabs), JSON lines or Parquet. A row without a decision is open.
+    `relabel` without a label takes the suggested one. A label that contradicts its decision is refused.
     """
     path = Path(path)
-    rows, delimiter = _rows(path)
+    rows, delimiter = _read_rows(path)
     if not rows:
         raise DataError(f"{path} is empty; it should be a CSV of decisions (docs: audit)")
     (_, names), *filled = rows
-    header = [plain(cell.strip()) for cell in names]
-    for name in NEEDED:
+    header = [unescape_formula(cell.strip()) for cell in names]
+    for name in NEEDED_COLUMNS:
         if name not in header:
             raise DataError(f"{path} has no column '{name}'; its columns are {', '.join(header[:12])}")
     for number, row in filled:
         if len(row) != len(header):
             raise DataError(f"{path}: row {number} has {len(row)} cells, the header has {len(header)}")
     numbers = [number for number, _ in filled]
-    table = pd.DataFrame([[plain(cell) for cell in row] for _, row in filled], numbers, header, dtype=object)
+    table = pd.DataFrame([[unescape_formula(cell) for cell in row] for _, row in filled], numbers, header, dtype=object)
     table.attrs["file"] = str(path)
     table["decision"] = table["decision"].str.strip().str.lower()
     bad = table.index[~table["decision"].isin([*DECISIONS, ""])]
@@ -119,33 +108,37 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
 
 
 def _check_labels(table: pd.DataFrame, path: Path) -> None:
-    """Whether every label says what the decision does. Where `given` is not told, any label is another one."""
+    """Refuse labels that contradict their decision. Without a given label, every label is a different one."""
     decision, label = table["decision"], table["label"].str.strip()
     given = table["given"].map(normalize_label) if "given" in table else pd.Series("", table.index)
-    filled, other = label != "", label.map(normalize_label) != given
+    is_filled, is_other = label != "", label.map(normalize_label) != given
     relabel, keep, undecided = (decision == name for name in ("relabel", "keep", ""))
-    to_relabel = "write relabel in 'decision', or empty 'label'"
-    for wrong, what, mend in (
-        (relabel & ~filled, "'decision' is relabel, but 'label' is empty", "fill it in"),
-        (relabel & ~other, "'decision' is relabel, but 'label' is the given one", "write keep, or another label"),
-        (keep & filled & other & (given != ""), "'decision' is keep, but 'label' is not the given one", to_relabel),
-        (undecided & filled & other, "'label' is not the given one, but 'decision' is empty", to_relabel),
+    use_relabel = "write relabel in 'decision', or empty 'label'"
+    for is_wrong, problem, remedy in (
+        (relabel & ~is_filled, "'decision' is relabel, but 'label' is empty", "fill it in"),
+        (relabel & ~is_other, "'decision' is relabel, but 'label' is the given one", "write keep, or another label"),
+        (
+            keep & is_filled & is_other & (given != ""),
+            "'decision' is keep, but 'label' is not the given one",
+            use_relabel,
+        ),
+        (undecided & is_filled & is_other, "'label' is not the given one, but 'decision' is empty", use_relabel),
     ):
-        if count := int(wrong.sum()):
-            rows = ", ".join(map(str, table.index[wrong][:MOST_LISTED]))
-            more = f" and {count - MOST_LISTED:,} more" if count > MOST_LISTED else ""
-            raise DataError(f"{path}: {what}, in row{'s' if count > 1 else ''} {rows}{more}; {mend}")
+        if count := int(is_wrong.sum()):
+            rows = ", ".join(map(str, table.index[is_wrong][:MAX_LISTED_ROWS]))
+            more = f" and {count - MAX_LISTED_ROWS:,} more" if count > MAX_LISTED_ROWS else ""
+            raise DataError(f"{path}: {problem}, in row{'s' if count > 1 else ''} {rows}{more}; {remedy}")
 
 
-def _rows(path: Path) -> tuple[list[tuple[int, list[str]]], str]:
-    """Rows that are not blank, with their numbers, the first of them names of columns; and what separates their cells.
+def _read_rows(path: Path) -> tuple[list[tuple[int, list[str]]], str]:
+    """Rows that are not blank, with their numbers, and the delimiter. The first row holds the names of the columns.
 
-    A spreadsheet counts the header and blank rows, so they are counted here. JSON lines and Parquet have no row of
-    names: their first row is 1.
+    The header and blank rows are counted, as in a spreadsheet. JSON lines and Parquet have no header: their first row
+    is 1.
     """
     if not path.is_file():
         raise DataError(f"{path}: no such file of decisions")
-    if file_suffix(path) in JSON_SUFFIXES + PARQUET_SUFFIXES:
+    if find_format(path) in ("jsonl", "parquet"):
         frame = read_dataframe(open_table(path, None, of_nodes=True)[0]).astype(object)
         frame = frame.where(frame.notna(), "")
         return list(enumerate([[str(name) for name in frame], *frame.astype(str).to_numpy().tolist()])), ","
@@ -155,9 +148,9 @@ def _rows(path: Path) -> tuple[list[tuple[int, list[str]]], str]:
         raise DataError(f"{path} is not UTF-8 text (byte {error.start}); save it as CSV in UTF-8") from None
     if "\0" in text:
         raise DataError(f"{path} holds NUL bytes: it is not a CSV file")
-    limit = csv.field_size_limit(MOST_CELL)
+    limit = csv.field_size_limit(MAX_CELL_CHARS)
     try:
-        delimiter = _delimiter(text)
+        delimiter = _guess_delimiter(text)
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         return [(number, row) for number, row in enumerate(rows, start=1) if any(row)], delimiter
     except csv.Error as error:
@@ -166,12 +159,12 @@ def _rows(path: Path) -> tuple[list[tuple[int, list[str]]], str]:
         csv.field_size_limit(limit)
 
 
-def _delimiter(text: str) -> str:
-    """The mark that makes the needed columns of the header: spreadsheets of some countries write semicolons."""
+def _guess_delimiter(text: str) -> str:
+    """The delimiter that finds the needed columns in the header; some spreadsheets write semicolons."""
     header = next((line for line in io.StringIO(text, newline="") if line.strip()), "")
 
-    def found(mark: str) -> int:
-        names = [plain(cell.strip()) for cell in next(csv.reader([header], delimiter=mark), [])]
-        return sum(name in names for name in NEEDED)
+    def count_columns(delimiter: str) -> int:
+        names = [unescape_formula(cell.strip()) for cell in next(csv.reader([header], delimiter=delimiter), [])]
+        return sum(name in names for name in NEEDED_COLUMNS)
 
-    return max(DELIMITERS, key=found)
+    return max(DELIMITERS, key=count_columns)

@@ -1,4 +1,4 @@
-"""What goes out: tables, pictures and pages, for audits, trainings and studies."""
+"""Tables, pictures, cards and pages of audits, trainings and studies."""
 
 from __future__ import annotations
 
@@ -7,32 +7,46 @@ from typing import TYPE_CHECKING
 from ..core.lazy import import_on_first_use
 
 if TYPE_CHECKING:
+    from .audit import AuditOverview, PageColumn, build_audit_page, render_audit_html
     from .cards import build_audit_card, build_model_card
-    from .curves import draw_learning_curves, draw_matrix, encode_png
     from .page import Code, Drawing, Facts, Section, Text
-    from .plots import Panel, Series, draw_panels
+    from .panels import Panel, Series
+    from .plots import (
+        draw_panels,
+        plot_class_quality,
+        plot_learning_curves,
+        plot_panels,
+        plot_transition,
+        render_figure,
+    )
     from .predictions import build_prediction_table, write_predictions
     from .table import Cell, Table
     from .training import build_training_page
 
 __all__ = [
+    "AuditOverview",
     "Cell",
     "Code",
     "Drawing",
     "Facts",
+    "PageColumn",
     "Panel",
     "Section",
     "Series",
     "Table",
     "Text",
     "build_audit_card",
+    "build_audit_page",
     "build_model_card",
     "build_prediction_table",
     "build_training_page",
-    "draw_learning_curves",
-    "draw_matrix",
     "draw_panels",
-    "encode_png",
+    "plot_class_quality",
+    "plot_learning_curves",
+    "plot_panels",
+    "plot_transition",
+    "render_audit_html",
+    "render_figure",
     "write_predictions",
 ]
 

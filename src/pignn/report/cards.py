@@ -56,7 +56,7 @@ def build_audit_card(name: str, fingerprint: str, audit: AuditOverview) -> str:
         "## Protocol",
         "",
         f"- {audit.num_labels:,} given labels, {audit.num_trusted:,} of them trusted",
-        f"- judged by '{audit.method}' in {audit.folds} folds: each label by a model that never saw it",
+        f"- judged by '{audit.method}' in {audit.num_folds} folds: each label by a model that never saw it",
         f"- homophily of the given labels: {audit.homophily_text()}",
         "",
         "## Estimated noise",

@@ -1,7 +1,7 @@
-"""One HTML page that needs nothing else, whoever fills it: head, style, and the blocks that most pages are made of.
+"""Self-contained HTML pages: head, style, and the blocks that most pages are made of.
 
 Text from outside stays text: it is escaped unless it is `Markup`, which only our own code makes. The content-security
-policy admits this style and this script by their hashes, and nothing else.
+policy admits the page's style and script by their hashes, and nothing else.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Protocol
 
 from markupsafe import Markup
 
+from .colors import DARK_SERIES_COLORS, SERIES_COLORS, format_css_colors
 from .table import Table
 
-SHADES = 10  # that the style has
-MOST_CLASSES = 40  # of a map; of more, the largest pairs are listed
+NUM_SHADES = 10  # in the style
+MAX_MATRIX_CLASSES = 40  # with more classes, the largest pairs are listed
 
 
 class Block(Protocol):
@@ -43,7 +44,7 @@ class Note(Text):
 
 @dataclass(frozen=True)
 class Heading(Text):
-    """Within a section."""
+    """A heading within a section."""
 
     def to_markup(self) -> Markup:
         return Markup("<h3>{}</h3>").format(self.text)
@@ -56,7 +57,7 @@ class BulletList:
     texts: Sequence[str]
 
     def to_markup(self) -> Markup:
-        return Markup("<ul>{}</ul>").format(Markup("").join(Markup("<li>{}</li>").format(one) for one in self.texts))
+        return Markup("<ul>{}</ul>").format(Markup("").join(Markup("<li>{}</li>").format(text) for text in self.texts))
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What `svg` draws, or `figure.draw` in the form for a page."""
+    """A drawing by `svg`, or by `plots.draw_panels` in the form for a page."""
 
     drawn: Markup | bytes
 
@@ -88,51 +89,53 @@ class Drawing:
 
 @dataclass(frozen=True)
 class ClassMatrix:
-    """How often each class (rows) goes with each class (columns); shaded by share of the row.
+    """How often each class (rows) occurs with each class (columns), shaded by share of the row.
 
-    Columns have numbers, and rows the same ones, unless all names are short.
+    Unless all names are short, columns are numbered, and rows have the same numbers.
     """
 
-    corner: tuple[str, str]  # what rows are, what columns are
+    axes: tuple[str, str]  # what rows are, what columns are
     names: Sequence[str]
     counts: Sequence[Sequence[int]]
 
     def to_markup(self) -> Markup:
-        one, other = self.corner
+        row_axis, column_axis = self.axes
         largest = sorted(
             ((n, i, j) for i, row in enumerate(self.counts) for j, n in enumerate(row) if i != j and n),
-            key=lambda found: -found[0],
+            key=lambda cell: -cell[0],
         )
-        if len(self.names) > MOST_CLASSES:
-            few = [[self.names[i], self.names[j], f"{n:,}"] for n, i, j in largest[:MOST_CLASSES]]
-            return _markup(Table([one, other, "nodes"], few, f"the {len(few)} largest of those that differ"))
+        if len(self.names) > MAX_MATRIX_CLASSES:
+            pairs = [[self.names[i], self.names[j], f"{n:,}"] for n, i, j in largest[:MAX_MATRIX_CLASSES]]
+            return _render_block(
+                Table([row_axis, column_axis, "nodes"], pairs, f"The {len(pairs)} largest disagreements")
+            )
         head = Markup("").join(
             Markup('<th scope="col" title="{}">{}</th>').format(name[:300], short)
-            for name, short in zip(self.names, short_names(self.names), strict=True)
+            for name, short in zip(self.names, shorten_names(self.names), strict=True)
         )
-        rows = Markup("\n").join(self._row(i) for i in range(len(self.names)))
-        label = f"{one} by {other}"
+        rows = Markup("\n").join(self._render_row(i) for i in range(len(self.names)))
+        label = f"{row_axis} by {column_axis}"
         table = Markup(
             '<div class="wide" tabindex="0" role="region" aria-label="{}"><table class="heat"><thead><tr>'
             '<th scope="col" class="text">{} \\ {}</th>{}</tr></thead><tbody>{}</tbody></table></div>'
-        ).format(label, one, other, head, rows)
+        ).format(label, row_axis, column_axis, head, rows)
         if not largest:
             return table
-        most = Markup("; ").join(
+        examples = Markup("; ").join(
             Markup("{} <bdi>{}</bdi>, {} <bdi>{}</bdi>: {:,}").format(
-                one, clip(self.names[i]), other, clip(self.names[j]), n
+                row_axis, clip(self.names[i]), column_axis, clip(self.names[j]), n
             )
             for n, i, j in largest[:3]
         )
-        return table + Markup('<p class="note">Most often different: {}.</p>').format(most)
+        return table + Markup('<p class="note">Most frequent disagreements: {}.</p>').format(examples)
 
-    def _row(self, i: int) -> Markup:
+    def _render_row(self, i: int) -> Markup:
         total = max(sum(self.counts[i]), 1)
         cells = []
         for j, n in enumerate(self.counts[i]):
-            shade = "own" if i == j else f"shade-{min(-(-n * SHADES // total), SHADES)}"
+            shade = "own" if i == j else f"shade-{min(-(-n * NUM_SHADES // total), NUM_SHADES)}"
             cells.append(Markup('<td class="{}">{:,}</td>').format(shade, n))
-        number = "" if short_names(self.names)[i] == self.names[i] else f"{i + 1} "
+        number = "" if shorten_names(self.names)[i] == self.names[i] else f"{i + 1} "
         name = Markup('<span class="clip long" title="{}">{}<bdi>{}</bdi></span>').format(
             self.names[i][:300], number, self.names[i]
         )
@@ -141,22 +144,22 @@ class ClassMatrix:
 
 @dataclass(frozen=True)
 class Stack:
-    """Blocks below each other."""
+    """Blocks one below the other."""
 
     blocks: Sequence[Block | Table]
 
     def to_markup(self) -> Markup:
-        return Markup("\n").join(map(_markup, self.blocks))
+        return Markup("\n").join(map(_render_block, self.blocks))
 
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Blocks side by side, where there is room."""
+    """Blocks side by side, if there is room."""
 
     blocks: Sequence[Block | Table]
 
     def to_markup(self) -> Markup:
-        cells = (Markup("<div>{}</div>").format(_markup(one)) for one in self.blocks)
+        cells = (Markup("<div>{}</div>").format(_render_block(block)) for block in self.blocks)
         return Markup('<div class="panels">{}</div>').format(Markup("").join(cells))
 
 
@@ -166,10 +169,10 @@ class Tile:
 
     name: str
     value: str
-    more: str = ""
+    detail: str = ""
 
     def to_markup(self) -> Markup:
-        return Markup("<div><dt>{}</dt><dd>{}</dd><dd>{}</dd></div>").format(self.name, self.value, self.more)
+        return Markup("<div><dt>{}</dt><dd>{}</dd><dd>{}</dd></div>").format(self.name, self.value, self.detail)
 
 
 @dataclass(frozen=True)
@@ -179,7 +182,7 @@ class Section:
 
 
 def build_page(title: str, sections: Sequence[Section], intro: Sequence[str] = (), tiles: Sequence[Tile] = ()) -> str:
-    """A page of sections. It loads nothing and runs nothing."""
+    """A page of sections that loads nothing and runs nothing."""
     head = Markup('<h1 id="title">{}</h1>').format(title)
     head += Markup("").join(Markup("<p>{}</p>\n").format(line) for line in intro)
     links = Markup("\n").join(
@@ -192,33 +195,35 @@ def build_page(title: str, sections: Sequence[Section], intro: Sequence[str] = (
         ).format(
             number,
             section.title,
-            Markup("\n").join(map(_markup, section.blocks)),
+            Markup("\n").join(map(_render_block, section.blocks)),
         )
         for number, section in enumerate(sections)
     )
     body = Markup(
         '<header>{}<nav class="bar" aria-label="On this page">{}</nav>{}</header>\n<main>\n{}\n</main>\n'
-        '<footer><p class="note">This page holds all that it shows and fetches nothing.</p></footer>'
+        '<footer><p class="note">This page is self-contained and fetches nothing.</p></footer>'
     ).format(head, links, shown if tiles else "", parts)
     return build_document(title, body)
 
 
 def build_document(title: str, body: Markup, *, style: str = "", script: str = "", data: Markup | None = None) -> str:
-    """The whole file: what every page has, and what is its own.
+    """The whole HTML file.
 
     Args:
-        title: of the window.
-        body: what is inside the body.
-        style: after that of all pages.
-        script: the only one that runs.
-        data: JSON for the script, as `embedded` makes it.
+        title: title of the window.
+        body: content of the body.
+        style: CSS after that of all pages.
+        script: the only script that runs.
+        data: JSON for the script, safe inside a script element.
     """
     from jinja2 import Environment
 
     files = resources.files(__package__)
     style = (files / "page.css").read_text(encoding="utf-8") + style
-    policy = f"default-src 'none'; style-src {_hash(style)}; "
-    policy += f"script-src {_hash(script)}; " if script else ""
+    for theme, colors in (("light", SERIES_COLORS), ("dark", DARK_SERIES_COLORS)):
+        style = style.replace(f"/* {theme} series colors */", format_css_colors(colors))
+    policy = f"default-src 'none'; style-src {_hash_source(style)}; "
+    policy += f"script-src {_hash_source(script)}; " if script else ""
     frame = Environment(autoescape=True, keep_trailing_newline=True).from_string(
         (files / "page.html").read_text(encoding="utf-8")
     )
@@ -234,8 +239,8 @@ def build_document(title: str, body: Markup, *, style: str = "", script: str = "
     return whole.encode("utf-8", "replace").decode("utf-8")
 
 
-def _markup(block: Block | Table) -> Markup:
-    """A table scrolls by itself where there is no room for it."""
+def _render_block(block: Block | Table) -> Markup:
+    """A table scrolls on its own if there is no room for it."""
     if not isinstance(block, Table):
         return block.to_markup()
     return Markup('<div class="wide" tabindex="0" role="region" aria-label="{}">{}</div>').format(
@@ -243,17 +248,17 @@ def _markup(block: Block | Table) -> Markup:
     )
 
 
-def _hash(text: str) -> str:
+def _hash_source(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def short_names(names: Sequence[str]) -> list[str]:
-    """The names themselves where all are short, else numbers from 1."""
+def shorten_names(names: Sequence[str]) -> list[str]:
+    """The names themselves if all are short, else numbers from 1."""
     if all(0 < len(name) <= 4 for name in names):
         return list(names)
     return [str(i + 1) for i in range(len(names))]
 
 
-def clip(text: str, most: int = 60) -> str:
-    """At most so many characters."""
-    return text if len(text) <= most else text[: most - 1] + "…"
+def clip(text: str, max_chars: int = 60) -> str:
+    """The text, cut to so many characters."""
+    return text if len(text) <= max_chars else text[: max_chars - 1] + "…"

@@ -1,131 +1,194 @@
-"""Pictures of lines and bars with their spread: PNG, SVG, or inside a page; the same numbers give the same bytes."""
+"""Figures by matplotlib, for files and notebooks. The same numbers give the same bytes."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..core.errors import unknown
+from . import svg
+from .colors import SERIES_COLORS
+from .panels import Panel, list_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 FORMATS = ("png", "svg")
-# Told apart by lightness as well as by hue.
-COLOURS = (
-    "#1f5fa8",
-    "#b5541c",
-    "#3d8b37",
-    "#7b3fa0",
-    "#555555",
-    "#c2a000",
-    "#0f8f8f",
-    "#c04a7d",
-    "#8a5a2b",
-    "#222222",
-)
-
-
-@dataclass(frozen=True)
-class Series:
-    """A line, or the bars of one colour: a mean and a spread at each place; ``marks`` are somebody else's values."""
-
-    label: str
-    at: Sequence[str]
-    mean: Sequence[float | None]
-    spread: Sequence[float] = ()
-    marks: Sequence[float | None] = ()
-
-
-@dataclass(frozen=True)
-class Panel:
-    title: str
-    series: Sequence[Series]
-    x: str = ""
-    y: str = ""
-    bars: bool = False
-    order: Sequence[str] = field(default_factory=list)  # of the places; that of appearance if empty
+MAX_LEVEL_CHARS = 48  # of all x values together; longer ones are rotated
+CURVES = {
+    "test_accuracy": "accuracy on test nodes",
+    "val_accuracy": "accuracy on the labels that select the epoch",
+    "train_agreement": "agreement with given training labels",
+}
 
 
 def draw_panels(panels: Sequence[Panel], *, form: str = "png", columns: int = 2, note: str = "") -> bytes:
-    """All panels in one picture, with one legend.
+    """All panels in one picture with one legend, as PNG or SVG.
 
-    As ``"page"`` it is markup for a page of ours, in the page's own colours: each panel by itself, to find its place.
+    The form `page` is markup for a page of ours, in the page's own colors.
     """
     if form == "page":
-        from .svg import panels as drawn
-
-        return drawn(panels, note).encode()
+        return svg.draw_panels(panels, note).encode()
     if form not in FORMATS:
         raise unknown("picture format", form, FORMATS)
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    return render_figure(plot_panels(panels, columns=columns, note=note), form)
 
-    across = min(columns, len(panels)) or 1
-    down = -(-len(panels) // across)
-    labels = list(dict.fromkeys(series.label for panel in panels for series in panel.series))
-    # Text stays text in an SVG, and its names do not depend on chance.
-    with matplotlib.rc_context({"svg.hashsalt": "pignn", "svg.fonttype": "none", "font.size": 9}):
-        figure: Figure = Figure(figsize=(4.6 * across, 3.1 * down + 0.3 + 0.16 * len(labels)), layout="constrained")
-        FigureCanvasAgg(figure)
-        axes = figure.subplots(down, across, squeeze=False).ravel()
-        for axis, panel in zip(axes, panels, strict=False):
-            _draw(axis, panel, labels)
-        for axis in axes[len(panels) :]:
-            axis.set_visible(False)
-        handles: dict[str, Any] = {}
-        for axis in axes[: len(panels)]:
-            handles |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
-        if handles:
-            figure.legend(
-                handles.values(), handles.keys(), loc="outside lower center", ncols=3, frameon=False, fontsize=8
-            )
-        if note:
-            figure.text(0.995, 0.002, note, ha="right", fontsize=6, color="#666666")
-        content = io.BytesIO()
-        # Without a date, so that a figure changes only if its numbers do.
+
+def draw_learning_curves(
+    histories: Mapping[str, Sequence[Mapping[str, Any]]], chosen: Mapping[str, int | None] | None = None
+) -> bytes:
+    """`plot_learning_curves` as PNG."""
+    return render_figure(plot_learning_curves(histories, chosen))
+
+
+def render_figure(figure: Figure, form: str = "png") -> bytes:
+    """The bytes of a figure, without a date, so that they change only if its numbers do."""
+    import matplotlib
+
+    content = io.BytesIO()
+    # Text stays text in an SVG, and names in it do not depend on chance.
+    with matplotlib.rc_context({"svg.hashsalt": "pignn", "svg.fonttype": "none"}):
         figure.savefig(content, format=form, dpi=130, metadata={"Date": None} if form == "svg" else {"Software": None})
     return content.getvalue()
 
 
-def _draw(axis: Axes, panel: Panel, labels: Sequence[str]) -> None:
-    places = list(panel.order) or list(dict.fromkeys(place for series in panel.series for place in series.at))
-    position = {place: i for i, place in enumerate(places)}
-    count = len(panel.series)
-    for i, series in enumerate(panel.series):
-        colour = COLOURS[labels.index(series.label) % len(COLOURS)]
-        spread = list(series.spread) or [0.0] * len(series.at)
-        shift = (i - (count - 1) / 2) * 0.8 / count if panel.bars else 0.0
-        known = [
-            (position[place] + shift, mean, std)
-            for place, mean, std in zip(series.at, series.mean, spread, strict=True)
-            if mean is not None
-        ]
-        if known:
-            x, mean, std = zip(*known, strict=True)
-            if panel.bars:
-                axis.bar(x, mean, 0.8 / count, yerr=std, color=colour, label=series.label, error_kw={"linewidth": 0.8})
-            else:
-                axis.plot(x, mean, "o-", color=colour, label=series.label, markersize=3.5, linewidth=1.4)
-                low = [m - s for m, s in zip(mean, std, strict=True)]
-                high = [m + s for m, s in zip(mean, std, strict=True)]
-                axis.fill_between(x, low, high, color=colour, alpha=0.12, linewidth=0)
-        marks = [
-            (position[place] + shift, value)
-            for place, value in zip(series.at, series.marks, strict=False)
-            if value is not None
-        ]
-        if marks:
-            axis.plot(*zip(*marks, strict=True), "D", markerfacecolor="none", markeredgecolor="#222222", markersize=4)
-    axis.set_xticks(range(len(places)), places)
-    if max((len(place) for place in places), default=0) * len(places) > 48:
-        axis.tick_params(axis="x", labelrotation=30)
-    axis.set_title(panel.title, fontsize=10)
-    axis.set_xlabel(panel.x)
-    axis.set_ylabel(panel.y)
+def plot_panels(panels: Sequence[Panel], *, columns: int = 2, note: str = "") -> Figure:
+    """All panels in one figure, with one legend."""
+    across = min(columns, len(panels)) or 1
+    down = -(-len(panels) // across)
+    labels = list_labels(panels)
+    figure, axes = _make_figure(4.6 * across, 3.1 * down + 0.3 + 0.16 * len(labels), down, across)
+    handles: dict[str, Any] = {}
+    for axis, panel in zip(axes, panels, strict=False):
+        _plot_panel(axis, panel, labels)
+        handles |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
+    for axis in axes[len(panels) :]:
+        axis.set_visible(False)
+    if handles:
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    if note:
+        figure.text(0.995, 0.002, note, ha="right", fontsize=6, color="#666666")
+    return figure
+
+
+def plot_learning_curves(
+    histories: Mapping[str, Sequence[Mapping[str, Any]]], chosen: Mapping[str, int | None] | None = None
+) -> Figure:
+    """One panel per kind of accuracy and one line per method.
+
+    A dot with its value marks the `chosen` epoch of a method. Without one, the value of the last epoch is written.
+    """
+    keys = [key for key in CURVES if any(row.get(key) is not None for rows in histories.values() for row in rows)]
+    keys = keys or ["class_loss"]
+    figure, axes = _make_figure(4.2 * len(keys), 3.4, 1, len(keys))
+    for axis, key in zip(axes, keys, strict=True):
+        _plot_curves(axis, key, histories, chosen or {})
+        _style_axis(axis, CURVES.get(key, key), "epoch (dot: selected)" if chosen else "epoch")
+        axis.margins(y=0.12)
+    axes[0].legend(frameon=False, fontsize=9)
+    return figure
+
+
+def plot_transition(transition: Any, class_names: Sequence[str]) -> Figure:
+    """A transition matrix as a heat map: the share of each true class (rows) that was given each label (columns)."""
+    size = max(3.2, 0.45 * len(class_names) + 2)
+    figure, (axis,) = _make_figure(size + 0.6, size, 1, 1)
+    image = axis.imshow(np.asarray(transition), cmap="Blues", vmin=0, vmax=1)
+    axis.set_xticks(range(len(class_names)), class_names, rotation=45, ha="right")
+    axis.set_yticks(range(len(class_names)), class_names)
+    axis.set_xlabel("given class")
+    axis.set_ylabel("true class")
+    for i, row in enumerate(np.asarray(transition) if len(class_names) <= 20 else []):
+        for j, share in enumerate(row):
+            axis.text(j, i, f"{share:.2f}", ha="center", va="center", color="white" if share > 0.6 else "black")
+    figure.colorbar(image, label="estimated share")
+    return figure
+
+
+def plot_class_quality(quality: Mapping[str, float]) -> Figure:
+    """The expected share of right labels per given class, as horizontal bars."""
+    figure, (axis,) = _make_figure(5, 0.3 * len(quality) + 1.2, 1, 1)
+    axis.barh(list(quality), list(quality.values()), color=SERIES_COLORS[0])
+    axis.invert_yaxis()
+    axis.set_xlim(0, 1)
+    _style_axis(axis, "", "expected share of right labels")
+    return figure
+
+
+def _make_figure(width: float, height: float, down: int, across: int) -> tuple[Figure, list[Axes]]:
+    """A figure that belongs to no window, and its axes."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context({"font.size": 9}):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(figure)
+        return figure, list(figure.subplots(down, across, squeeze=False).ravel())
+
+
+def _style_axis(axis: Axes, title: str, x_label: str, y_label: str = "") -> None:
+    axis.set_title(title, fontsize=10)
+    axis.set_xlabel(x_label)
+    axis.set_ylabel(y_label)
     axis.grid(alpha=0.25)
     axis.spines[["top", "right"]].set_visible(False)
+
+
+def _plot_panel(axis: Axes, panel: Panel, labels: Sequence[str]) -> None:
+    levels = panel.list_x()
+    position = {x: i for i, x in enumerate(levels)}
+    width = 0.8 / max(len(panel.series), 1)
+    for i, series in enumerate(panel.series):
+        color = SERIES_COLORS[labels.index(series.label) % len(SERIES_COLORS)]
+        shift = (i - (len(panel.series) - 1) / 2) * width if panel.bars else 0.0
+        points = [(position[x] + shift, mean, std) for x, mean, std in series.list_points()]
+        if points:
+            x, mean, std = map(np.array, zip(*points, strict=True))
+            if panel.bars:
+                axis.bar(x, mean, width, yerr=std, color=color, label=series.label, error_kw={"linewidth": 0.8})
+            else:
+                axis.plot(x, mean, "o-", color=color, label=series.label, markersize=3.5, linewidth=1.4)
+                axis.fill_between(x, mean - std, mean + std, color=color, alpha=0.12, linewidth=0)
+        for mark, value in series.list_marks():
+            axis.plot(position[mark] + shift, value, "D", markerfacecolor="none", color="#222222", markersize=4)
+    axis.set_xticks(range(len(levels)), levels)
+    if max(map(len, levels), default=0) * len(levels) > MAX_LEVEL_CHARS:
+        axis.tick_params(axis="x", labelrotation=30)
+    _style_axis(axis, panel.title, panel.x_label, panel.y_label)
+
+
+def _plot_curves(
+    axis: Axes, key: str, histories: Mapping[str, Sequence[Mapping[str, Any]]], chosen: Mapping[str, int | None]
+) -> None:
+    """One line per method, and its value at the chosen epoch or the last one."""
+    from matplotlib.patheffects import withStroke
+
+    values = []
+    for color, (name, rows) in zip(SERIES_COLORS, histories.items(), strict=False):
+        points = {row["epoch"]: row[key] for row in rows if row.get(key) is not None}
+        if not points:
+            continue
+        axis.plot(list(points), list(points.values()), color=color, linewidth=1.4, label=name)
+        epoch = chosen.get(name)
+        if epoch is not None and epoch in points:
+            axis.plot(epoch, points[epoch], "o", color=color, markersize=5)
+        else:
+            epoch = max(points)
+        values.append((points[epoch], epoch, color))
+    for rank, (value, epoch, color) in enumerate(sorted(values, reverse=True)):
+        axis.annotate(
+            f"{value:.2f}",
+            (epoch, value),
+            xytext=(0, -7 if rank else 7),  # the highest above its line, the others below
+            textcoords="offset points",
+            ha="center",
+            va="top" if rank else "bottom",
+            color=color,
+            fontsize=8,
+            path_effects=[withStroke(linewidth=3, foreground="white")],
+        )

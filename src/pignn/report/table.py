@@ -1,4 +1,4 @@
-"""Tables for a terminal, Markdown, LaTeX and HTML. Text from outside stays text in each of them."""
+"""Tables as text, Markdown, LaTeX and HTML. Text from outside stays text in each of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-_LATEX = {
+_LATEX_ESCAPES = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
     "%": r"\%",
@@ -35,7 +35,7 @@ class Cell(NamedTuple):
 class Table:
     """Columns with one or two lines of header; the first column names the rows.
 
-    ``groups`` are the texts over several columns, as (text, how many), and must cover all columns where there are any.
+    ``groups`` are headings over several columns, as (text, number of columns). If there are any, they cover all.
     """
 
     columns: Sequence[str]
@@ -53,17 +53,17 @@ class Table:
         is_text = [any(not isinstance(record[name], int | float) for record in records) for name in names]
         return cls(names, rows, title, text_columns=[i for i, text in enumerate(is_text) if text])
 
-    def _cells(self) -> list[list[Cell]]:
+    def _list_cells(self) -> list[list[Cell]]:
         return [[cell if isinstance(cell, Cell) else Cell(str(cell)) for cell in row] for row in self.rows]
 
-    def _flat(self) -> list[str]:
-        """Names of columns with their group, for forms that have one line of header."""
+    def _list_headers(self) -> list[str]:
+        """Names of columns with their group, for formats with one line of header."""
         over = [text for text, count in self.groups for _ in range(count)] or [""] * len(self.columns)
         return [f"{group} {name}".strip() for group, name in zip(over, self.columns, strict=True)]
 
     def to_text(self) -> str:
-        header = self._flat()
-        lines = [[cell.text + ("*" if cell.bold else "") for cell in row] for row in self._cells()]
+        header = self._list_headers()
+        lines = [[cell.text + ("*" if cell.bold else "") for cell in row] for row in self._list_cells()]
         widths = [max(len(line[i]) for line in [header, *lines]) for i in range(len(header))]
         aligned = [
             "  ".join(
@@ -75,13 +75,18 @@ class Table:
         return "\n".join([*([self.title] if self.title else []), *aligned, *self.notes])
 
     def to_markdown(self) -> str:
-        def line(values: Sequence[str]) -> str:
+        def format_line(values: Sequence[str]) -> str:
             return "| " + " | ".join(values) + " |"
 
         lines = [f"**{escape_markdown(self.title)}**", ""] if self.title else []
-        lines += [line([escape_markdown(name) for name in self._flat()]), line(["---"] * len(self.columns))]
-        for row in self._cells():
-            lines.append(line([f"**{escape_markdown(c.text)}**" if c.bold else escape_markdown(c.text) for c in row]))
+        lines += [
+            format_line([escape_markdown(name) for name in self._list_headers()]),
+            format_line(["---"] * len(self.columns)),
+        ]
+        for row in self._list_cells():
+            lines.append(
+                format_line([f"**{escape_markdown(c.text)}**" if c.bold else escape_markdown(c.text) for c in row])
+            )
         return "\n".join([*lines, *(part for note in self.notes for part in ("", escape_markdown(note)))]) + "\n"
 
     def to_latex(self) -> str:
@@ -93,22 +98,22 @@ class Table:
             r"\toprule",
         ]
         if self.groups:
-            at, parts, rules = 1, [], []
+            first, parts, rules = 1, [], []
             for text, count in self.groups:
-                parts.append(rf"\multicolumn{{{count}}}{{c}}{{{_latex(text)}}}" if text else " & " * (count - 1))
+                parts.append(rf"\multicolumn{{{count}}}{{c}}{{{_escape_latex(text)}}}" if text else " & " * (count - 1))
                 if text:
-                    rules.append(rf"\cmidrule(lr){{{at}-{at + count - 1}}}")
-                at += count
+                    rules.append(rf"\cmidrule(lr){{{first}-{first + count - 1}}}")
+                first += count
             lines += [" & ".join(parts) + r" \\", " ".join(rules)]
-        lines += [" & ".join(_latex(name) for name in self.columns) + r" \\", r"\midrule"]
-        for row in self._cells():
-            cells = [rf"\textbf{{{_latex(c.text)}}}" if c.bold else _latex(c.text) for c in row]
+        lines += [" & ".join(_escape_latex(name) for name in self.columns) + r" \\", r"\midrule"]
+        for row in self._list_cells():
+            cells = [rf"\textbf{{{_escape_latex(c.text)}}}" if c.bold else _escape_latex(c.text) for c in row]
             lines.append(" & ".join(cells) + r" \\")
         caption = " ".join([self.title, *self.notes]).strip()
         lines += [
             r"\bottomrule",
             r"\end{tabular}",
-            *([rf"\caption{{{_latex(caption)}}}"] if caption else []),
+            *([rf"\caption{{{_escape_latex(caption)}}}"] if caption else []),
             r"\end{table}",
         ]
         return "\n".join(lines) + "\n"
@@ -119,10 +124,10 @@ class Table:
             lines.append(f"<caption>{html.escape(self.title)}</caption>")
         lines.append("<thead>")
         if self.groups:
-            lines.append(f"<tr>{''.join(_head(text, count) for text, count in self.groups)}</tr>")
-        lines.append(f"<tr>{''.join(_head(name) for name in self.columns)}</tr>")
+            lines.append(f"<tr>{''.join(_render_header(text, count) for text, count in self.groups)}</tr>")
+        lines.append(f"<tr>{''.join(_render_header(name) for name in self.columns)}</tr>")
         lines.append("</thead><tbody>")
-        for row in self._cells():
+        for row in self._list_cells():
             cells = [f"<strong>{html.escape(c.text)}</strong>" if c.bold else html.escape(c.text) for c in row]
             first = f'<th scope="row">{cells[0]}</th>' if cells else ""
             lines.append(f"<tr>{first}{''.join(f'<td>{cell}</td>' for cell in cells[1:])}</tr>")
@@ -132,7 +137,7 @@ class Table:
 
 
 def format_value(value: Any) -> str:
-    """A value as people read it: three digits after the point, thousands apart, yes or no."""
+    """A value as people read it: three decimals, thousands separators, yes or no."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -142,17 +147,17 @@ def format_value(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _head(text: str, columns: int = 1) -> str:
-    """Over one column or several; nothing is no header."""
+def _render_header(text: str, columns: int = 1) -> str:
+    """A header over one column or several; an empty text is no header."""
     over = f' scope="colgroup" colspan="{columns}"' if columns > 1 else ' scope="col"'
     return f"<th{over}>{html.escape(text)}</th>" if text else f'<td colspan="{columns}"></td>'
 
 
 def escape_markdown(text: str) -> str:
-    """As it is, whatever it holds: nothing starts markup, a cell or a line."""
+    """Text in which nothing starts markup, a cell or a line."""
     text = " ".join(html.escape(text, quote=False).split())
     return re.sub(r"([\\`*_\[\]|~#])", r"\\\1", text)
 
 
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))
+def _escape_latex(text: str) -> str:
+    return "".join(_LATEX_ESCAPES.get(letter, letter) for letter in " ".join(text.split()))

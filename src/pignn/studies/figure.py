@@ -5,7 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from ..report.plots import Panel, Series, draw_panels
+from ..report.panels import Panel, Series
+from ..report.plots import draw_panels
 from .paper import published
 from .results import StudyResults
 from .study import DatasetSpec, NoiseSpec, format_seeds
@@ -50,14 +51,14 @@ def _over_rates(results: StudyResults, dataset: DatasetSpec, kind: str) -> Panel
     noises = [noise for noise in results.study.noises if noise.kind in ("none", kind)]
     at = [f"{noise.rate or 0:g}" for noise in noises]
     series = [_series(results, dataset, label, noises, at) for label in results.labels]
-    return Panel(f"{dataset}, {kind}", series, x="noise rate", y=_measure(results))
+    return Panel(f"{dataset}, {kind}", series, x_label="noise rate", y_label=_measure(results))
 
 
 def _bars(results: StudyResults, dataset: DatasetSpec) -> Panel:
     noises = results.study.noises
     at = [str(noise).replace(":", " ") for noise in noises]
     series = [_series(results, dataset, label, noises, at) for label in results.labels]
-    return Panel(str(dataset), series, y=_measure(results), bars=True)
+    return Panel(str(dataset), series, y_label=_measure(results), bars=True)
 
 
 def _over_setting(results: StudyResults, dataset: DatasetSpec) -> Panel:
@@ -74,4 +75,4 @@ def _over_setting(results: StudyResults, dataset: DatasetSpec) -> Panel:
                 [spread(found) if found else 0.0 for found in values],
             )
         )
-    return Panel(str(dataset), series, x=study.x, y=_measure(results))
+    return Panel(str(dataset), series, x_label=study.x, y_label=_measure(results))

@@ -1,6 +1,13 @@
 """The page of an audit: the estimated noise, and the suspects for a person to decide on."""
 
-from .overview import AuditOverview
-from .page import Neighborhood, build_audit_page
+from .overview import AuditOverview, render_audit_html
+from .page import DECISION_COLUMNS, REVIEW_COLUMNS, PageColumn, build_audit_page
 
-__all__ = ["AuditOverview", "Neighborhood", "build_audit_page"]
+__all__ = [
+    "DECISION_COLUMNS",
+    "REVIEW_COLUMNS",
+    "AuditOverview",
+    "PageColumn",
+    "build_audit_page",
+    "render_audit_html",
+]

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import pandas as pd
+
+from ..page import Facts, Stack
+from ..table import Table
+
+NUM_SHOWN_ISSUES = 10
+
 
 @dataclass(frozen=True)
 class AuditOverview:
-    """What a reader should know of an audit first."""
+    """What a reader should know about an audit first."""
 
     num_labels: int
     num_trusted: int
@@ -20,18 +27,40 @@ class AuditOverview:
     is_rate_doubtful: bool  # far more labels are flagged than estimated to be wrong
     homophily: float | None
     method: str
-    folds: int
+    num_folds: int
     notes: Sequence[str] = field(default_factory=list)
 
     def rate_text(self) -> str:
-        """The estimated rate with its interval, where there is one."""
-        interval = self.rate_interval
-        return f"{self.rate:.1%}" + (
-            "" if interval is None else f" (95 % interval {interval[0]:.1%} to {interval[1]:.1%})"
-        )
+        """The estimated rate, with its interval if there is one."""
+        if self.rate_interval is None:
+            return f"{self.rate:.1%}"
+        low, high = self.rate_interval
+        return f"{self.rate:.1%} (95 % interval {low:.1%} to {high:.1%})"
 
     def rate_dawid_skene_text(self) -> str:
         return "unknown (no edges)" if self.rate_dawid_skene is None else f"{self.rate_dawid_skene:.1%}"
 
     def homophily_text(self) -> str:
         return "unknown" if self.homophily is None else f"{self.homophily:.2f}"
+
+
+def render_audit_html(overview: AuditOverview, issues: pd.DataFrame, class_names: Sequence[str]) -> str:
+    """The headline numbers and the most probable errors, as a notebook shows them."""
+    facts = {
+        "given labels": f"{overview.num_labels:,}",
+        "estimated wrong": overview.rate_text(),
+        "Dawid–Skene estimate": overview.rate_dawid_skene_text(),
+        "flagged by confident learning": f"{overview.num_flagged:,}",
+        "suspects": f"{overview.num_suspects:,}",
+        "homophily": overview.homophily_text(),
+    }
+    top = [
+        {
+            "node": str(row.get("id", row["node"])),
+            "given": class_names[row["given"]],
+            "suggested": class_names[row["suggested"]],
+            "p_wrong": float(row["p_wrong"]),
+        }
+        for row in issues.head(NUM_SHOWN_ISSUES).to_dict("records")
+    ]
+    return str(Stack([Facts(facts), Table.from_records(top, "Most probably wrong")]).to_markup())

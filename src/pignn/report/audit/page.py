@@ -1,17 +1,16 @@
 """audit.html: the numbers and suspects of an audit as JSON inside one page, and the script that shows them.
 
-Whatever comes from outside is data in a JSON block, in which nothing can end the block, and the script puts it into the
-page as text.
+Text from outside is data in a JSON block. Nothing in it can end the block, and the script inserts it as text.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,240 +18,239 @@ from markupsafe import Markup
 from torch_geometric.data import Data
 
 from ...graphs.checks import node_ids
-from ..page import build_document
+from ..page import build_document, clip
+from .overview import AuditOverview
 
-if TYPE_CHECKING:
-    from ...auditing import Audit
-
-SCRIPTS = ("found.js", "decisions.js", "suspect.js", "list.js")  # one script, in this order
-MOST = 10_000  # suspects on a page
+SCRIPTS = ("helpers.js", "overview.js", "decisions.js", "suspect_detail.js", "suspect_list.js")  # in this order
+REVIEW_COLUMNS = (  # what a file of decisions says about a label, before what the reviewer decides
+    "node", "given", "suggested", "p_wrong", "neighbor_agreement", "part", "stratum", "inclusion", "review_size",
+)  # fmt: skip
+DECISION_COLUMNS = ("decision", "label", "reviewer", "time")
+MAX_SUSPECTS = 10_000
 # Bytes of the parts of a page, which together stay below 15 MB.
-ROOM_ROWS, ROOM_AROUND, ROOM_CELLS = 3_500_000, 4_500_000, 6_000_000
-MOST_CELL = 4_000  # characters of a text
-MOST_NAME = 60  # characters of the id of a neighbour
-MOST_FEATURES = 12
-BINS = 20
+MAX_SUSPECT_BYTES, MAX_NEIGHBORHOOD_BYTES, MAX_CELL_BYTES = 3_500_000, 4_500_000, 6_000_000
+MAX_CELL_CHARS, MAX_NODE_ID_CHARS = 4_000, 60
+MAX_NODE_COLUMNS, MAX_FEATURES = 50, 12
+MAX_LIKELY_CLASSES, MIN_LIKELY_PROB = 5, 0.0005
+NUM_BINS = 20
 
-# A JSON string may hold these as escapes; so nothing in it is markup, whoever reads it.
+# A JSON string may hold these as escapes, so that nothing in it is markup, whoever reads it.
 _ESCAPES = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
 
 @dataclass(frozen=True)
-class Neighborhood:
-    """What stands around one suspect. Nodes are numbers; votes are [class, count], most first."""
+class PageColumn:
+    """How the page shows one column of the audit's table."""
 
-    neighbours: list[int]  # those to draw
-    degree: int
-    votes: list[list[int]]
-    links: list[list[int]]  # pairs of places in `neighbours` that have an edge
-    similar: list[int]
-    similar_votes: list[list[int]]
+    heading: str
+    kind: Literal["probability", "share", "number", "text", "category"]
+    total: str | None = None  # the column with the number that a share refers to
+    is_minor: bool = True  # not in the list on a narrow screen
 
 
 def build_audit_page(
-    graph: Data,
-    found: Audit,
-    chosen: pd.DataFrame | None = None,
-    columns: pd.DataFrame | None = None,
     *,
-    title: str = "Audit of labels",
-    around: Callable[[Any], Sequence[Neighborhood]] | None = None,
-    apply: str = "",
+    title: str,
+    overview: AuditOverview,
+    class_names: Sequence[str],
+    transition: Any,
+    classes: Sequence[Mapping[str, Any]],
+    sources: Sequence[Mapping[str, Any]],
+    issues: pd.DataFrame,
+    columns: Mapping[str, PageColumn],
+    graph: Data,
+    find_neighborhoods: Callable[[Any], Sequence[Mapping[str, Any]]] | None = None,
+    review: pd.DataFrame | None = None,
+    node_table: pd.DataFrame | None = None,
+    apply_command: str = "",
 ) -> str:
-    """The page as text.
+    """The page as text of one HTML file.
 
     Args:
+        title: title of the page.
+        overview: the headline numbers.
+        class_names: names of the classes.
+        transition: the estimated transition matrix.
+        classes: one row per given class.
+        sources: one row per label source.
+        issues: the table of the audit.
+        columns: the columns of the table that the page shows, by name.
         graph: the graph that was audited.
-        found: the result of `pignn.auditing.audit`.
-        chosen: the labels to review, by `pignn.auditing.review`; they come with their part and inclusion probability.
-        columns: a row a node, what to show of it; without it the largest features are shown.
-        title: what the page is called.
-        around: tells what stands around each of these nodes; without it the page does not tell.
-        apply: the command that puts the decisions into the labels; without it the page shows a pattern of it.
+        find_neighborhoods: describes the surroundings of some nodes; None leaves them out.
+        review: the labels to review, with their part, stratum and inclusion probability.
+        node_table: what to show of each node, one row per node; by default its largest features.
+        apply_command: the command that applies the decisions; by default the page shows a pattern of it.
     """
-    content = _content(graph, found, chosen, columns, title, around) | {"apply": apply}
-    data = embedded(content)
+    selected = _select_suspects(issues, review)
+    columns = {name: column for name, column in columns.items() if name in issues}
+    categories = {
+        name: sorted({str(value) for value in issues[name]})
+        for name, column in columns.items()
+        if column.kind == "category"
+    }
+    suspects = _encode_suspects(selected, columns, categories)
+    nodes = selected["node"].to_numpy()[: len(suspects["node"])]
+    counts, edges = np.histogram(issues["p_wrong"], bins=NUM_BINS, range=(0, 1))
+    neighborhoods, named_nodes = _encode_neighborhoods(find_neighborhoods(nodes) if find_neighborhoods else [], graph)
+    content = {
+        "title": title,
+        "overview": asdict(overview),
+        "class_names": list(class_names),
+        "transition": np.round(transition, 4).tolist(),
+        "flagged_confusion": _count_flagged(issues, len(class_names)),
+        "by_class": classes,
+        "by_source": sources,
+        "histogram": {"counts": counts.tolist(), "edges": np.round(edges, 4).tolist()},
+        "columns": [{"name": name, **asdict(column)} for name, column in columns.items()],
+        "categories": categories,
+        "decision_columns": [*REVIEW_COLUMNS, *DECISION_COLUMNS],
+        "review_size": 0 if review is None else len(review),
+        "suspects": suspects,
+        "neighborhoods": neighborhoods,
+        "named_nodes": named_nodes,
+        "cells": _encode_cells(graph, nodes, node_table),
+        "apply_command": apply_command,
+    }
+    data = encode_json(content)
     data = data[:-1] + f',"key":"{hashlib.sha256(data.encode()).hexdigest()[:20]}"}}'
-    script = '"use strict";\n(() => {\n' + "".join(map(_file, SCRIPTS)) + "})();\n"
-    body = Markup(_file("page.html"))
-    return build_document("Audit of labels", body, style=_file("page.css"), script=script, data=Markup(data))
+    script = '"use strict";\n(() => {\n' + "".join(map(_read_asset, SCRIPTS)) + "})();\n"
+    body = Markup(_read_asset("page.html"))
+    return build_document("Audit of labels", body, style=_read_asset("page.css"), script=script, data=Markup(data))
 
 
-def _file(name: str) -> str:
+def _read_asset(name: str) -> str:
     return (resources.files(__package__) / name).read_text(encoding="utf-8")
 
 
-def embedded(value: Any) -> str:
+def encode_json(value: Any) -> str:
     """JSON that can stand inside a script element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
     # Half a character, as in broken UTF-16, cannot be written as UTF-8.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _content(
-    graph: Data,
-    found: Audit,
-    chosen: pd.DataFrame | None,
-    columns: pd.DataFrame | None,
-    title: str,
-    around: Callable[[Any], Sequence[Neighborhood]] | None,
-) -> dict[str, Any]:
-    table = _listed(found.issues, chosen)
-    ids = node_ids(graph)
-    sources = [] if "source" not in table else sorted({str(name) for name in found.issues["source"]})
-    rows, room = [], ROOM_ROWS
-    for row in _rows(table, sources):
-        room -= len(embedded(row).encode())
+def _take_while_fitting(rows: Iterable[Any], max_bytes: int) -> Iterator[Any]:
+    """The first rows that together fit into so many bytes of JSON."""
+    for row in rows:
+        max_bytes -= len(encode_json(row).encode()) + 1
+        if max_bytes < 0:
+            return
+        yield row
+
+
+def _count_flagged(issues: pd.DataFrame, num_classes: int) -> list[list[int]]:
+    """How many flagged labels of each given class have each suggestion."""
+    flagged = issues[issues["flagged"].astype(bool)]
+    cell = flagged["given"].to_numpy() * num_classes + flagged["suggested"].to_numpy()
+    return np.bincount(cell, minlength=num_classes**2).reshape(num_classes, num_classes).tolist()
+
+
+def _select_suspects(issues: pd.DataFrame, review: pd.DataFrame | None) -> pd.DataFrame:
+    """The suspects of the page, most probable first: all that are to be reviewed, and the top of the others."""
+    table = issues[~issues["trusted"].astype(bool)]
+    if review is None or review.empty:
+        return table.head(MAX_SUSPECTS).assign(part="", stratum=-1, inclusion=np.nan)
+    chosen = review.drop_duplicates("node")[["node", "part", "stratum", "inclusion"]]
+    table = table.merge(chosen, on="node", how="left")
+    table["part"] = table["part"].fillna("")
+    # The review must be on the page, however little room there is: it goes first, and the script sorts.
+    in_review = table["part"] != ""
+    return pd.concat([table[in_review], table[~in_review]]).head(max(MAX_SUSPECTS, len(chosen)))
+
+
+def _encode_suspects(
+    table: pd.DataFrame, columns: Mapping[str, PageColumn], categories: Mapping[str, list[str]]
+) -> dict[str, list[Any]]:
+    """Values by name of column, of as many suspects as there is room for."""
+    class_columns = [name for name in map(str, table) if name.startswith("p_") and name[2:].isdigit()]
+    probs = table[class_columns].to_numpy(dtype=float)
+    best = np.argsort(-probs, axis=1, kind="stable")[:, :MAX_LIKELY_CLASSES]
+    in_review = (table["part"] != "").tolist()
+    encoded: dict[str, list[Any]] = {
+        "node": [str(value) for value in table["id" if "id" in table else "node"]],
+        **{name: table[name].astype(int).tolist() for name in ("given", "suggested", "flagged", "suspect")},
+        "part": [str(value) for value in table["part"]],
+        "stratum": [int(v) if here else None for v, here in zip(table["stratum"], in_review, strict=True)],
+        "inclusion": [float(v) if here else None for v, here in zip(table["inclusion"], in_review, strict=True)],
+        "likely": [
+            [[int(c), _round_number(p[c])] for c in order if p[c] >= MIN_LIKELY_PROB]
+            for p, order in zip(probs, best, strict=True)
+        ],
+    }
+    for name, column in columns.items():
+        encoded[name] = _encode_column(table[name], column.kind, categories.get(name, []))
+        if column.total is not None:
+            encoded[column.total] = table[column.total].astype(int).tolist()
+    num_rows = len(list(_take_while_fitting(zip(*encoded.values(), strict=True), MAX_SUSPECT_BYTES)))
+    return {name: values[:num_rows] for name, values in encoded.items()}
+
+
+def _encode_column(values: pd.Series[Any], kind: str, categories: list[str]) -> list[Any]:
+    if kind == "category":
+        codes = {name: code for code, name in enumerate(categories)}
+        return [codes[str(value)] for value in values]
+    if kind == "text":
+        return [_cell_text(value) for value in values]
+    return [_round_number(value, 4 if kind == "share" else 6) for value in values]
+
+
+def _round_number(value: Any, digits: int = 4) -> float | None:
+    return float(f"{float(value):.{digits}g}") if value is not None and np.isfinite(value) else None
+
+
+def _encode_neighborhoods(
+    neighborhoods: Iterable[Mapping[str, Any]], graph: Data
+) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """Neighborhoods by name of field, of as many suspects as there is room for, and the nodes in them.
+
+    Each node is listed once, with its id and given class. Neighborhoods refer to it by its position.
+    """
+    ids, given = node_ids(graph), np.asarray(graph.y).reshape(-1)
+    position: dict[int, int] = {}
+    named_nodes: dict[str, list[Any]] = {"id": [], "given": []}
+    encoded: dict[str, list[Any]] = {}
+    room = MAX_NEIGHBORHOOD_BYTES
+    for one in neighborhoods:
+        for node in (*one["neighbors"], *one["similar"]):
+            if node not in position:
+                position[node] = len(position)
+                named_nodes["id"].append(clip(str(node if ids is None else ids[node]), MAX_NODE_ID_CHARS))
+                named_nodes["given"].append(int(given[node]))
+                room -= len(encode_json([named_nodes["id"][-1], named_nodes["given"][-1]]).encode())
+        by_position = {name: [position[node] for node in one[name]] for name in ("neighbors", "similar")}
+        entry = {**one, **by_position}
+        room -= len(encode_json(list(entry.values())))
         if room < 0:
             break
-        rows.append(row)
-    nodes = table["node"].to_numpy()[: len(rows)]
-    surroundings, names = _surroundings([] if around is None else around(nodes), graph, ids)
-    cells = _cells(graph, nodes, columns)
-    issues = found.issues
-    count, edges = np.histogram(issues["p_wrong"], bins=BINS, range=(0, 1))
+        for name, value in entry.items():
+            encoded.setdefault(name, []).append(value)
+    return encoded, named_nodes
+
+
+def _encode_cells(graph: Data, nodes: Any, node_table: pd.DataFrame | None) -> dict[str, Any]:
+    """The columns of the node table and the cells of each suspect, as long as there is room; else its features."""
+    if node_table is None:
+        return {"names": [], "rows": _list_largest_features(graph, nodes), "num_columns": int(graph.x.shape[1])}
+    table = node_table.iloc[nodes, :MAX_NODE_COLUMNS]
+    rows = ([_cell_text(value) for value in values] for values in table.itertuples(index=False, name=None))
     return {
-        "title": title,
-        "classes": found.class_names,
-        "labels": len(found.nodes),
-        "trusted": int(issues["trusted"].sum()),
-        "rate": found.noise.rate,
-        "interval": found.noise.rate_interval,
-        "flagged": int(issues["flagged"].sum()),
-        "suspects": int(issues["suspect"].sum()),
-        "byViews": found.rate_dawid_skene,
-        "doubted": found.is_rate_doubtful,
-        "transition": np.round(found.noise.transition, 4).tolist(),
-        "confused": _confused(issues, len(found.class_names)),
-        "byClass": found.classes,
-        "bySource": found.sources,
-        "homophily": found.homophily,
-        "method": found.method,
-        "folds": found.folds,
-        "notes": found.notes,
-        "histogram": {"count": count.tolist(), "edges": np.round(edges, 4).tolist()},
-        "sources": sources,
-        "budget": 0 if chosen is None else len(chosen),
-        "rows": rows,
-        "around": surroundings,
-        "names": names,
-        "cells": cells,
-        "hasSimilar": "similar_agreement" in issues,
+        "names": [str(name)[:200] for name in table.columns],
+        "rows": list(_take_while_fitting(rows, MAX_CELL_BYTES)),
+        "num_columns": len(node_table.columns),
     }
 
 
-def _confused(issues: pd.DataFrame, classes: int) -> list[list[int]]:
-    """How many flagged labels of each given class have each suggestion."""
-    flagged = issues[issues["flagged"].astype(bool)]
-    cell = flagged["given"].to_numpy() * classes + flagged["suggested"].to_numpy()
-    return np.bincount(cell, minlength=classes**2).reshape(classes, classes).tolist()
-
-
-def _listed(issues: pd.DataFrame, chosen: pd.DataFrame | None) -> pd.DataFrame:
-    """The suspects of the page, most probable first: all that are to be reviewed, and the top of the others."""
-    table = issues[~issues["trusted"].astype(bool)]
-    if chosen is None or chosen.empty:
-        return table.head(MOST).assign(part="", stratum=-1, inclusion=np.nan)
-    to_review = chosen.drop_duplicates("node")[["node", "part", "stratum", "inclusion"]]
-    table = table.merge(to_review, on="node", how="left")
-    table["part"] = table["part"].fillna("")
-    # What is to be reviewed must be on the page whatever room there is: it goes first, and the script sorts.
-    in_review = table["part"] != ""
-    return pd.concat([table[in_review], table[~in_review]]).head(max(MOST, len(to_review)))
-
-
-def _rows(table: pd.DataFrame, sources: list[str]) -> Any:
-    """Lists in the order that the script takes them apart; among them the most probable [class, probability]."""
-    number = {name: i for i, name in enumerate(sources)}
-    probable = [name for name in map(str, table) if name.startswith("p_") and name[2:].isdigit()]
-    truth = table[probable].to_numpy(dtype=float)
-    best = np.argsort(-truth, axis=1, kind="stable")[:, :5]
-    name = table["id"] if "id" in table else table["node"]
-    similar = table["similar_agreement"] if "similar_agreement" in table else pd.Series(np.nan, index=table.index)
-    source = [number[str(s)] for s in table["source"]] if sources else [-1] * len(table)
-    several = zip(
-        name, table["given"], table["suggested"], table["p_wrong"], table["neighbor_agreement"],
-        table["num_neighbors"], similar, table["flagged"], source, table["part"],
-        table["stratum"], table["inclusion"], table["suspect"], strict=True,
-    )  # fmt: skip
-    for at, (
-        node,
-        given,
-        suggested,
-        p,
-        agree,
-        degree,
-        alike,
-        flagged,
-        who,
-        part,
-        stratum,
-        inclusion,
-        sure,
-    ) in enumerate(several):
-        likely = [[int(c), _short(truth[at, c])] for c in best[at] if truth[at, c] >= 0.0005]
-        drawn = [str(part), int(stratum), float(inclusion)] if part else ["", "", ""]
-        row = [str(node), int(given), int(suggested), _short(p, 6), _short(agree), int(degree), _short(alike)]
-        yield [*row, int(flagged), who, *drawn, likely, int(sure)]
-
-
-def _short(value: Any, digits: int = 4) -> float | None:
-    return None if value is None or np.isnan(value) else float(f"{float(value):.{digits}g}")
-
-
-def _surroundings(found: Sequence[Neighborhood], graph: Data, ids: Any) -> tuple[list[Any], list[Any]]:
-    """[neighbours, degree, votes, links, similar, votes] of as many suspects as there is room for, and the nodes named.
-
-    A node stands once, as [id, given], and is named by its place.
-    """
-    given = np.asarray(graph.y).reshape(-1)
-    place: dict[int, int] = {}
-    names: list[Any] = []
-    listed: list[Any] = []
-    room = ROOM_AROUND
-    for one in found:
-        for node in (*one.neighbours, *one.similar):
-            if node not in place:
-                place[node] = len(names)
-                name = str(node if ids is None else ids[node])
-                names.append([name if len(name) <= MOST_NAME else name[: MOST_NAME - 1] + "…", int(given[node])])
-                room -= len(embedded(names[-1]).encode()) + 1
-        neighbours, similar = ([place[node] for node in nodes] for nodes in (one.neighbours, one.similar))
-        entry = [neighbours, one.degree, one.votes, one.links, similar, one.similar_votes]
-        room -= len(embedded(entry)) + 1
-        if room < 0:
-            break
-        listed.append(entry)
-    return listed, names
-
-
-def _cells(graph: Data, nodes: Any, columns: pd.DataFrame | None) -> dict[str, Any]:
-    """Names of columns, and what each suspect has in them, as long as there is room."""
-    if columns is None:
-        return {"names": [], "rows": _features(graph, nodes), "of": int(graph.x.shape[1])}
-    room, rows = ROOM_CELLS, []
-    chosen = columns.iloc[nodes, :50]
-    for values in chosen.itertuples(index=False, name=None):
-        row = [_text(value) for value in values]
-        room -= len(embedded(row).encode()) + 1
-        if room < 0:
-            break
-        rows.append(row)
-    return {"names": [str(name)[:200] for name in chosen.columns], "rows": rows, "of": len(columns.columns)}
-
-
-def _text(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return ""
     text = f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
-    more = len(text) - MOST_CELL
-    return text if more <= 0 else f"{text[:MOST_CELL]}… ({more:,} more characters)"
+    num_cut = len(text) - MAX_CELL_CHARS
+    return text if num_cut <= 0 else f"{text[:MAX_CELL_CHARS]}… ({num_cut:,} more characters)"
 
 
-def _features(graph: Data, nodes: Any) -> list[Any]:
+def _list_largest_features(graph: Data, nodes: Any) -> list[Any]:
     """[feature, value] of the largest features of each suspect."""
     x = graph.x.numpy()[nodes]
     size = np.abs(x)
-    most = min(MOST_FEATURES, x.shape[1])
-    best = np.argsort(-size, axis=1, kind="stable")[:, :most]
-    return [[[int(f), _short(x[i, f])] for f in row if size[i, f] > 0] for i, row in enumerate(best)]
+    best = np.argsort(-size, axis=1, kind="stable")[:, : min(MAX_FEATURES, x.shape[1])]
+    return [[[int(f), _round_number(x[i, f])] for f in row if size[i, f] > 0] for i, row in enumerate(best)]

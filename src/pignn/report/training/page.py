@@ -30,7 +30,7 @@ from ..page import (
     Tile,
     build_page,
     clip,
-    short_names,
+    shorten_names,
 )
 from ..table import Table
 from .scores import BINS, Beside, Parts, learns_from_val, parts, places
@@ -198,12 +198,24 @@ def _curves(model: Method) -> list[Block | Table]:
     shares = [line for key, name in named.items() if (line := _line(rows, key, name)) is not None]
     losses = [key for key in dict.fromkeys(key for row in rows for key in row) if key.endswith("_loss")]
     falling = [line for key in losses if (line := _line(rows, key, key.removesuffix("_loss"))) is not None]
-    drawn = svg.curves(
-        "Agreement and accuracy by epoch", _last(shares), shares, x="epoch", y="share of nodes", at=at, within=(0, 1)
+    drawn = svg.draw_lines(
+        "Agreement and accuracy by epoch",
+        _last(shares),
+        shares,
+        x_label="epoch",
+        y_label="share of nodes",
+        vertical_mark=at,
+        y_range=(0, 1),
     )
     blocks: list[Block | Table] = [Drawing(drawn)]
     if falling:
-        blocks.append(Drawing(svg.curves("Losses by epoch", _last(falling), falling, x="epoch", y="loss", at=at)))
+        blocks.append(
+            Drawing(
+                svg.draw_lines(
+                    "Losses by epoch", _last(falling), falling, x_label="epoch", y_label="loss", vertical_mark=at
+                )
+            )
+        )
     told = "The upright line is the epoch that was kept."
     if any(row.get("test_accuracy") is not None for row in rows):
         told += " Accuracy on test nodes is drawn for the reader; nothing was chosen by it."
@@ -264,13 +276,13 @@ def _calibration(found: Parts) -> list[Block | Table]:
         for (name, _), one in zip(shown, bins, strict=True)
     ]
     errors = "; ".join(f"{name}: {beside.error:.3f}" for name, beside in shown)
-    drawn = svg.curves(
+    drawn = svg.draw_lines(
         "Calibration",
         f"expected calibration error, {errors}",
         lines,
-        x="mean confidence",
-        y="share that is equal",
-        within=(0, 1),
+        x_label="mean confidence",
+        y_label="share that is equal",
+        y_range=(0, 1),
         diagonal=True,
     )
     told = (
@@ -317,7 +329,9 @@ def _picture(model: Method, scores: Any) -> list[Block | Table]:
     said = "; ".join(f"{clip(name)}: {len(points)}" for name, points in groups if len(points))
     return [
         Note(told),
-        Drawing(svg.cloud(title, f"nodes by predicted class: {said}", groups, short_names(model.class_names_))),
+        Drawing(
+            svg.draw_scatter(title, f"nodes by predicted class: {said}", groups, shorten_names(model.class_names_))
+        ),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Tables of nodes with some labels replaced: text and JSON lines byte for byte, Parquet anew."""
+"""Replace labels in node tables: in text and JSON lines byte for byte, in Parquet by writing the table anew."""
 
 from __future__ import annotations
 
@@ -10,101 +10,104 @@ from typing import Any, TypeAlias
 
 from ..core.errors import DataError
 
-# From a node and the label that its row has to the label that it gets; None to keep what is there.
+# From a node and the current label of its row to the new label; None keeps the current one.
 NewLabel: TypeAlias = Callable[[str, str | None], str | None]
 
 
-def text_table(path: Path, new_label: NewLabel, label: str, id: str | None) -> bytes:
-    """CSV and its kin: only the cells that change do. Without ids, rows are numbered from 0."""
+def rewrite_text_table(path: Path, new_label: NewLabel, label: str, id: str | None) -> bytes:
+    """CSV and the like: only changed cells differ. Without ids, rows are numbered from 0."""
     content = path.read_bytes()
-    records = _records(content)
+    records = _iter_records(content)
     try:
         start, end = next(records)
     except StopIteration:
-        raise DataError(f"{path} is empty; it should have a header and one node a row") from None
-    delimiter = _delimiter(content[start:end], path)
-    names = [_text(content[a:b]) for a, b in _cells(content, start, end, delimiter)]
+        raise DataError(f"{path} is empty; it should have a header and one node per row") from None
+    delimiter = _guess_delimiter(content[start:end], path)
+    names = [_decode_cell(content[a:b]) for a, b in _iter_cells(content, start, end, delimiter)]
     names[0] = names[0].removeprefix("\ufeff")
     columns = {}
     for name in (label, id or label):
         if names.count(name) != 1:
-            raise _no_column(path, name, names)
+            raise _column_error(path, name, names)
         columns[name] = names.index(name)
     parts, kept, row = [], 0, -1
     for start, end in records:
-        cells = list(_cells(content, start, end, delimiter))
+        cells = list(_iter_cells(content, start, end, delimiter))
         if not content[start:end].strip() or (id is not None and len(cells) <= columns[id]):
             continue  # an empty line
         row += 1
-        node = str(row) if id is None else _text(content[slice(*cells[columns[id]])])
+        node = str(row) if id is None else _decode_cell(content[slice(*cells[columns[id]])])
         if len(cells) <= columns[label]:
             if new_label(node, None) is not None:
                 raise DataError(f"{path}: the row of node '{node[:40]}' has no cell for '{label}'")
             continue
         a, b = cells[columns[label]]
-        new = new_label(node, _text(content[a:b]))
+        new = new_label(node, _decode_cell(content[a:b]))
         if new is not None:
-            parts += [content[kept:a], _cell(new, content[a:b], delimiter)]
+            parts += [content[kept:a], _encode_cell(new, content[a:b], delimiter)]
             kept = b
     return b"".join([*parts, content[kept:]])
 
 
-def json_lines(path: Path, new_label: NewLabel, label: str, id: str | None) -> bytes:
-    """Objects, one a line; only the value of the label is put in another's place."""
+def rewrite_json_lines(path: Path, new_label: NewLabel, label: str, id: str | None) -> bytes:
+    """One object per line: only the value of the label is replaced."""
     lines = io.BytesIO(path.read_bytes()).readlines()
-    found, row = False, -1
+    has_ids, row = False, -1
     for number, line in enumerate(lines):
         try:
             text = line.decode("utf-8-sig" if number == 0 else "utf-8")
-            values = _members(text) if text.strip() else None
+            values = _locate_members(text) if text.strip() else None
         except (ValueError, RecursionError):
             raise DataError(f"{path}, line {number + 1:,}: not one JSON object in UTF-8") from None
         if values is None or (id is not None and id not in values):
             continue
-        found, row = True, row + 1
+        has_ids, row = True, row + 1
         a, b, before = values.get(label, (0, 0, None))
-        new = new_label(str(row) if id is None else _plain(values[id][2]), None if before is None else _plain(before))
+        new = new_label(
+            str(row) if id is None else _normalize_value(values[id][2]),
+            None if before is None else _normalize_value(before),
+        )
         if new is None:
             continue
         if not b:
             raise DataError(
                 f"{path}, line {number + 1:,}: the node has no '{label}' to correct; give it one, null if empty"
             )
-        number_again = not isinstance(before, str) and new.removeprefix("-").isdecimal() and new.isascii()
-        value = new if number_again else json.dumps(new, ensure_ascii=False)
+        is_number = not isinstance(before, str) and new.removeprefix("-").isdecimal() and new.isascii()
+        value = new if is_number else json.dumps(new, ensure_ascii=False)
         lines[number] = line[: len(line) - len(text.encode())] + f"{text[:a]}{value}{text[b:]}".encode()
-    if not found:
+    if not has_ids:
         raise DataError(f"{path} has no line with '{id}', the ids; give their name with --id")
     return b"".join(lines)
 
 
-def _members(text: str) -> dict[str, tuple[int, int, Any]]:
-    """Where the value of each member of an object begins and ends, and what it is; of a name twice, the last."""
+def _locate_members(text: str) -> dict[str, tuple[int, int, Any]]:
+    """Start, end and value of each member of a JSON object; the last one of a repeated name."""
     decoder = json.JSONDecoder()
-    whole = decoder.decode(text)  # says so where it is no JSON
+    whole = decoder.decode(text)  # raises where it is no JSON
     if not isinstance(whole, dict):
         raise ValueError("not an object")
-    found: dict[str, tuple[int, int, Any]] = {}
-    at = _after(text, text.index("{") + 1)
-    while text[at] != "}":
-        name, at = decoder.raw_decode(text, at)
-        start = _after(text, _after(text, at) + 1)  # the colon is between
+    members: dict[str, tuple[int, int, Any]] = {}
+    position = _skip_blanks(text, text.index("{") + 1)
+    while text[position] != "}":
+        name, position = decoder.raw_decode(text, position)
+        start = _skip_blanks(text, _skip_blanks(text, position) + 1)  # the colon is between
         value, end = decoder.raw_decode(text, start)
-        found[name] = (start, end, value)
-        at = _after(text, end)
-        at = _after(text, at + 1) if text[at] == "," else at
-    return found
+        members[name] = (start, end, value)
+        position = _skip_blanks(text, end)
+        position = _skip_blanks(text, position + 1) if text[position] == "," else position
+    return members
 
 
-def _after(text: str, at: int) -> int:
-    """The next place that is not blank."""
-    while text[at] in " \t\r\n":
-        at += 1
-    return at
+def _skip_blanks(text: str, position: int) -> int:
+    """The next position that is not blank."""
+    while text[position] in " \t\r\n":
+        position += 1
+    return position
 
 
-def parquet(path: Path, new_label: NewLabel, label: str, id: str | None) -> bytes:
-    """The same columns, types and rows."""
+def rewrite_parquet(path: Path, new_label: NewLabel, label: str, id: str | None) -> bytes:
+    """Parquet: the same columns, types and rows."""
     try:
         import pyarrow as pa  # type: ignore[import-untyped]
         import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -116,22 +119,24 @@ def parquet(path: Path, new_label: NewLabel, label: str, id: str | None) -> byte
         raise DataError(f"cannot read {path}: {str(error).splitlines()[0][:200]}") from None
     for name in (label, id or label):
         if table.column_names.count(name) != 1:
-            raise _no_column(path, name, table.column_names)
-    place = table.column_names.index(label)
-    values = table.column(place).to_pylist()
-    kind = table.schema.field(place).type
+            raise _column_error(path, name, table.column_names)
+    position = table.column_names.index(label)
+    values = table.column(position).to_pylist()
+    kind = table.schema.field(position).type
     for row, node in enumerate(range(len(table)) if id is None else table.column(id).to_pylist()):
         before = values[row]
-        new = new_label(_plain(node), None if before is None else _plain(before))
+        new = new_label(_normalize_value(node), None if before is None else _normalize_value(before))
         if new is not None:
             values[row] = int(new) if pa.types.is_integer(kind) and new.removeprefix("-").isdecimal() else new
             values[row] = float(new) if pa.types.is_floating(kind) and _is_number(new) else values[row]
     try:
         column = pa.array(values, type=kind)
     except (pa.ArrowException, TypeError):
-        raise DataError(f"{path}: column '{label}' holds {kind}, which a decided label is not") from None
+        raise DataError(
+            f"{path}: column '{label}' holds {kind}, which a decided label is not; convert the column first"
+        ) from None
     sink = pa.BufferOutputStream()
-    pq.write_table(table.set_column(place, table.schema.field(place), column), sink)
+    pq.write_table(table.set_column(position, table.schema.field(position), column), sink)
     return sink.getvalue().to_pybytes()
 
 
@@ -143,19 +148,21 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _plain(value: Any) -> str:
-    """A value as the reader of graphs names it: 3 and 3.0 are "3"."""
+def _normalize_value(value: Any) -> str:
+    """A value as the importer names it: 3 and 3.0 are "3"."""
     text = str(value).strip()
     return text.removesuffix(".0") if isinstance(value, float) else text
 
 
-def _no_column(path: Path, name: str, names: list[str]) -> DataError:
-    many = "has no column" if name not in names else "has several columns"
-    return DataError(f"{path} {many} '{name}'; its columns are {', '.join(names[:12])}: name one with --id or --label")
+def _column_error(path: Path, name: str, names: list[str]) -> DataError:
+    problem = "has no column" if name not in names else "has several columns"
+    return DataError(
+        f"{path} {problem} '{name}'; its columns are {', '.join(names[:12])}: name one with --id or --label"
+    )
 
 
-def _records(content: bytes) -> Iterator[tuple[int, int]]:
-    """Start and end of every record, without its line end; a line end within quotes does not end it."""
+def _iter_records(content: bytes) -> Iterator[tuple[int, int]]:
+    """Start and end of every record without its line end. A line end within quotes does not end a record."""
     start = 0
     while start < len(content):
         end = content.find(b"\n", start)
@@ -168,39 +175,39 @@ def _records(content: bytes) -> Iterator[tuple[int, int]]:
         start = end + 1
 
 
-def _cells(content: bytes, start: int, end: int, delimiter: bytes) -> Iterator[tuple[int, int]]:
+def _iter_cells(content: bytes, start: int, end: int, delimiter: bytes) -> Iterator[tuple[int, int]]:
     """Start and end of every cell of a record, quotes included."""
-    at = start
+    position = start
     while True:
-        if content[at : at + 1] == b'"':
-            close = content.find(b'"', at + 1, end)
+        if content[position : position + 1] == b'"':
+            close = content.find(b'"', position + 1, end)
             while close >= 0 and content[close + 1 : close + 2] == b'"' and close + 1 < end:
                 close = content.find(b'"', close + 2, end)
             stop = content.find(delimiter, end if close < 0 else close + 1, end)
         else:
-            stop = content.find(delimiter, at, end)
-        yield at, end if stop < 0 else stop
+            stop = content.find(delimiter, position, end)
+        yield position, end if stop < 0 else stop
         if stop < 0:
             return
-        at = stop + 1
+        position = stop + 1
 
 
-def _text(cell: bytes) -> str:
+def _decode_cell(cell: bytes) -> str:
     text = cell.decode("utf-8", "surrogateescape").strip()
     if len(text) > 1 and text[0] == text[-1] == '"':
         text = text[1:-1].replace('""', '"')
     return text
 
 
-def _cell(text: str, before: bytes, delimiter: bytes) -> bytes:
-    """The new text of a cell; quoted where it must be, or where it was."""
+def _encode_cell(text: str, before: bytes, delimiter: bytes) -> bytes:
+    """The bytes of a cell with this text; quoted if it must be, or if it was."""
     cell = text.encode("utf-8", "surrogateescape")
     if before.startswith(b'"') or any(mark in cell for mark in (delimiter, b'"', b"\n", b"\r")):
         return b'"' + cell.replace(b'"', b'""') + b'"'
     return cell
 
 
-def _delimiter(header: bytes, path: Path) -> bytes:
+def _guess_delimiter(header: bytes, path: Path) -> bytes:
     if path.suffix.lower() in (".tsv", ".tab"):
         return b"\t"
     return max((b",", b"\t", b";", b"|"), key=header.count)
