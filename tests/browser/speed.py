@@ -21,12 +21,12 @@ const change = (id, value) => {
   document.getElementById(id).value = value;
   document.getElementById("given").dispatchEvent(new Event("change"));
 };
-const head = (number) => document.querySelectorAll("#heads button")[number].click();
+const head = (number) => document.querySelectorAll("#headings button")[number].click();
 timed("show all", () => change("show", "all"));
 timed("sort by node", () => head(0));
 timed("sort by p wrong", () => head(2));
 timed("decide by key", () => document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "r", bubbles: true })));
-timed("next page", () => document.getElementById("after").click());
+timed("next page", () => document.getElementById("next").click());
 timed("search", () => change("search", "77"));
 return told;
 """

@@ -77,11 +77,11 @@ def unguarded(text: str) -> str:
 
 def test_from_the_page_to_a_corrected_file(opened: Any, audited: Path, tmp_path: Path) -> None:
     driver = opened
-    assert "0 of 40 of the review decided" in told(driver, "progress-text")
+    assert "0 of 40 labels of the review decided" in told(driver, "progress-text")
     driver.find_element("id", "reviewer").send_keys("Ä. Reviewer, <b>")
 
     # Sort by node, twice; then by p wrong, the highest first.
-    heads = driver.find_elements("css selector", "#heads button")
+    heads = driver.find_elements("css selector", "#headings button")
     heads[0].click()
     up = column(driver, 0)
     heads[0].click()
@@ -117,9 +117,9 @@ def test_from_the_page_to_a_corrected_file(opened: Any, audited: Path, tmp_path:
         chosen.append(node(driver))
         press(driver, key)
     assert len(set(chosen)) == 5
-    assert "5 of 40 of the review decided (3 relabel, 1 keep, 1 unsure; 0 besides)" in told(driver, "progress-text")
+    assert "5 of 40 labels of the review decided (3 relabel, 1 keep, 1 unsure; 0 outside the review)" in told(driver, "progress-text")
     driver.refresh()
-    assert "5 of 40 of the review decided (3 relabel" in told(driver, "progress-text")
+    assert "5 of 40 labels of the review decided (3 relabel" in told(driver, "progress-text")
     assert driver.find_element("id", "reviewer").get_attribute("value") == "Ä. Reviewer, <b>"
     press(driver, "z")
     assert node(driver) == chosen[4]
@@ -182,7 +182,7 @@ def test_hostile_text_is_shown_as_text_and_nothing_is_fetched(opened: Any) -> No
         driver.execute_script("document.querySelector('#rows tr').click()")
         assert node(driver) == name
         assert "<b onclick" in told(driver, "detail")
-    assert CLASSES[0] in told(driver, "heat")
+    assert CLASSES[0] in told(driver, "transition")
     assert CLASSES[0] in told(driver, "by-class")
     assert driver.execute_script("return window.hurt === undefined")
     assert (
@@ -216,11 +216,11 @@ def test_a_bad_file_is_told_in_a_line(opened: Any, tmp_path: Path) -> None:
     for text, words in (
         ("node,label\nn5,x\n", "no column 'decision'"),
         ("node,decision,label\nn5,perhaps,\n", "row 2 has the decision 'perhaps'"),
-        ("node,decision,label\nn5,relabel,nobody\n", "which is not one of this audit"),
+        ("node,decision,label\nn5,relabel,nobody\n", "which is not a class of this audit"),
         ("node,decision,label\n\nn5,,nobody\n", "row 3 has the decision '', but the label 'nobody'"),
         ("node,decision,label\nn5,keep,nobody\n", "row 2 has the decision 'keep', but the label 'nobody'"),
         ('node,decision,label\n"n5,keep,\n', "a quote is not closed"),
-        ("node,decision,label\nnobody,keep,\n", "1 rows are of nodes that are not on this page"),
+        ("node,decision,label\nnobody,keep,\n", "1 rows name nodes that are not on this page"),
     ):
         path = tmp_path / "bad.csv"
         path.write_text(text)

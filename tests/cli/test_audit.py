@@ -49,7 +49,7 @@ def test_from_files_to_a_corrected_file(files: Path, command: Any) -> None:
     nodes = files / "nodes.csv"
     rest = f"--nodes {nodes} --id id --label label --out {files / 'nodes.corrected.csv'}"
     assert f"then: pignn apply {out / 'review.csv'} {rest}\n" in done.err
-    assert f'"apply":"pignn apply decisions.csv {rest}"' in (out / "audit.html").read_text()
+    assert f'"apply_command":"pignn apply decisions.csv {rest}"' in (out / "audit.html").read_text()
     facts = json.loads((out / "audit.json").read_text())
     assert abs(facts["noise"]["rate"] - 0.2) < 0.08
     suspects = (out / "suspects.csv").read_text().splitlines()
@@ -193,7 +193,7 @@ def test_a_review_that_lost_its_last_rows(reviewed: Path, command: Any) -> None:
     (reviewed / "review.csv").write_text(
         f"node,given,suggested,part,stratum,inclusion,review_size,decision,label\n{rows}"
     )
-    command(*to).fails("review.csv: 1 of the 3 rows of the review are gone", "with an empty 'decision'")
+    command(*to).fails("review.csv: 1 of the 3 rows of the review are missing", "with an empty 'decision'")
     assert not list(reviewed.glob("fixed*"))
 
 
@@ -252,7 +252,7 @@ def test_decisions_that_lie_elsewhere(files: Path, command: Any) -> None:
     edges = files / "edges.csv"
     edges.write_text(edges.read_text().replace("n", ""))
     assert command(*arguments(files, "--review", 9, "--out", out)).code == 0
-    shown = re.search(r'"apply":"(.*?)"', (out / "audit.html").read_text())
+    shown = re.search(r'"apply_command":"(.*?)"', (out / "audit.html").read_text())
     assert shown is not None
     words = shlex.split(shown[1])
     assert words[:3] == ["pignn", "apply", "decisions.csv"]

@@ -213,7 +213,7 @@ HALF = AuditColumn("half", "half the number of the node", lambda f: f.evidence.n
 def test_a_column_of_another_package_is_in_the_file_and_on_the_page(
     install_package: Callable[[str, str], None], tmp_path: Path
 ) -> None:
-    install_package(HALVES, "[pignn.audit_columns]\nhalf = {module}:HALF\n")
+    install_package(HALVES, "[pignn.audit_columns]\nhalf = other_package:HALF\n")
     audit = audit_labels(corrupt(graphs.csbm(100, 3, signal=2.0), "symmetric", 0.2, splits="all"))
     halves = [node / 2 for node in audit.issues["node"]]
     write_table(tmp_path / "suspects.csv", replace_codes_by_names(audit.issues, audit.class_names))
@@ -221,12 +221,19 @@ def test_a_column_of_another_package_is_in_the_file_and_on_the_page(
     assert list(audit.issues)[-1] == "half"
     shown = content(audit.report())
     assert shown["suspects"]["half"] == halves
-    assert shown["columns"][-1] == {"name": "half", "heading": "Half", "kind": "number", "total": None, "is_minor": True}
+    assert shown["columns"][-1] == {
+        "name": "half",
+        "heading": "Half",
+        "kind": "number",
+        "total": None,
+        "is_minor": True,
+    }
 
 
 def test_a_column_of_the_wrong_length_is_refused(install_package: Callable[[str, str], None]) -> None:
-    install_package(HALVES.replace("nodes / 2", "nodes[:7]"), "[pignn.audit_columns]\nhalf = {module}:HALF\n")
-    with pytest.raises(ConfigError, match="audit column 'half' has 7 values for 100 labels"):
+    source = HALVES.replace("nodes / 2", "nodes[:7]").replace('"half"', '"short"')
+    install_package(source, "[pignn.audit_columns]\nshort = other_package:HALF\n")
+    with pytest.raises(ConfigError, match="audit column 'short' has 7 values for 100 labels"):
         audit_labels(corrupt(graphs.csbm(100, 3, signal=2.0), "symmetric", 0.2, splits="all"))
 
 

@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from ..core.errors import ConfigError, PignnWarning
 from ..methods import Method, make
 from ..noise import NoiseEstimate
-from ..noise.estimation import summarize_labels
+from ..noise.estimation import estimate_from_model
 from ..noise.kinds import Ints
 from ..noise.model import fit_noise_model
 from ..report import AuditOverview, build_audit_page, plot_class_quality, plot_transition, render_audit_html
@@ -264,7 +264,7 @@ def estimate_noise(evidence: Evidence, judgment: Judgment, intervals: bool) -> F
         evidence.trusted[sample],
         None if before is None else before[sample],
     )
-    noise = summarize_labels(
+    noise = estimate_from_model(
         evidence.given,
         judgment.log_probs,
         model,
@@ -273,7 +273,7 @@ def estimate_noise(evidence: Evidence, judgment: Judgment, intervals: bool) -> F
         trusted=evidence.trusted,
         before=before,
     )
-    return Findings(evidence, judgment, noise, model.truth(judgment.log_probs))
+    return Findings(evidence, judgment, noise, model.predict_true_probs(judgment.log_probs))
 
 
 def _estimate_dawid_skene_rate(evidence: Evidence, judgment: Judgment) -> float | None:

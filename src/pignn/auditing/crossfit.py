@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.special import softmax
 from sklearn.base import clone
 from torch_geometric.data import Data
 
@@ -18,7 +19,6 @@ from ..core.errors import DataError, PignnWarning
 from ..core.settings import Int
 from ..methods import Method
 from ..noise.kinds import Floats, Ints
-from ..noise.model import softmax
 
 Bools = NDArray[np.bool_]
 Singles = NDArray[np.float32]
@@ -98,8 +98,7 @@ class CrossFitLogistic:
 
     def _apply(self, features: Singles, weights: NDArray[np.float32]) -> Singles:
         size = features.shape[1] * self.num_classes
-        logits = features @ weights[:size].reshape(-1, self.num_classes) + weights[size:]
-        return softmax(logits)  # type: ignore[arg-type, return-value]
+        return softmax(features @ weights[:size].reshape(-1, self.num_classes) + weights[size:], axis=-1)
 
     def _fit(self, features: Singles, likelihood: Singles, start: Floats | None) -> Floats:
         size = features.shape[1] * self.num_classes

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..methods import Method
-from ..noise.estimation import fit_unmixed, unmix_probs
+from ..noise.estimation import fit_unmixed_noise_model, unmix_probs
 from ..noise.kinds import Floats, Ints
-from ..noise.model import fit_noise_model, log_probs
+from ..noise.model import compute_log_probs, fit_noise_model
 from .crossfit import Bools, CrossFitLogistic, predict_out_of_fold
 from .diagnostics import is_low_homophily
 from .evidence import Evidence, compute_log_shares, compute_own_and_neighbor_features
@@ -34,7 +34,7 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
         evidence.inputs, evidence.nodes, evidence.nodes[evidence.sample], evidence.seed
     )
     own_probs = evidence.make_classifier(own).fit_predict()
-    own_logs = log_probs(own_probs)
+    own_logs = compute_log_probs(own_probs)
     plain = evidence.make_classifier(evidence.embedding[evidence.sample], evidence.sample)
     plain_probs = plain.fit_predict()
     is_weak = is_low_homophily(evidence.homophily[1])
@@ -63,10 +63,12 @@ def _judge_by_embedding(evidence: Evidence, plain: CrossFitLogistic, plain_probs
     sample = evidence.sample
     noisy = ~evidence.trusted[sample]
     given = evidence.given[sample][noisy]
-    noise = fit_unmixed(given, plain_probs[noisy])[0] if noisy.any() else fit_noise_model(given, plain_probs)
+    noise = (
+        fit_unmixed_noise_model(given, plain_probs[noisy])[0] if noisy.any() else fit_noise_model(given, plain_probs)
+    )
     is_whole = len(sample) == len(evidence.given)
     model = plain if is_whole else evidence.make_classifier(evidence.embedding)
-    return log_probs(model.fit_predict(noise.transition))
+    return compute_log_probs(model.fit_predict(noise.transition))
 
 
 def _judge_by_method(evidence: Evidence, method: Method) -> Floats:
@@ -74,5 +76,5 @@ def _judge_by_method(evidence: Evidence, method: Method) -> Floats:
     probs = predict_out_of_fold(
         evidence.graph, evidence.nodes, evidence.fold, evidence.num_classes, method, evidence.seed
     )
-    _, transition = fit_unmixed(evidence.given[evidence.sample], probs[evidence.sample])
-    return log_probs(probs if transition is None else unmix_probs(probs, transition))
+    _, transition = fit_unmixed_noise_model(evidence.given[evidence.sample], probs[evidence.sample])
+    return compute_log_probs(probs if transition is None else unmix_probs(probs, transition))

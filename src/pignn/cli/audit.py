@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -84,7 +85,7 @@ def _run_audit(
         show_json(run.summary.to_dict())
         return 0
     _show_audit(run.audit)
-    for note in run.audit.notes[run.audit.warned :]:
+    for note in run.audit.hints:
         show_message(f"note: {note}")
     if out is not None:
         show_message(f"suspects.csv, audit.json and card.md are in {out}; open {out / 'audit.html'} to look and decide")
@@ -110,10 +111,10 @@ def _show_audit(audit: Audit) -> None:
         }
     )
     print()
-    show_table(audit.classes, title="by given class")
+    show_table([asdict(row) for row in audit.classes], title="by given class")
     if audit.sources:
         print()
-        show_table(audit.sources, title="by source")
+        show_table([asdict(row) for row in audit.sources], title="by source")
     print()
     show_table(
         [_describe_suspect(audit, row) for row in audit.issues.head(NUM_SHOWN).to_dict("records")],

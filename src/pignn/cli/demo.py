@@ -35,7 +35,7 @@ def demo(
     """
     from .. import graphs, methods, noise
     from ..io import files
-    from ..report import draw_learning_curves, encode_png, write_predictions
+    from ..report import plot_learning_curves, render_figure, write_predictions
     from ..runs.predictions import Predictions
     from ..runs.run_folder import has_run, open_output_folder
 
@@ -73,7 +73,7 @@ def demo(
         write_predictions(out / "predictions.csv", predictions.table)
         rows_of_history = [{"method": title} | row for title, history in histories.items() for row in history]
         files.write_csv_records(out / "history.csv", rows_of_history)
-        files.write_bytes(out / "learning-curve.png", encode_png(draw_learning_curves(histories, chosen)))
+        files.write_bytes(out / "learning-curve.png", render_figure(plot_learning_curves(histories, chosen)))
     if json:
         show_json({"dataset": "digits", "realised_noise": report.rate, "methods": rows, "out": str(out)})
         return 0

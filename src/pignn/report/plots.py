@@ -38,13 +38,6 @@ def draw_panels(panels: Sequence[Panel], *, form: str = "png", columns: int = 2,
     return render_figure(plot_panels(panels, columns=columns, note=note), form)
 
 
-def draw_learning_curves(
-    histories: Mapping[str, Sequence[Mapping[str, Any]]], chosen: Mapping[str, int | None] | None = None
-) -> bytes:
-    """`plot_learning_curves` as PNG."""
-    return render_figure(plot_learning_curves(histories, chosen))
-
-
 def render_figure(figure: Figure, form: str = "png") -> bytes:
     """The bytes of a figure, without a date, so that they change only if its numbers do."""
     import matplotlib

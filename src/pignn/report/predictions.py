@@ -11,7 +11,7 @@ import pandas as pd
 from torch_geometric.data import Data
 
 from ..io import files
-from .spreadsheet import neutral
+from .spreadsheet import escape_formula
 
 TEXT_COLUMNS = ("node", "given", "predicted")
 
@@ -45,5 +45,5 @@ def build_prediction_table(data: Data, probs: np.ndarray, class_names: Sequence[
 
 def write_predictions(path: Path, table: pd.DataFrame) -> None:
     """Write a prediction table as CSV. Texts that a spreadsheet would run as formulas get an apostrophe before them."""
-    neutral_columns = {name: table[name].map(neutral) for name in TEXT_COLUMNS}
-    files.write_bytes(path, table.assign(**neutral_columns).to_csv(index=False, lineterminator="\n").encode())
+    escaped_columns = {name: table[name].map(escape_formula) for name in TEXT_COLUMNS}
+    files.write_bytes(path, table.assign(**escaped_columns).to_csv(index=False, lineterminator="\n").encode())

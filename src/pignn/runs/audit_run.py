@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +20,12 @@ from .._version import __version__
 from ..auditing import Audit, tables
 from ..auditing.audit import DEFAULT_METHOD
 from ..auditing.label_files import SUFFIXES
-from ..auditing.neighborhoods import describe_neighborhoods
 from ..core.errors import ConfigError, OutputError, PignnWarning
 from ..graphs.tables import is_graph_file, open_table, read_dataframe
 from ..io import files
 from ..methods import Method
 from ..methods.core.fingerprint import fingerprint
 from ..noise import Corrupt, NoiseEstimate
-from ..report import draw_matrix
-from ..report.audit import build_audit_page
 from ..report.cards import build_audit_card
 from .graph_source import GraphSource, build_corruption
 from .run_folder import check_outputs, open_output_folder
@@ -125,14 +122,11 @@ class AuditRun:
         """The self-contained HTML page on which suspects are decided, also written to ``path`` if there is one."""
         origin = self.data.get("origin")
         title = f"Audit of the labels of {self.data.get('name') if origin is None else Path(origin.nodes).name}"
-        page = build_audit_page(
-            self.data,
-            self.audit,
-            self.review,
-            _read_other_columns(origin),
+        page = self.audit.report(
+            review=self.review,
+            node_table=_read_other_columns(origin),
             title=title,
-            around=partial(describe_neighborhoods, self.data, labelled=self.audit.nodes, seed=self.seed),
-            apply="" if path is None else self.apply_command("decisions.csv", Path(path).parent),
+            apply_command="" if path is None else self.apply_command("decisions.csv", Path(path).parent),
         )
         if path is not None:
             files.write_bytes(Path(path), page.encode())
@@ -151,11 +145,14 @@ class AuditRun:
 
     def plot_transition(self) -> Figure:
         """The estimated transition matrix, P(given class | true class), as a matplotlib figure."""
-        names = self.audit.class_names
-        return draw_matrix(self.noise.transition, names, row_title="true class", column_title="given class")
+        return self.audit.plot_transition()
+
+    def plot_classes(self) -> Figure:
+        """The expected share of right labels per given class, as a matplotlib figure."""
+        return self.audit.plot_classes()
 
     def _repr_html_(self) -> str:
-        return str(tables.replace_codes_by_names(self.issues.head(10), self.audit.class_names).to_html())
+        return self.audit._repr_html_()
 
 
 def audit(

@@ -18,7 +18,7 @@ from ..core.errors import ConfigError
 from ..io import files
 from ..methods import Method
 from ..methods.core.base import FitFacts
-from ..report import build_training_page, draw_learning_curves, encode_png, write_predictions
+from ..report import build_training_page, plot_learning_curves, render_figure, write_predictions
 from ..report.cards import build_model_card
 from ..report.training.summary import TrainingRecord, TrainingSummary
 from ..training import checkpoint
@@ -140,7 +140,7 @@ class TrainingRun:
         stale = [] if self.folder == folder else [checkpoint.CHECKPOINT_FILE, checkpoint.PREVIOUS_FILE]
         if self.fit_facts.history:
             files.write_csv_records(folder / "history.csv", self.fit_facts.history)
-            files.write_bytes(folder / "learning-curve.png", encode_png(self.plot_history()))
+            files.write_bytes(folder / "learning-curve.png", render_figure(self.plot_history()))
         else:
             stale = ["history.csv", "learning-curve.png", checkpoint.CHECKPOINT_FILE, checkpoint.PREVIOUS_FILE]
         for name in stale:  # of a run that this one replaces
@@ -173,7 +173,7 @@ class TrainingRun:
         """Learning curves as a matplotlib figure; the epoch that is kept is marked."""
         if not self.fit_facts.history:
             raise ConfigError(f"'{self.model.name}' does not train in epochs: there is no history to plot")
-        return draw_learning_curves(
+        return plot_learning_curves(
             {self.model.name: self.fit_facts.history}, {self.model.name: self.summary.best_epoch}
         )
 
