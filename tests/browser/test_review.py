@@ -117,7 +117,8 @@ def test_from_the_page_to_a_corrected_file(opened: Any, audited: Path, tmp_path:
         chosen.append(node(driver))
         press(driver, key)
     assert len(set(chosen)) == 5
-    assert "5 of 40 labels of the review decided (3 relabel, 1 keep, 1 unsure; 0 outside the review)" in told(driver, "progress-text")
+    progress = told(driver, "progress-text")
+    assert "5 of 40 labels of the review decided (3 relabel, 1 keep, 1 unsure; 0 outside the review)" in progress
     driver.refresh()
     assert "5 of 40 labels of the review decided (3 relabel" in told(driver, "progress-text")
     assert driver.find_element("id", "reviewer").get_attribute("value") == "Ä. Reviewer, <b>"
