@@ -41,6 +41,10 @@ def step(h=H, y=Y, *, epoch=0, phase="training", trusted=None, weight=None, netw
         weight=torch.full((n,), 1 / n) if weight is None else weight,
         trusted=torch.zeros(n, dtype=torch.bool) if trusted is None else trusted,
         logits=h,
+        logits_all=h,
+        inputs=None,
+        input_nodes=torch.arange(n),
+        rows=torch.arange(n),
         networks=networks or {},
         eval_logits=evaluate or (lambda: h.detach()),
     )

@@ -51,6 +51,24 @@ class GraphInputs:
         result.chunked = True
         return result
 
+    def replace(
+        self, *, x: Tensor | None = None, edge_index: Tensor | None = None, edge_weight: Tensor | None = None
+    ) -> GraphInputs:
+        """A copy with other features or other edges. Weights belong to the edges that come with them.
+
+        Edges are made simple, and undirected if these are. In a sampled subgraph nodes keep the degrees of their
+        parent graph, so that dropping edges at random leaves the expected messages as they are.
+        """
+        if edge_index is None:
+            result = copy.copy(self)
+            result.__dict__.pop("features", None)
+            result.x = self.x if x is None else x
+            return result
+        data = Data(x=self.x if x is None else x, edge_index=edge_index, edge_weight=edge_weight)
+        result = GraphInputs.from_data(data, directed=self.directed, device=self.x.device)
+        result.parent_degrees = self.parent_degrees
+        return result
+
     @classmethod
     def from_data(cls, data: Data, *, directed: bool = False, device: str | torch.device = "cpu") -> GraphInputs:
         """The inputs of a checked graph with simple edges, undirected by default. ``notes`` say what was changed."""
@@ -81,7 +99,7 @@ class GraphInputs:
     def features(self) -> Tensor | SparseFeatures:
         """x, as a sparse matrix where most of it is zero (bags of words)."""
         probe = self.x[:: max(1, self.num_nodes // 1000)]
-        if probe.count_nonzero() >= MAX_SPARSE_DENSITY * probe.numel():
+        if self.x.requires_grad or probe.count_nonzero() >= MAX_SPARSE_DENSITY * probe.numel():
             return self.x
         return SparseFeatures.from_dense(self.x)
 

@@ -19,9 +19,10 @@ MAX_COPIED_EDGES = 2**25  # edges that PyG's sampler is given; it holds a copy o
 
 @dataclass(frozen=True)
 class Batch:
-    """``inputs`` is the sampled subgraph; its first rows are the ``seeds``."""
+    """The sampled subgraph around some nodes: its first rows are the ``seeds``, ``nodes`` numbers all its rows."""
 
     seeds: Tensor
+    nodes: Tensor
     inputs: GraphInputs
 
 
@@ -59,7 +60,7 @@ class NeighborSampler:
         local = place[incoming.col[entry].long()]
         place[nodes] = -1
         pattern = Pattern(crow.to(torch.int32), local.to(torch.int32), (known, known))
-        return Batch(seeds, build_subgraph_inputs(self.inputs, nodes, pattern, entry))
+        return Batch(seeds, nodes, build_subgraph_inputs(self.inputs, nodes, pattern, entry))
 
 
 class PyGNeighborSampler:
@@ -79,7 +80,7 @@ class PyGNeighborSampler:
         order = torch.argsort(drawn.col, stable=True)
         known = drawn.node.numel()
         pattern = Pattern.from_sorted(drawn.col[order], drawn.row[order], (known, known))
-        return Batch(seeds, build_subgraph_inputs(self.inputs, drawn.node, pattern, drawn.edge[order]))
+        return Batch(seeds, drawn.node, build_subgraph_inputs(self.inputs, drawn.node, pattern, drawn.edge[order]))
 
 
 def make_neighbor_sampler(inputs: GraphInputs, num_neighbors: Sequence[int]) -> NeighborSampler | PyGNeighborSampler:

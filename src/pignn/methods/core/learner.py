@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -18,36 +18,35 @@ from ...training.batches import Batch, iter_seed_batches, make_neighbor_sampler
 from .labels import class_weights, counting
 from .pair_regularizer import PairRegularizer
 
-if TYPE_CHECKING:
-    from .network import NetworkMethod
-
 
 @dataclass
 class Task:
     """What a method learns from. The truth is not in it."""
 
     inputs: backbones.GraphInputs
-    y: Tensor  # [N], −1 where there is nothing to learn from
-    nodes: Tensor  # those with something to learn from
+    y: Tensor  # [N], the given label of a training node, −1 elsewhere
+    nodes: Tensor  # the training nodes with a label
     weight: Tensor  # [N], sums to 1 over ``nodes``
     num_classes: int
-    trusted: Tensor  # [N]: somebody verified this label
+    trusted: Tensor  # [N], whether somebody verified the label
 
     @classmethod
     def from_data(cls, data: Data, inputs: backbones.GraphInputs, class_weight: str | Sequence[float] | None) -> Task:
-        """The given labels of the training nodes, where ``inputs`` are; those of weight 0 have no say at all."""
+        """The given labels of the training nodes, on the device of ``inputs``. Labels of weight 0 are left out."""
         device, classes = inputs.x.device, graphs.num_classes(data)
         counts = counting(data, data.train_mask)
         nodes = counts.nonzero().view(-1).to(device)
         y = torch.where(counts, data.y, -1).to(device)
         trusted = data.get("trusted_mask")
         trusted = torch.zeros_like(data.train_mask) if trusted is None else trusted
-        weight = _node_weights(data, nodes, class_weight, classes)
+        weight = _compute_node_weights(data, nodes, class_weight, classes)
         return cls(inputs, y, nodes, weight, classes, trusted.to(device))
 
 
-def _node_weights(data: Data, nodes: Tensor, class_weight: str | Sequence[float] | None, classes: int) -> Tensor:
-    """How much each node's loss counts: label_weight × class_weight of training nodes, made to sum to 1; [N]."""
+def _compute_node_weights(
+    data: Data, nodes: Tensor, class_weight: str | Sequence[float] | None, classes: int
+) -> Tensor:
+    """The weight of each node's loss, [N]: label_weight × class_weight of training nodes, normalized to sum to 1."""
     y = data.y.to(nodes.device)[nodes]
     weight = torch.ones(nodes.numel(), device=nodes.device)
     if data.get("label_weight") is not None:
@@ -56,15 +55,29 @@ def _node_weights(data: Data, nodes: Tensor, class_weight: str | Sequence[float]
         weight *= class_weights(class_weight, y.cpu(), classes).to(nodes.device)[y]
     total = weight.sum()
     if not total > 0:
-        raise DataError("the weights of all training labels are 0; nothing would be learnt")
+        raise DataError("the weights of all training labels are 0; nothing would be learned")
     return torch.zeros(data.num_nodes, device=nodes.device).index_copy_(0, nodes, weight / total)
 
 
 @dataclass
 class Step:
-    """What an objective sees: the labelled nodes of one step, and what the classifier says of them.
+    """What an objective sees of one step.
 
-    ``logits`` are those in training mode, [n, classes], or [k, n, classes] of a committee of k networks.
+    Args:
+        epoch: the epoch within the phase.
+        phase: the name of the phase.
+        nodes: the labeled nodes of the step, [n].
+        y: their given labels.
+        weight: their weights.
+        trusted: whether their labels are trusted.
+        logits: the classifier's logits in training mode, [n, classes], or [k, n, classes] of k networks.
+        logits_all: the same for all rows of ``inputs``, from the same forward pass.
+        inputs: the graph, or the sampled subgraph of a batch. Its first rows are the nodes of the batch, the others
+            neighbors of which only a part of the neighborhood is there.
+        input_nodes: the node of each row of ``inputs``.
+        rows: the rows of the labeled nodes.
+        networks: all networks by name.
+        eval_logits: computes ``logits`` in evaluation mode, with the networks' own or with other parameters.
     """
 
     epoch: int
@@ -74,16 +87,47 @@ class Step:
     weight: Tensor
     trusted: Tensor
     logits: Tensor
+    logits_all: Tensor
+    inputs: backbones.GraphInputs
+    input_nodes: Tensor
+    rows: Tensor
     networks: dict[str, nn.Module]
-    eval_logits: Callable[..., Tensor]  # the same logits in evaluation mode, of these or of other parameters
+    eval_logits: Callable[..., Tensor]
 
-    def weighted_mean(self, each: Tensor, chosen: Tensor | None = None) -> Tensor:
-        """The weighted mean of one number a node, over all or over the chosen ones; 0 where none is chosen."""
+    def forward(
+        self, *, x: Tensor | None = None, edge_index: Tensor | None = None, edge_weight: Tensor | None = None
+    ) -> Tensor:
+        """The classifier's logits of all rows, in training mode, with other features or other edges.
+
+        ``x`` has a row for each row of ``inputs``, and ``edge_index`` numbers these rows.
+        """
+        return self.networks["classifier"](self.inputs.replace(x=x, edge_index=edge_index, edge_weight=edge_weight))
+
+    def weighted_mean(self, values: Tensor, chosen: Tensor | None = None) -> Tensor:
+        """The weighted mean of one number per labeled node, of all or of the chosen ones; 0 if none is chosen."""
         if chosen is None:
-            return (self.weight * each).sum()
+            return (self.weight * values).sum()
         weight = self.weight * chosen
         # In a batch the weights of a step are an estimate of 1: a mean over the chosen keeps that scale.
-        return (weight * each).sum() * (self.weight.sum() / weight.sum().clamp(min=1e-12))
+        return (weight * values).sum() * (self.weight.sum() / weight.sum().clamp(min=1e-12))
+
+
+class LearningMethod(Protocol):
+    """What a learner asks of its method."""
+
+    batch_size: int | None
+    num_neighbors: Sequence[int]
+    schedule: str
+    seed: int
+
+    def phases(self) -> list[Phase]:
+        """What is trained, in order."""
+
+    def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
+        """Called before a phase."""
+
+    def objective(self, step: Step) -> Tensor:
+        """The class loss of one step."""
 
 
 class NetworkLearner:
@@ -91,7 +135,7 @@ class NetworkLearner:
 
     def __init__(
         self,
-        method: NetworkMethod,
+        method: LearningMethod,
         task: Task,
         networks: dict[str, nn.Module],
         optimizers: dict[str, torch.optim.Optimizer],
@@ -102,18 +146,18 @@ class NetworkLearner:
         self.networks = networks
         self.optimizers = optimizers
         self.regularizer = regularizer
-        self.estimates = "estimator" in networks
-        self.age = 0  # epochs that the classifier had learnt before this phase
+        self.has_estimator = "estimator" in networks
+        self.age = 0  # epochs that the classifier had learned before this phase
+        self.all_nodes = torch.arange(task.inputs.num_nodes, device=task.y.device)
         if method.batch_size is not None:
             self.sampler = make_neighbor_sampler(task.inputs, method.num_neighbors)
-            # Pairs are learnt from all nodes, classes from the labelled ones alone.
-            everybody = torch.arange(task.inputs.num_nodes, device=task.y.device)
-            self.pool = task.nodes if regularizer is None else everybody
+            # Pairs are learned from all nodes, classes from the labeled ones alone.
+            self.pool = task.nodes if regularizer is None else self.all_nodes
 
     def start_phase(self, phase: Phase) -> None:
         before = self.method.phases()
         self.age = sum(p.epochs for p in before[: before.index(phase)] if p.name != "estimator")
-        if self.estimates and self.method.schedule == "pretrain" and phase.name != "estimator":
+        if self.has_estimator and self.method.schedule == "pretrain" and phase.name != "estimator":
             assert self.regularizer is not None
             with torch.no_grad():
                 h = self.networks["estimator"].eval()(self.task.inputs.as_chunked())
@@ -124,11 +168,11 @@ class NetworkLearner:
         if self.method.batch_size is None:
             yield None
             return
-        for seeds in iter_seed_batches(self.pool, self.method.batch_size, self._seed(phase, epoch)):
+        for seeds in iter_seed_batches(self.pool, self.method.batch_size, self._derive_seed(phase, epoch)):
             yield self.sampler(seeds)
 
-    def _seed(self, phase: Phase, epoch: int) -> int:
-        """Of what is drawn for an epoch: a resumed run, and all processes of one, come to the same."""
+    def _derive_seed(self, phase: Phase, epoch: int) -> int:
+        """The seed of an epoch's batches and pairs: the same in a resumed run and in all processes."""
         return (int(self.method.seed) * 1_000_003 + 2 * epoch + phase.selects) % 2**63
 
     def compute_losses(
@@ -137,7 +181,7 @@ class NetworkLearner:
         regularizer = self.regularizer
         if regularizer is not None:
             if batch is None:
-                regularizer.draw_pairs(self._seed(phase, epoch))
+                regularizer.draw_pairs(self._derive_seed(phase, epoch))
             else:
                 regularizer = regularizer.subset(batch.seeds)
         inputs = self.task.inputs if batch is None else batch.inputs
@@ -145,11 +189,12 @@ class NetworkLearner:
         h_estimator: Tensor | None = None
         members: tuple[Tensor, ...] = ()
         terms = {}
-        if self.estimates and (phase.name == "estimator" or self.method.schedule == "joint"):
+        if self.has_estimator and (phase.name == "estimator" or self.method.schedule == "joint"):
             h_estimator = self.networks["estimator"](inputs)[rows]
         if phase.name != "estimator":
-            h = self.networks["classifier"](inputs)[..., rows, :]
-            terms["class"] = self.method.objective(self._step(phase, epoch, batch, h))
+            logits_all = self.networks["classifier"](inputs)
+            terms["class"] = self.method.objective(self._build_step(phase, epoch, batch, logits_all))
+            h = logits_all[..., rows, :]
             members = h.unbind(0) if h.dim() == 3 else (h,)
         if regularizer is not None:
             estimator, pair = regularizer.compute_losses(
@@ -158,13 +203,14 @@ class NetworkLearner:
             terms |= {name: term for name, term in (("estimator", estimator), ("pair", pair)) if term is not None}
         return terms
 
-    def _step(self, phase: Phase, epoch: int, batch: Batch | None, h: Tensor) -> Step:
-        """The labelled nodes; of a batch, weighed so that they estimate the mean over all training nodes."""
+    def _build_step(self, phase: Phase, epoch: int, batch: Batch | None, logits_all: Tensor) -> Step:
+        """The labeled nodes. Those of a batch are weighted to estimate the mean over all training nodes."""
         task = self.task
         if batch is None:
             inputs, rows, nodes, scale = task.inputs, task.nodes, task.nodes, 1.0
+            input_nodes = self.all_nodes
         else:
-            inputs = batch.inputs
+            inputs, input_nodes = batch.inputs, batch.nodes
             rows = (task.y[batch.seeds] >= 0).nonzero().view(-1)
             nodes, scale = batch.seeds[rows], self.pool.numel() / batch.seeds.numel()
 
@@ -172,8 +218,8 @@ class NetworkLearner:
             with eval_mode_context(self.networks["classifier"]) as classifier:
                 if parameters is not None:
                     return functional_call(classifier, parameters, (inputs,)).index_select(-2, rows)
-                every = getattr(classifier, "each", classifier)  # of a committee, not its mean
-                return every(inputs).index_select(-2, rows)
+                compute = getattr(classifier, "each", classifier)  # the logits of all members, not their mean
+                return compute(inputs).index_select(-2, rows)
 
         return Step(
             epoch=epoch,
@@ -182,7 +228,11 @@ class NetworkLearner:
             y=task.y[nodes],
             weight=task.weight[nodes] * scale,
             trusted=task.trusted[nodes],
-            logits=h.index_select(-2, rows),
+            logits=logits_all.index_select(-2, rows),
+            logits_all=logits_all,
+            inputs=inputs,
+            input_nodes=input_nodes,
+            rows=rows,
             networks=self.networks,
             eval_logits=eval_logits,
         )
