@@ -279,10 +279,14 @@ def test_parquet(files):
     fails(DataError, "bad.parquet, row 2: node '99' is out of range", edges="bad.parquet", out="new")
 
 
-def test_parquet_without_pyarrow(files, monkeypatch):
+def test_parquet_is_read_without_pyarrow(files, monkeypatch):
+    pd.DataFrame(EDGES, columns=["source", "target"]).to_parquet("edges.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    (files / "edges.parquet").touch()
-    fails(DataError, "edges.parquet needs pyarrow", edges="edges.parquet")
+    convert("out", edges="edges.parquet", num_nodes=N)
+    same_graph(open_graph_store("out"), EDGES, N)
+    (files / "edges.parquet").write_bytes(b"")
+    fails(DataError, "cannot read edges.parquet: ", edges="edges.parquet", out="new")
 
 
 # ---- what is wrong is one line ----

@@ -21,7 +21,7 @@ from ..auditing import Audit, tables
 from ..auditing.audit import DEFAULT_METHOD
 from ..auditing.label_files import SUFFIXES
 from ..core.errors import ConfigError, OutputError, PignnWarning
-from ..graphs.tables import is_graph_file, open_table, read_dataframe
+from ..graphs.tables import is_graph_file, open_table
 from ..io import files
 from ..methods import Method
 from ..methods.core.fingerprint import fingerprint
@@ -273,6 +273,5 @@ def _read_other_columns(origin: Any) -> pd.DataFrame | None:
     """What the user's table says of the nodes, for the page: node i is row i. None where it is not a table."""
     if origin is None or is_graph_file(origin.nodes) or not Path(origin.nodes).is_file():
         return None
-    table, _ = open_table(origin.nodes, origin.delimiter, of_nodes=True)
-    frame = read_dataframe(table)
+    frame = open_table(origin.nodes, origin.delimiter).read_dataframe()
     return frame.drop(columns=[c for c in (origin.id, origin.label, origin.trusted, origin.source) if c in frame])

@@ -18,9 +18,9 @@ from ...core.errors import ConfigError, DataError, PignnWarning
 from ...core.text import pluralize
 from ..edges import simplify_edges
 from ..splits import rank_within_class
-from ..tables.chunked import as_array, first_row
+from ..tables.arrays import load_array
 from ..tables.formats import file_suffix
-from ..tables.node_tables import how_read, open_table, read_dataframe
+from ..tables.reader import open_table
 from . import file_readers as files
 from . import labels
 from .column_kinds import MISSING, is_numeric
@@ -103,7 +103,7 @@ def _from_file(rows: Rows, features: Any, raw: RawGraph) -> list[str]:
     name = "features" if isinstance(features, np.ndarray) else str(features)
     kind = file_suffix(name)
     if isinstance(features, np.ndarray) or kind in (".npy", ".npz"):
-        x = files.matrix(Path(name)) if kind == ".npz" else as_array(features)
+        x = files.matrix(Path(name)) if kind == ".npz" else load_array(features)
         if x.ndim != 2 or x.dtype.kind not in "biuf" or len(x) != rows.nodes or not x.shape[1]:
             raise DataError(
                 f"{name} must be numbers of shape [{rows.nodes}, features], one row a node, "
@@ -111,10 +111,10 @@ def _from_file(rows: Rows, features: Any, raw: RawGraph) -> list[str]:
             )
         rows.x = x
         return []
-    table, _ = open_table(name, None, of_nodes=True)
+    table = open_table(name)
     column = raw.origin.id if raw.origin.id in table.columns else table.columns[0]
-    frame = read_dataframe(table, [column])
-    ids = Ids.of(frame[column], f"{name}, column '{column}'", first_row(table))
+    frame = table.read_dataframe([column])
+    ids = Ids.of(frame[column], f"{name}, column '{column}'", table.first_row)
     place = ids.positions(pd.Series(raw.ids.values))
     if (place < 0).any():
         first = raw.ids.values[int((place < 0).argmax())]
@@ -122,7 +122,7 @@ def _from_file(rows: Rows, features: Any, raw: RawGraph) -> list[str]:
     frame = frame.drop(columns=column).iloc[place].reset_index(drop=True)
     rows.frame = frame
     rows.x = None
-    raw.origin.read.append(f"features: {how_read(table)}, ids are column '{column}'")
+    raw.origin.read.append(f"features: {table.describe()}, ids are column '{column}'")
     return list(frame.columns)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.errors import DataError
-from ..tables.chunked import shown
+from ..tables.cells import format_cell
 
 KINDS = ("number", "category", "text", "date", "vector", "none")
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")
@@ -97,7 +97,7 @@ def no_numbers(column: pd.Series[Any]) -> tuple[np.ndarray, int]:
 def first_of(column: pd.Series[Any], wrong: np.ndarray, first: int) -> str:
     """The first wrong value and its row, where the first row is number `first`."""
     row = int(wrong.argmax())
-    return f"row {first + row:,}: {shown(column.iloc[row])}"
+    return f"row {first + row:,}: {format_cell(column.iloc[row])}"
 
 
 def numbers(column: pd.Series[Any], title: str, first: int) -> np.ndarray:

@@ -11,9 +11,11 @@ import pandas as pd
 
 from ...core.errors import ConfigError, DataError
 from ...core.text import pluralize
-from ..store.external_sort import edge_columns
-from ..tables.chunked import PathLike, edge_weights, first_row, shown
-from ..tables.node_tables import Chunk, JsonLines, Table, how_read, open_table, without_header
+from ..tables.arrays import PathLike
+from ..tables.cells import format_cell, parse_edge_weights
+from ..tables.edge_columns import choose_edge_columns
+from ..tables.reader import open_edges
+from ..tables.table import Table
 from .ids import Ids, Unknown
 
 ROWS = 1 << 20
@@ -30,21 +32,6 @@ class Edges(NamedTuple):
     notes: list[str]
 
 
-class _Frame:
-    """Edges that are a data frame already."""
-
-    header = True
-
-    def __init__(self, frame: pd.DataFrame) -> None:
-        self.name, self.rows, self.frame = "edges", len(frame), frame.reset_index(drop=True)
-        self.frame.columns = self.frame.columns.astype(str)
-        self.columns = list(self.frame.columns)
-
-    def chunks(self, rows: int, text: Sequence[str] = ()) -> Any:
-        for start in range(0, len(self.frame), rows):
-            yield Chunk(self.frame.iloc[start : start + rows].reset_index(drop=True), start, 0.0)
-
-
 def read_edges(
     edges: PathLike | pd.DataFrame,
     ids: Ids,
@@ -56,25 +43,22 @@ def read_edges(
 ) -> Edges:
     """All edges whose ends are nodes; the others are an error unless they are to be dropped."""
     notes: list[str] = []
-    table: Any
+    table = open_edges(edges, delimiter)
     if isinstance(edges, str | os.PathLike):
-        table, _ = open_table(edges, delimiter, of_nodes=False)
         if (
             not ids.whole
-            and table.header
+            and table.has_header
             and bool((ids.index.isin(table.columns[:2])).sum() == len({*table.columns[:2]}))
         ):
-            without_header(table)
-        notes.append(f"edges: {how_read(table)}")
-    else:
-        table = _Frame(edges)
+            table.drop_header()
+        notes.append(f"edges: {table.describe()}")
     chosen = _chosen(table, columns)
     weighed = chosen[2]
     notes.append(f"edges: from column '{chosen[0]}' to '{chosen[1]}'" + (f", weight '{weighed}'" if weighed else ""))
     unknown, rows = Unknown(), 0
     parts: list[np.ndarray] = []
     weights: list[np.ndarray] = []
-    for part, start, _ in table.chunks(ROWS, () if ids.whole else chosen[:2]):
+    for part, start, _ in table.iter_chunks(ROWS, () if ids.whole else chosen[:2]):
         ends = [_column(part, name, table, start) for name in chosen[:2]]
         found = [ids.positions(column) for column in ends]
         keep = unknown.add(ends, found)
@@ -82,7 +66,7 @@ def read_edges(
         parts.append(np.stack([place[keep] for place in found]))
         if weighed is not None:
             column = _column(part, weighed, table, start)
-            weights.append(edge_weights(column, table.name, first_row(table) + start, LEAVE_OUT)[keep])
+            weights.append(parse_edge_weights(column, table.name, table.first_row + start, LEAVE_OUT)[keep])
     if unknown.edges:
         message = unknown.message(rows, table.name, ids.title)
         if not drop_unknown:
@@ -98,9 +82,7 @@ def _chosen(table: Table, columns: Sequence[str] | None) -> tuple[str, str, str 
     source, target, weight = [*(columns or (None, None)), None][:3]
     if columns is not None and weight is None:
         weight = "none"
-    found = edge_columns(table, source, target, weight, NAME_IT)  # type: ignore[arg-type]
-    if columns is None and isinstance(table, JsonLines) and found.weight is None and "weight" in table.columns:
-        return found.source, found.target, "weight"
+    found = choose_edge_columns(table, source, target, weight, NAME_IT)
     return found.source, found.target, found.weight
 
 
@@ -118,5 +100,5 @@ def _advice(unknown: Unknown, rows: int, ids: Ids, frame: pd.DataFrame) -> str:
         if sample and column.is_unique and set(sample) <= set(column.astype(str).str.strip()):
             return f"column '{name}' has them: give it as --id (id=)"
     if unknown.edges > rows / 2:
-        return f"ids of nodes are such as {', '.join(map(shown, ids.values[:3].tolist()))}: is --id (id=) right?"
+        return f"ids of nodes are such as {', '.join(map(format_cell, ids.values[:3].tolist()))}: is --id (id=) right?"
     return "add them, or leave such edges out with --drop-unknown (drop_unknown=True)"

@@ -12,7 +12,7 @@ import pandas as pd
 
 from ...core.errors import PignnWarning
 from ...core.text import pluralize
-from ..tables.chunked import shown
+from ..tables.cells import format_cell
 from .column_kinds import MISSING, days, first_of, no_numbers, numbers, vectors
 from .structure import NAMES
 
@@ -221,7 +221,7 @@ class CategoryEncoder(ColumnEncoder):
             return f"{rare:,} of {given:,} values in '{self.name}' are rare or new" if 2 * rare > given else ""
         new = texts[~texts.isin(self.values)].dropna().value_counts().index
         more = f" and {len(new) - 1:,} more are" if len(new) > 1 else " is"
-        return f"{shown(new[0])}{more} new in '{self.name}'" if len(new) else ""
+        return f"{format_cell(new[0])}{more} new in '{self.name}'" if len(new) else ""
 
     def about(self) -> dict[str, Any]:
         return {"name": self.name, "values": self.values, "other": self.other}

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ...core.errors import ConfigError, DataError, ModelFileError, unknown
 from ...core.text import pluralize
-from ..tables.chunked import PathLike
+from ..tables.arrays import PathLike
 from .column_kinds import KINDS, guess
 from .encoders import CategoryEncoder, ColumnEncoder, NumericEncoder, PassthroughEncoder, StructureEncoder, TfidfEncoder
 from .structure import structural

@@ -10,7 +10,7 @@ import pandas as pd
 
 from ...core.errors import DataError
 from ...core.text import pluralize
-from ..tables.chunked import shown
+from ..tables.cells import format_cell
 
 NAMES = ("id", "node", "node_id", "nodeid")
 _WHOLE = r"-?(?:0|[1-9][0-9]{0,17})"  # as an integer of 64 bits is written
@@ -82,7 +82,7 @@ class Unknown:
             for column, found in zip(columns, positions, strict=True):
                 if len(self.names) < _MOST_COUNTED:
                     missing = column[found < 0].astype(object)
-                    counts = missing.map(shown).value_counts()
+                    counts = missing.map(format_cell).value_counts()
                     self.names.update({str(name): int(count) for name, count in counts.items()})
         return keep
 
@@ -108,4 +108,4 @@ def texts(column: pd.Series[Any]) -> pd.Series[Any]:
 
 def listed(counts: dict[Any, int]) -> str:
     """'a' (3), 'b' (2)"""
-    return ", ".join(f"{shown(name)} ({count:,})" for name, count in counts.items())
+    return ", ".join(f"{format_cell(name)} ({count:,})" for name, count in counts.items())

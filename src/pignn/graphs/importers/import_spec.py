@@ -13,8 +13,8 @@ import pandas as pd
 
 from ...core import validation as settings
 from ...core.errors import ConfigError, unknown
-from ..tables.chunked import delimiter_named
 from ..tables.formats import file_suffix, list_suffixes
+from ..tables.text_files import parse_delimiter
 from .features import FeatureEncoder
 from .ids import Ids
 from .origin import Origin
@@ -43,7 +43,7 @@ class ImportSpec:
     def __post_init__(self) -> None:
         settings.number("val", self.val, below=1.0)
         settings.seed("seed", self.seed)
-        self.delimiter = delimiter_named(self.delimiter)
+        self.delimiter = parse_delimiter(self.delimiter)
         if isinstance(self.features, str) and not _is_file(self.features):
             self.features = _names(self.features)
         if isinstance(self.edge_columns, str):

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from ...core.errors import DataError, PignnWarning
 from ...core.text import pluralize
-from ..store.nodes import MOST_CLASSES, _texts
-from ..tables.chunked import shown
+from ..tables.cells import MAX_CLASSES, encode_labels, format_cell
 
 NONE = ("", "-1")
 MANY, FEW = 20, 5  # classes, and labels of each, from which on a column looks like something else
@@ -72,7 +71,7 @@ def _say_what_is_alike(names: list[str], title: str) -> None:
 def _check(found: list[str], labelled: int, title: str) -> None:
     if not found:
         raise DataError(f"{title} has no label at all; is it the right column?")
-    if len(found) > MOST_CLASSES or len(found) > max(labelled / 2, 20):
+    if len(found) > MAX_CLASSES or len(found) > max(labelled / 2, 20):
         raise DataError(
             f"{title} has {len(found):,} different values on {pluralize(labelled, 'labelled node')}; is it the label?"
         )
@@ -99,7 +98,9 @@ def trusted(column: pd.Series[Any], title: str, first: int) -> Tensor:
     bits = np.array([*(_BITS.get(value.lower(), 2) for value in values), 0])[codes]
     if bits.max(initial=0) > 1:
         row = int(bits.argmax())
-        raise DataError(f"{title}, row {first + row:,}: 1 or 0, yes or no expected, not {shown(column.iloc[row])}")
+        raise DataError(
+            f"{title}, row {first + row:,}: 1 or 0, yes or no expected, not {format_cell(column.iloc[row])}"
+        )
     return torch.from_numpy(bits.astype(bool))
 
 
@@ -107,7 +108,7 @@ def sources(column: pd.Series[Any], title: str) -> tuple[Tensor, list[str]]:
     """Who gave each label, as numbers, -1 where that is not said; and their names in alphabetical order."""
     codes, values = _values(column, title)
     names = sorted({value for value in values if value})
-    if len(names) > MOST_CLASSES:
+    if len(names) > MAX_CLASSES:
         raise DataError(f"{title} has {len(names):,} different values; does it say who gave a label?")
     place = {name: i for i, name in enumerate(names)}
     return torch.from_numpy(np.array([*(place.get(value, -1) for value in values), -1])[codes]), names
@@ -115,14 +116,14 @@ def sources(column: pd.Series[Any], title: str) -> tuple[Tensor, list[str]]:
 
 def _values(column: pd.Series[Any], title: str) -> tuple[np.ndarray, list[str]]:
     try:
-        return _texts(column)
+        return encode_labels(column)
     except TypeError:  # lists
         raise DataError(f"{title} holds lists, and one value a node is expected") from None
 
 
 def _some(names: list[str], most: int = 5) -> str:
     rest = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(map(shown, names[:most])) + rest
+    return ", ".join(map(format_cell, names[:most])) + rest
 
 
 def _warn(message: str) -> None:

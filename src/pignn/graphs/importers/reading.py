@@ -11,9 +11,9 @@ import pandas as pd
 from torch_geometric.data import Data
 
 from ...core.errors import ConfigError, DataError
-from ..tables.chunked import PathLike
+from ..tables.arrays import PathLike
 from ..tables.formats import is_graph_file
-from ..tables.node_tables import how_read, open_table, read_dataframe
+from ..tables.reader import open_table
 from . import file_readers as files
 from .build_data import build_data
 from .edges import read_edges
@@ -118,14 +118,14 @@ def from_whole(whole: GraphFile, spec: ImportSpec, title: str) -> RawGraph:
 
 
 def _from_table(nodes: PathLike, edges: Any, spec: ImportSpec) -> RawGraph:
-    table, digest = open_table(nodes, spec.delimiter, of_nodes=True)
+    table = open_table(nodes, spec.delimiter)
     spec.as_trained(table.columns)
     if spec.id is None:
-        spec.id = next((name for name in table.columns if table.header and name.lower() in NAMES), None)
+        spec.id = next((name for name in table.columns if table.has_header and name.lower() in NAMES), None)
     text = [name for name in spec.roles() if name in table.columns]
-    frame = read_dataframe(table, text)
-    origin = Origin(str(nodes), sha256=digest, header=table.header, delimiter=getattr(table, "delimiter", None))
-    origin.read.append(f"nodes: {how_read(table)}")
+    frame = table.read_dataframe(text)
+    origin = Origin(str(nodes), sha256=table.sha256, header=table.has_header, delimiter=table.delimiter)
+    origin.read.append(f"nodes: {table.describe()}")
     return _from_frame(frame, edges, spec, str(nodes), origin)
 
 

@@ -13,8 +13,11 @@ import numpy as np
 from ..._version import __version__
 from ...core.errors import ConfigError
 from ...core.text import pluralize
-from ..tables.chunked import PathLike, Values, delimiter_named, edge_table, is_array, node_table
-from .external_sort import edge_columns, write_edges
+from ..tables.arrays import ArrayOrFile, PathLike, is_array
+from ..tables.edge_columns import choose_edge_columns
+from ..tables.reader import open_edges, open_table
+from ..tables.text_files import parse_delimiter
+from .external_sort import write_edges
 from .nodes import Nodes, feature_columns
 from .output import Bar, File, check_out, unfinished
 from .store import FORMAT, HEADER, MASKS
@@ -62,12 +65,12 @@ def convert(
     *,
     edges: PathLike | Iterable[np.ndarray],
     nodes: PathLike | None = None,
-    features: Values | None = None,
-    labels: Values | None = None,
+    features: ArrayOrFile | None = None,
+    labels: ArrayOrFile | None = None,
     label: str | None = None,
-    train: Values | None = None,
-    val: Values | None = None,
-    test: Values | None = None,
+    train: ArrayOrFile | None = None,
+    val: ArrayOrFile | None = None,
+    test: ArrayOrFile | None = None,
     columns: Sequence[str] | None = None,
     source: str | None = None,
     target: str | None = None,
@@ -113,10 +116,10 @@ def convert(
     if nodes is None and (label is not None or in_table or columns):
         what = "label" if label is not None else next(iter(in_table), "columns")
         raise ConfigError(f"{what} names a column of a node file, but there is none; give it as nodes")
-    delimiter = delimiter_named(delimiter)
-    table = None if nodes is None else node_table(nodes, delimiter)
-    rows = edge_table(edges, delimiter)
-    chosen = edge_columns(rows, source, target, weight)
+    delimiter = parse_delimiter(delimiter)
+    table = None if nodes is None else open_table(nodes, delimiter, check_encoding=False)
+    rows = open_edges(edges, delimiter, check_encoding=False)
+    chosen = choose_edge_columns(rows, source, target, weight)
 
     with unfinished(folder) as made, Bar(progress) as bar:
         parts = Nodes(made, memory, bar)

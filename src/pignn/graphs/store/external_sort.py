@@ -6,62 +6,23 @@ An entry is one integer: (row · N + column) · 2 + (0 for an edge as it was rea
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import torch
 
-from ...core.errors import ConfigError, DataError, PignnWarning
+from ...core.errors import DataError
 from ..edges import mark_first_of_runs, merge_duplicates, sort_keys
-from ..tables.chunked import Table, column_of, edge_weights, first_row, numbers, shown
+from ..tables.cells import format_cell, parse_edge_weights, to_numbers
+from ..tables.edge_columns import EdgeColumns
+from ..tables.table import Table
 from .output import Bar, File, write
 
 if TYPE_CHECKING:
     from .conversion import Conversion
-
-
-class EdgeColumns(NamedTuple):
-    """Where in a table the edges are."""
-
-    source: str
-    target: str
-    weight: str | None
-
-
-def edge_columns(
-    table: Table, source: str | None, target: str | None, weight: str | None, how: str = "--weight (weight=) names it"
-) -> EdgeColumns:
-    """Those that are given, else those that are named so or come first; ``how`` to tell a weight of another name."""
-    columns = table.columns
-    if len(columns) < 2:
-        raise DataError(f"{table.name} has one column ({shown(columns[0])}); edges need two; is the delimiter right?")
-    lower = {name.lower(): name for name in reversed(columns)}
-    ends = next((pair for pair in (("source", "target"), ("src", "dst"), ("from", "to")) if {*pair} <= {*lower}), None)
-    first, second = (lower[name] for name in ends) if ends else columns[:2]
-    told = weight is not None
-    if weight == "none":
-        weight = None
-    elif weight is not None:
-        weight = column_of(table, weight)
-    elif table.header:
-        weight = lower.get("weight")
-    else:
-        weight = columns[2] if len(columns) == 3 else None
-    chosen = EdgeColumns(column_of(table, source or first), column_of(table, target or second), weight)
-    if len(set(chosen)) < 3:
-        raise ConfigError(f"source, target and weight must be three columns of {table.name}, not '{chosen[0]}' twice")
-    others = [name for name in columns if name not in chosen]
-    if not told and weight is None and others and "weight" not in lower:
-        warnings.warn(
-            f"{table.name}: column '{others[0]}' is not used; if it has the weights of the edges, {how}",
-            PignnWarning,
-            stacklevel=2,
-        )
-    return chosen
 
 
 def write_edges(
@@ -71,15 +32,15 @@ def write_edges(
     n, title = done.nodes, table.name
     done.weighted = columns.weight is not None
     most = max(memory // (96 if done.weighted else 64), 16)  # entries that can be sorted at a time
-    number = min(3 * table.rows // most + 1, 128)  # half as many again as fit exactly: ranges are not equally full
+    number = min(3 * table.num_rows // most + 1, 128)  # half as many again as fit exactly: ranges are not equally full
     ranges = _Ranges(folder / "work", "r", 0, n * n, number, done.weighted)
     bar.step("edges")
-    for frame, start, share in table.chunks(min(max(memory // 512, 16), 1 << 21)):
-        first = first_row(table) + start
+    for frame, start, share in table.iter_chunks(min(max(memory // 512, 16), 1 << 21)):
+        first = table.first_row + start
         a, b = (_ids(frame[name], n, title, first) for name in columns[:2])
         weight = None
         if columns.weight is not None:
-            weight = edge_weights(
+            weight = parse_edge_weights(
                 frame[columns.weight], title, first, "--weight none (weight='none') leaves weights out"
             )
         keep = a != b
@@ -114,14 +75,14 @@ def write_edges(
 
 
 def _ids(column: pd.Series[Any], nodes: int, title: str, first: int) -> np.ndarray:
-    values = numbers(column)
+    values = to_numbers(column)
     bad = ~((values >= 0) & (values < nodes) & (values == np.trunc(values)))
     if bad.any():
         row = int(bad.argmax())
         whole = values[row] == np.trunc(values[row])  # not so for NaN
         reason = "is out of range" if whole else "is not a whole number"
         raise DataError(
-            f"{title}, row {first + row:,}: node {shown(column.iloc[row])} {reason}; "
+            f"{title}, row {first + row:,}: node {format_cell(column.iloc[row])} {reason}; "
             f"nodes are numbered 0 to {nodes - 1}"
         )
     return values.astype(np.int64)

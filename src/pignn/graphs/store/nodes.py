@@ -16,11 +16,12 @@ import pandas as pd
 from ...core.errors import ConfigError, DataError
 from ...core.text import pluralize
 from ..checks import LARGEST
-from ..tables.chunked import Table, Values, as_array, column_of, first_row, is_number, numbers, shown
+from ..tables.arrays import ArrayOrFile, load_array
+from ..tables.cells import MAX_CLASSES, encode_labels, format_cell, is_number_text, to_numbers
+from ..tables.table import Table
 from .output import Bar, File, write
 
 MOST_NODES = 2**31 - 1  # an entry (row, column, direction) is one integer of 64 bits
-MOST_CLASSES = 10_000
 _IDS = ("id", "node", "node_id", "")  # the last is how pandas writes the numbers of rows
 _BITS = {"1": 1, "true": 1, "0": 0, "false": 0, "": 0}
 
@@ -29,9 +30,9 @@ def feature_columns(
     table: Table, label: str | None, masks: dict[str, str], wanted: Sequence[str] | None, use: bool
 ) -> list[str]:
     """Those columns of the node file that are features."""
-    if not table.header:
+    if not table.has_header:
         raise DataError(f"{table.name} needs a header: a first row with the names of its columns")
-    taken = {column_of(table, name) for name in (label, *masks.values()) if name is not None}
+    taken = {table.check_column(name) for name in (label, *masks.values()) if name is not None}
     if not use:
         if wanted:
             raise ConfigError("features are given twice: as an array (features) and as columns of the node file")
@@ -41,7 +42,7 @@ def feature_columns(
     chosen = []
     for pattern in wanted:
         found = [name for name in table.columns if fnmatchcase(name, pattern) and name not in taken]
-        chosen += found or [column_of(table, pattern)]
+        chosen += found or [table.check_column(pattern)]
         if not found:
             raise ConfigError(f"column '{pattern}' is a label or a mask, not a feature")
     return list(dict.fromkeys(chosen))
@@ -87,9 +88,9 @@ class Nodes:
             x = stack.enter_context(self._file("x.f32")) if columns else None
             y = stack.enter_context(open(self._codes, "wb")) if label is not None else None
             files = {name: stack.enter_context(self._file(f"{name}.u8")) for name in masks}
-            for frame, first, share in table.chunks(self._rows(len(table.columns)), text):
+            for frame, first, share in table.iter_chunks(self._rows(len(table.columns)), text):
                 if ids is not None:
-                    _check_ids(frame[ids], title, first, first_row(table) + first)
+                    _check_ids(frame[ids], title, first, table.first_row + first)
                 if x is not None:
                     x.write(_columns(frame[columns], title, first))
                 if y is not None:
@@ -101,7 +102,7 @@ class Nodes:
         self.features = len(columns)
         self.lengths[title] = done
 
-    def read_features(self, features: Values) -> None:
+    def read_features(self, features: ArrayOrFile) -> None:
         """Features that are an array."""
         title, whole = _named(features, "features")
         if whole.ndim != 2 or whole.dtype.kind not in "biuf":
@@ -121,14 +122,14 @@ class Nodes:
                     raise DataError(f"{title} has a {kind} at {where}; replace or drop it")
                 file.write(x)
 
-    def read_labels(self, labels: Values) -> None:
+    def read_labels(self, labels: ArrayOrFile) -> None:
         """Labels that are an array."""
         title = self._flat(labels, "labels", "one label a node", "iufU")
         with open(self._codes, "wb") as file:
             for _, part in self._slices(labels, "labels"):
                 write(file, self._labels(pd.Series(part.reshape(-1)), title))
 
-    def read_mask(self, name: str, mask: Values) -> None:
+    def read_mask(self, name: str, mask: ArrayOrFile) -> None:
         """A mask that is an array."""
         title = self._flat(mask, name, "0 or 1 for each node", "biuf")
         with self._file(f"{name}.u8") as file:
@@ -150,7 +151,7 @@ class Nodes:
             if max(codes) >= max(self.count(None), 1000):
                 raise DataError(f"{title}: the largest label is {max(codes)}; number the classes 0, 1, 2, ...")
             class_names = [str(c) for c in range(max(codes) + 1)]
-        elif all(map(is_number, others)):
+        elif all(map(is_number_text, others)):
             raise DataError(f"{title} has the label {others[0]}; labels are whole numbers from 0, or names")
         else:
             class_names = sorted(names)
@@ -170,11 +171,11 @@ class Nodes:
         return self.folder / "work" / "y"
 
     def _labels(self, column: pd.Series[Any], title: str) -> np.ndarray:
-        codes, texts = _texts(column)
+        codes, texts = encode_labels(column)
         known, self.label_title = self.classes, title
         found = [-1 if text in ("", "-1") else known.setdefault(text, len(known)) for text in texts]
-        if len(known) > MOST_CLASSES:
-            raise DataError(f"{title} has more than {MOST_CLASSES:,} different values; is it the label?")
+        if len(known) > MAX_CLASSES:
+            raise DataError(f"{title} has more than {MAX_CLASSES:,} different values; is it the label?")
         return np.array([*found, -1])[codes]
 
     def _file(self, name: str) -> File:
@@ -185,7 +186,7 @@ class Nodes:
         """Rows of so many numbers that fit into memory, parsing included."""
         return min(max(self.memory // (64 * max(width, 1)), 16), 1 << 21)
 
-    def _flat(self, value: Values, name: str, what: str, kinds: str) -> str:
+    def _flat(self, value: ArrayOrFile, name: str, what: str, kinds: str) -> str:
         """How to call an array of one value a node, if it is one."""
         title, whole = _named(value, name)
         if whole.ndim == 0 or whole.size != len(whole) or whole.dtype.kind not in kinds:
@@ -193,26 +194,26 @@ class Nodes:
         self.lengths[title] = len(whole)
         return title
 
-    def _slices(self, value: Values, name: str, width: int = 4) -> Iterator[tuple[int, np.ndarray]]:
+    def _slices(self, value: ArrayOrFile, name: str, width: int = 4) -> Iterator[tuple[int, np.ndarray]]:
         """Some rows at a time; a file is mapped anew for each, so that what was read does not stay in memory."""
         self.bar.step(name)
-        length, rows = len(as_array(value)), self._rows(width)
+        length, rows = len(load_array(value)), self._rows(width)
         for start in range(0, length, rows):
-            yield start, np.asarray(as_array(value)[start : start + rows])
+            yield start, np.asarray(load_array(value)[start : start + rows])
             self.bar.at((start + rows) / length)
 
 
-def _named(value: Values, name: str) -> tuple[str, np.ndarray]:
-    return name if isinstance(value, np.ndarray) else str(value), as_array(value)
+def _named(value: ArrayOrFile, name: str) -> tuple[str, np.ndarray]:
+    return name if isinstance(value, np.ndarray) else str(value), load_array(value)
 
 
 def _check_ids(column: pd.Series[Any], title: str, node: int, row: int) -> None:
     """Whether nodes are numbered in order; the first of these is `node`, in row number `row`."""
-    wrong = numbers(column) != np.arange(node, node + len(column))
+    wrong = to_numbers(column) != np.arange(node, node + len(column))
     if wrong.any():
         at = int(wrong.argmax())
         raise DataError(
-            f"{title}, row {row + at:,}: {column.name} is {shown(column.iloc[at])}, but rows are nodes "
+            f"{title}, row {row + at:,}: {column.name} is {format_cell(column.iloc[at])}, but rows are nodes "
             f"0, 1, 2, ... in this order; number the nodes from 0 and sort the file"
         )
 
@@ -222,13 +223,13 @@ def _columns(frame: pd.DataFrame, title: str, first: int) -> np.ndarray:
     x = np.empty(frame.shape, np.float32)
     with np.errstate(over="ignore"):
         for i, (_, column) in enumerate(frame.items()):
-            x[:, i] = column if column.dtype == np.bool_ else numbers(column)
+            x[:, i] = column if column.dtype == np.bool_ else to_numbers(column)
     if (bad := _unusable(x)) is not None:
         row, i = bad
         kind = "too large a number" if np.isfinite(x[bad]) else "not a finite number"
         raise DataError(
             f"{title}: column '{frame.columns[i]}' is {kind} at node {first + row} "
-            f"({shown(frame.iloc[row, i])}); replace it, or choose the features with columns"
+            f"({format_cell(frame.iloc[row, i])}); replace it, or choose the features with columns"
         )
     return x
 
@@ -243,25 +244,9 @@ def _unusable(x: np.ndarray) -> tuple[int, int] | None:
 
 
 def _mask(column: pd.Series[Any], title: str, first: int) -> np.ndarray:
-    codes, texts = _texts(column)
+    codes, texts = encode_labels(column)
     bits = np.array([*(_BITS.get(text.lower(), 2) for text in texts), 0], np.uint8)[codes]
     if bits.max(initial=0) > 1:
         row = int(bits.argmax())
-        raise DataError(f"{title}: a mask is 0 or 1, not {shown(column.iloc[row])} (node {first + row})")
+        raise DataError(f"{title}: a mask is 0 or 1, not {format_cell(column.iloc[row])} (node {first + row})")
     return bits
-
-
-def _texts(column: pd.Series[Any]) -> tuple[np.ndarray, list[str]]:
-    """The different values as text, and which of them each row has: -1 where it is missing."""
-    codes, values = pd.factorize(column)
-    return codes, [_text(value) for value in values]
-
-
-def _text(value: Any) -> str:
-    """3, 3.0, "3" and "3.0" are one label."""
-    text = str(value).strip()
-    with contextlib.suppress(ValueError, OverflowError):
-        if text[-2:] == ".0" or isinstance(value, float | np.floating):
-            number = float(text)
-            return str(int(number)) if number == int(number) else text
-    return text

@@ -20,7 +20,7 @@ from torch_geometric.data import Data
 
 from ...core.errors import ConfigError, DataError, unknown
 from ..splits import Masks, split_per_class
-from ..tables.chunked import PathLike
+from ..tables.arrays import PathLike
 
 FORMAT = 1
 HEADER = "store.json"

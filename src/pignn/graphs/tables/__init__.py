@@ -6,17 +6,18 @@ from ...core.lazy import import_on_first_use
 
 if TYPE_CHECKING:
     from .formats import FORMATS, FileFormat, file_suffix, find_format, is_graph_file, list_suffixes
-    from .node_tables import open_table, read_dataframe
+    from .reader import open_table
+    from .table import Table
 
 __all__ = [
     "FORMATS",
     "FileFormat",
+    "Table",
     "file_suffix",
     "find_format",
     "is_graph_file",
     "list_suffixes",
     "open_table",
-    "read_dataframe",
 ]
 
 # Imported on first use, so that listing things does not wait for torch.

@@ -41,10 +41,10 @@ class FileFormat:
 _HERE = "pignn.graphs.tables.formats"
 _GRAPHS = "pignn.graphs.importers.file_readers"
 
-TEXT = FileFormat((".csv", ".tsv", ".tab", ".txt"), "table", "pignn.graphs.tables.chunked:node_table")
-JSON_LINES = FileFormat((".jsonl", ".ndjson", ".json"), "table", "pignn.graphs.tables.node_tables:JsonLines")
-PARQUET = FileFormat((".parquet", ".pq"), "table", "pignn.graphs.tables.chunked:node_table")
-NPY = FileFormat((".npy",), "array", "pignn.graphs.tables.chunked:as_array")
+TEXT = FileFormat((".csv", ".tsv", ".tab", ".txt"), "table", "pignn.graphs.tables.reader:TextTable")
+JSON_LINES = FileFormat((".jsonl", ".ndjson", ".json"), "table", "pignn.graphs.tables.reader:JsonTable")
+PARQUET = FileFormat((".parquet", ".pq"), "table", "pignn.graphs.tables.reader:ParquetTable")
+NPY = FileFormat((".npy",), "array", "pignn.graphs.tables.arrays:load_array")
 NPZ = FileFormat((".npz",), "graph", f"{_GRAPHS}:read_npz")
 TORCH = FileFormat((".pt", ".pth"), "graph", f"{_GRAPHS}:read_torch")
 GRAPHML = FileFormat((".graphml",), "graph", f"{_GRAPHS}:read_graphml")

@@ -1,0 +1,67 @@
+"""Cells and columns of a table as numbers, and as texts for messages."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...core.errors import DataError
+from ..checks import LARGEST
+
+MAX_CLASSES = 10_000
+
+
+def is_number_text(text: str) -> bool:
+    """Whether a text can be read as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def to_numbers(column: pd.Series[Any]) -> np.ndarray:
+    """A column as numbers, NaN where there is none."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
+        return column.to_numpy()
+    return pd.to_numeric(column.astype(str), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def parse_edge_weights(column: pd.Series[Any], title: str, first_row: int, advice: str) -> np.ndarray:
+    """A column of weights, all finite and not negative. ``advice`` tells how to read the edges without weights."""
+    with np.errstate(over="ignore"):
+        values = to_numbers(column).astype(np.float32)
+    bad = ~((values >= 0) & (values < LARGEST))
+    if bad.any():
+        row = int(bad.argmax())
+        rule = f"below {LARGEST:g}" if np.isfinite(values[row]) and values[row] > 0 else "finite and not negative"
+        cell = format_cell(column.iloc[row])
+        raise DataError(f"{title}, row {first_row + row:,}: a weight must be {rule}, not {cell}; {advice}")
+    return values
+
+
+def encode_labels(column: pd.Series[Any]) -> tuple[np.ndarray, list[str]]:
+    """The distinct values as texts, and the code of each row: -1 where the value is missing."""
+    codes, values = pd.factorize(column)
+    return codes, [_label_text(value) for value in values]
+
+
+def _label_text(value: Any) -> str:
+    """3, 3.0, "3" and "3.0" are one label."""
+    text = str(value).strip()
+    with contextlib.suppress(ValueError, OverflowError):
+        if text[-2:] == ".0" or isinstance(value, float | np.floating):
+            number = float(text)
+            return str(int(number)) if number == int(number) else text
+    return text
+
+
+def format_cell(value: Any) -> str:
+    """A value of a table as messages show it."""
+    missing = value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
+    text = repr(str(value))
+    return "empty" if missing else text if len(text) < 40 else text[:36] + "...'"

@@ -1,0 +1,396 @@
+"""The one reader of table files: CSV, TSV, JSON lines and Parquet, by DuckDB."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import tempfile
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from ...core.errors import DataError
+from .arrays import PathLike, load_array
+from .formats import FORMATS, find_format
+from .table import ArrayTable, Chunk, FrameTable, Table
+from .text_files import (
+    MAX_LINE_BYTES,
+    check_text,
+    detect_layout,
+    translate_read_errors,
+    warn_about_guess,
+    write_plain_csv,
+    write_plain_json_lines,
+)
+
+SAMPLE_ROWS = 1000  # rows that suggest the types of columns, which all rows then confirm or not
+VECTOR_ROWS = 2048  # DuckDB's unit
+_INTEGER = r"\s*[+-]?[0-9]+\s*"
+_NUMBER = r"\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity))\s*"
+_BOOLEANS = ("True", "TRUE", "true", "False", "FALSE", "false")
+
+
+def open_table(
+    path: PathLike,
+    delimiter: str | None = None,
+    *,
+    kind: Literal["nodes", "edges"] = "nodes",
+    check_encoding: bool = True,
+) -> Table:
+    """Open a table file of nodes or edges, one per row. What cannot be a table is refused in one line.
+
+    Args:
+        path: CSV, TSV, JSON lines or Parquet, or any other table in ``FORMATS``; for edges also .npy.
+        delimiter: between the columns of a text file. Detected if None.
+        kind: what the rows are. A first row with a number in it is an edge; only one of numbers alone is a node.
+        check_encoding: read a text file through before anything else, for its checksum and for errors with line
+            numbers.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"cannot read {path}: " + ("it is a folder" if path.is_dir() else "no such file"))
+    name = find_format(path)
+    if name == "npy":
+        return _open_edge_array(path)
+    reader = FORMATS.get(name if name is not None and FORMATS.get(name).content == "table" else "text").load_reader()
+    sha256 = check_text(path) if check_encoding and reader in (TextTable, JsonTable) else ""
+    table = TextTable(path, delimiter, kind) if reader is TextTable else reader(path)
+    if not isinstance(table, Table):
+        table = FrameTable(str(path), table)
+    table.sha256 = sha256
+    return table
+
+
+def open_edges(
+    edges: PathLike | pd.DataFrame | Iterable[np.ndarray], delimiter: str | None, *, check_encoding: bool = True
+) -> Table:
+    """Open a table of edges: a file, a data frame, or arrays of shape [n, 2] that come one after the other."""
+    if isinstance(edges, str | os.PathLike):
+        return open_table(edges, delimiter, kind="edges", check_encoding=check_encoding)
+    return FrameTable("edges", edges) if isinstance(edges, pd.DataFrame) else ArrayTable("edges", edges)
+
+
+def _open_edge_array(path: Path) -> ArrayTable:
+    array = load_array(path)
+    if array.ndim != 2 or 2 not in array.shape:
+        raise DataError(f"{path} has shape {list(array.shape)}; edges are of shape [edges, 2] or [2, edges]")
+    return ArrayTable(str(path), [array if array.shape[1] == 2 else array.T], max(array.shape))
+
+
+class FileTable(Table):
+    """A file that DuckDB reads. Columns are c0, c1, ... in SQL, whatever their names."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.name = path, str(path)
+
+    @abstractmethod
+    def _source_sql(self, path: Path, *, is_plain: bool) -> str:
+        """The query that gives the columns as they are in the file, or in its plain copy."""
+
+    @abstractmethod
+    def _typed_sql(self, cursor: Any, source: str, text_columns: Sequence[str]) -> list[str]:
+        """One expression per column, which gives its values in their type."""
+
+    def _write_plain_copy(self, out: Path) -> None:
+        """Write a copy without what DuckDB refuses, or raise the error that says what is wrong."""
+        raise NotImplementedError
+
+    def _convert_column(self, column: pd.Series[Any], name: str) -> Any:
+        return _without_masks(column)
+
+    def iter_chunks(self, max_rows: int, text_columns: Sequence[str] = ()) -> Iterator[Chunk]:
+        import duckdb
+
+        done = 0
+        with translate_read_errors(self.path):
+            try:
+                for chunk in self._stream(self._source_sql(self.path, is_plain=False), max_rows, text_columns, 0):
+                    yield chunk
+                    done = chunk.start + len(chunk.frame)
+                return
+            except duckdb.Error:
+                if type(self)._write_plain_copy is FileTable._write_plain_copy:
+                    raise
+            with tempfile.TemporaryDirectory() as folder:
+                copy = Path(folder) / "plain"
+                self._write_plain_copy(copy)
+                yield from self._stream(self._source_sql(copy, is_plain=True), max_rows, text_columns, done)
+
+    def _stream(self, source: str, max_rows: int, text_columns: Sequence[str], skip_rows: int) -> Iterator[Chunk]:
+        """The rows behind the first ``skip_rows``, in the order of the file."""
+        with _connect() as cursor:
+            typed = ", ".join(self._typed_sql(cursor, source, text_columns))
+            cursor.execute(f"SELECT {typed} FROM ({source})" + (f" OFFSET {skip_rows}" if skip_rows else ""))
+            done = skip_rows
+            while len(frame := cursor.fetch_df_chunk(max(max_rows // VECTOR_ROWS, 1))):
+                converted = {name: self._convert_column(frame[f"c{i}"], name) for i, name in enumerate(self.columns)}
+                frame = pd.DataFrame(converted, index=frame.index)
+                for start in range(0, len(frame), max_rows):
+                    rows = frame.iloc[start : start + max_rows].reset_index(drop=True)
+                    yield Chunk(rows, done, min((done + len(rows)) / max(self.num_rows, 1), 1.0))
+                    done += len(rows)
+
+
+class TextTable(FileTable):
+    """A CSV file or one of its kin."""
+
+    def __init__(self, path: Path, delimiter: str | None = None, kind: Literal["nodes", "edges"] = "nodes") -> None:
+        super().__init__(path)
+        self._layout = detect_layout(path, delimiter, kind)
+        self.delimiter, self.num_rows = self._layout.delimiter, self._layout.num_rows
+        self.columns, self.has_header = self._layout.columns, self._layout.has_header
+        self._booleans: set[str] = set()
+        warn_about_guess(path, self._layout)
+
+    def describe(self) -> str:
+        return self._layout.describe()
+
+    def drop_header(self) -> None:
+        if self.has_header:
+            self._layout.drop_header()
+            self.columns, self.has_header = self._layout.columns, False
+
+    def _write_plain_copy(self, out: Path) -> None:
+        write_plain_csv(self.path, self._layout, out)
+
+    def _source_sql(self, path: Path, *, is_plain: bool) -> str:
+        layout = self._layout
+        names = [f"c{i}" for i in range(len(self.columns))]
+        by_blanks = layout.delimiter == " " and not is_plain
+        mark, quote = ("\x1f", "") if by_blanks else ("," if is_plain else layout.delimiter, '"')
+        options = {
+            "columns": "{" + ", ".join(f"'{name}': 'VARCHAR'" for name in (["line"] if by_blanks else names)) + "}",
+            "delim": _quote(mark),
+            "quote": _quote(quote),
+            "escape": _quote(quote),
+            "skip": 0 if is_plain else layout.skip_lines,
+            "max_line_size": MAX_LINE_BYTES,
+            "compression": _quote({".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower(), "none")),
+        }
+        fixed = "auto_detect = false, header = false, strict_mode = true, nullstr = '', hive_partitioning = false"
+        read = f"read_csv({_quote_path(path)}, {fixed}, {', '.join(f'{k} = {v}' for k, v in options.items())})"
+        if by_blanks:
+            return _split_at_blanks_sql(read, names)
+        filled = " WHERE ltrim(c0, ' ') <> ''" if len(names) == 1 else ""  # blank lines of a table with one column
+        cells = ", ".join(f"nullif(ltrim({name}, ' '), '') AS {name}" for name in names)
+        return f"SELECT {cells} FROM {read}{filled}"
+
+    def _typed_sql(self, cursor: Any, source: str, text_columns: Sequence[str]) -> list[str]:
+        types = self._infer_types(cursor, source, text_columns)
+        self._booleans = {name for name, kind in zip(self.columns, types, strict=True) if kind == "BOOLEAN"}
+        cast = {"VARCHAR": "c{}", "BOOLEAN": "c{}"}  # booleans may be missing, which pandas has as objects
+        return [cast.get(kind, f"TRY_CAST(c{{}} AS {kind})").format(i) + f" AS c{i}" for i, kind in enumerate(types)]
+
+    def _infer_types(self, cursor: Any, source: str, text_columns: Sequence[str]) -> list[str]:
+        """The narrowest type that all values of each column have: suggested by the first rows, confirmed by all."""
+        head = cursor.execute(f"SELECT * FROM ({source}) LIMIT {SAMPLE_ROWS}").fetchall()
+        samples = [[value for value in column if value is not None] for column in zip(*head, strict=True)]
+        types = [
+            "VARCHAR" if name in text_columns else _suggest_type(sample)
+            for name, sample in zip(self.columns, samples or [[]] * len(self.columns), strict=True)
+        ]
+        pending = {i for i, kind in enumerate(types) if kind != "VARCHAR"}
+        while pending:
+            checks = ", ".join(f"coalesce({_TYPE_CHECKS[types[i]].format(c=f'c{i}')}, true)" for i in pending)
+            gaps = ", ".join(f"count(*) > count(c{i})" for i in pending)
+            row = cursor.execute(f"SELECT {checks}, {gaps} FROM ({source})").fetchone()
+            fits = dict(zip(pending, row, strict=False))
+            has_gaps = dict(zip(pending, row[len(pending) :], strict=True))
+            for i in pending:
+                if not fits[i]:
+                    types[i] = _WIDER_TYPES.get(types[i], "VARCHAR")
+                elif types[i] in ("BIGINT", "UBIGINT") and has_gaps[i]:
+                    types[i] = "DOUBLE"
+            pending = {i for i in pending if not fits[i] and types[i] != "VARCHAR"}
+        return types
+
+    def _convert_column(self, column: pd.Series[Any], name: str) -> Any:
+        if name not in self._booleans:
+            return _without_masks(column)
+        return _without_masks(column.map({text: text.lower() == "true" for text in _BOOLEANS}).astype("boolean"))
+
+
+def _split_at_blanks_sql(lines: str, names: list[str]) -> str:
+    """The cells of lines in which any number of blanks is one delimiter.
+
+    A line of another length, or with quotes, is an error here: the plain copy deals with it.
+    """
+    line = "trim(line, ' ' || chr(9) || chr(13))"
+    split = rf"SELECT line, string_split_regex({line}, '\s+') AS cells FROM {lines} WHERE {line} <> ''"
+    is_even = f"len(cells) = {len(names)} AND NOT contains(line, chr(34))"
+    checked = f"SELECT CASE WHEN {is_even} THEN cells ELSE error('uneven') END AS cells FROM ({split})"
+    return f"SELECT {', '.join(f'cells[{i + 1}] AS {name}' for i, name in enumerate(names))} FROM ({checked})"
+
+
+_ALL_INTEGERS = f"bool_and(regexp_full_match({{c}}, '{_INTEGER}'))"
+_ALL_NUMBERS = f"bool_and(regexp_full_match({{c}}, '{_NUMBER}'))"
+_TYPE_CHECKS = {
+    "BIGINT": f"{_ALL_INTEGERS} AND bool_and({{c}} IS NULL OR TRY_CAST({{c}} AS BIGINT) IS NOT NULL)",
+    "UBIGINT": f"{_ALL_INTEGERS} AND bool_and({{c}} IS NULL OR TRY_CAST({{c}} AS UBIGINT) IS NOT NULL)",
+    # The same as DOUBLE, after the two above: a column of integers that are too large for both stays text.
+    "FLOAT8": f"{_ALL_NUMBERS} AND NOT {_ALL_INTEGERS}",
+    "DOUBLE": _ALL_NUMBERS,
+    "BOOLEAN": f"bool_and({{c}} IN {_BOOLEANS})",
+}
+_WIDER_TYPES = {"BIGINT": "UBIGINT", "UBIGINT": "FLOAT8"}  # of others: VARCHAR
+
+
+def _suggest_type(sample: list[str]) -> str:
+    if not sample:
+        return "DOUBLE"  # missing throughout, as far as one sees
+    if all(value in _BOOLEANS for value in sample):
+        return "BOOLEAN"
+    if all(re.fullmatch(_INTEGER, value) for value in sample):
+        return "BIGINT"
+    return "DOUBLE" if all(re.fullmatch(_NUMBER, value) for value in sample) else "VARCHAR"
+
+
+class JsonTable(FileTable):
+    """JSON lines: one object per line. Columns are the keys of all objects, in order of appearance."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._objects: set[str] = set()
+        self.num_rows, self.columns = 0, []
+        with translate_read_errors(path), self._open_plain() as source, _connect() as cursor:
+            keys = cursor.execute(
+                "SELECT keys, count(*) FROM (SELECT json_keys(json) AS keys, row_number() OVER () AS i "
+                f"FROM ({source})) GROUP BY keys ORDER BY min(i)"
+            ).fetchall()
+        self.num_rows = sum(count for _, count in keys)
+        self.columns = list(dict.fromkeys(key for row, _ in keys for key in row))
+        if not self.num_rows:
+            raise DataError(f"{path} is empty")
+
+    @contextlib.contextmanager
+    def _open_plain(self) -> Iterator[str]:
+        """The file, or its plain copy if DuckDB refuses it, checked: objects without repeated keys throughout."""
+        import duckdb
+
+        check = "json_type(json) <> 'OBJECT' OR len(json_keys(json)) <> len(list_distinct(json_keys(json)))"
+        source = self._source_sql(self.path, is_plain=False)
+        with tempfile.TemporaryDirectory() as folder, _connect() as cursor:
+            try:
+                is_plain = not cursor.execute(f"SELECT bool_or({check}) FROM ({source})").fetchone()[0]
+            except duckdb.Error:
+                is_plain = False
+            if not is_plain:
+                write_plain_json_lines(self.path, Path(folder) / "plain")
+                source = self._source_sql(Path(folder) / "plain", is_plain=True)
+            yield source
+
+    def describe(self) -> str:
+        return "JSON lines"
+
+    def _source_sql(self, path: Path, *, is_plain: bool) -> str:
+        compression = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower(), "none")
+        return (
+            f"SELECT json FROM read_ndjson_objects({_quote_path(path)}, compression = '{compression}', "
+            f"maximum_object_size = {MAX_LINE_BYTES}, hive_partitioning = false)"
+        )
+
+    def iter_chunks(self, max_rows: int, text_columns: Sequence[str] = ()) -> Iterator[Chunk]:
+        with translate_read_errors(self.path), self._open_plain() as source:
+            yield from self._stream(source, max_rows, text_columns, 0)
+
+    def _typed_sql(self, cursor: Any, source: str, text_columns: Sequence[str]) -> list[str]:
+        paths = [_quote("/" + name.replace("~", "~0").replace("/", "~1")) for name in self.columns]
+        if not paths:
+            return ["1"]  # objects without keys are rows too
+        kinds = ", ".join(f"list(DISTINCT {_JSON_KIND.format(path=path)})" for path in paths)
+        row = cursor.execute(f"SELECT {kinds} FROM ({source})").fetchone()
+        self._objects, typed = set(), []
+        for i, (path, found) in enumerate(zip(paths, map(set, row), strict=True)):
+            kind = _choose_json_type(found)
+            if kind is None:
+                self._objects.add(self.columns[i])
+            value = f"json_extract_string(json, {path})" if kind == "VARCHAR" else f"json_extract(json, {path})"
+            typed.append(f"{value if kind in (None, 'VARCHAR') else f'CAST({value} AS {kind})'} AS c{i}")
+        return typed
+
+    def _convert_column(self, column: pd.Series[Any], name: str) -> Any:
+        if name not in self._objects:
+            return _without_masks(column)
+        values = [json.loads(value) if isinstance(value, str) else None for value in column]
+        return pd.Series(values, index=column.index, dtype=object)
+
+
+# Integers that no type holds are doubles to DuckDB; as ids they must keep their digits.
+_JSON_KIND = (
+    "CASE WHEN json_type(json, {path}) = 'DOUBLE' AND NOT regexp_matches(json_extract_string(json, {path}), '[.eEnN]') "
+    "THEN 'INTEGER' ELSE coalesce(json_type(json, {path}), 'NULL') END"
+)
+
+
+def _choose_json_type(kinds: set[str]) -> str | None:
+    """The type of a column whose values are of these types in JSON. None where each value is parsed on its own."""
+    has_gaps = "NULL" in kinds
+    kinds = kinds - {"NULL"}
+    if kinds == {"VARCHAR"} or kinds == {"BOOLEAN"}:
+        return next(iter(kinds))
+    if kinds and kinds <= {"BIGINT", "UBIGINT"} and not has_gaps:
+        return "BIGINT"
+    return "DOUBLE" if kinds <= {"BIGINT", "UBIGINT", "DOUBLE"} else None
+
+
+class ParquetTable(FileTable):
+    """A Parquet file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        with translate_read_errors(path), _connect() as cursor:
+            read = f"read_parquet({_quote_path(path)}, hive_partitioning = false)"
+            self.num_rows = cursor.execute(f"SELECT count(*) FROM {read}").fetchone()[0]
+            cursor.execute(f"SELECT * FROM {read} LIMIT 0")
+            names = [str(column[0]) for column in cursor.description]
+        self._positions = [i for i, name in enumerate(names) if not re.fullmatch(r"__index_level_\d+__", name)]
+        self._width = len(names)
+        self.columns = [names[i] for i in self._positions]
+
+    def describe(self) -> str:
+        return "Parquet"
+
+    def _source_sql(self, path: Path, *, is_plain: bool) -> str:
+        names = ", ".join(f"c{i}" for i in range(self._width))
+        return f"SELECT * FROM read_parquet({_quote_path(path)}, hive_partitioning = false) AS t({names})"
+
+    def _typed_sql(self, cursor: Any, source: str, text_columns: Sequence[str]) -> list[str]:
+        return [f"c{position} AS c{i}" for i, position in enumerate(self._positions)]
+
+
+@contextlib.contextmanager
+def _connect() -> Iterator[Any]:
+    """A connection to an empty database in memory, which loads no extensions and prints no progress."""
+    import duckdb
+
+    closed = ("autoinstall_known_extensions", "autoload_known_extensions")
+    connection = duckdb.connect(config=dict.fromkeys(closed, "false"))
+    try:
+        connection.execute("SET enable_progress_bar = false")
+        yield connection
+    finally:
+        connection.close()
+
+
+def _without_masks(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Integers and booleans as NumPy has them: where values are missing, floats and objects."""
+    if isinstance(column.dtype, np.dtype) or not hasattr(column.array, "_mask"):
+        return column
+    if not column.isna().any():
+        return column.astype(getattr(column.dtype, "numpy_dtype"))  # noqa: B009
+    return column.astype(object).where(column.notna(), None) if column.dtype == "boolean" else column.astype(np.float64)
+
+
+def _quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _quote_path(path: Path) -> str:
+    """A path as SQL has it, where *, ? and [ would stand for several files."""
+    return _quote(re.sub(r"([*?\[])", r"[\1]", str(path.absolute())))

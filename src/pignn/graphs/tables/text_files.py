@@ -1,0 +1,247 @@
+"""Text files before DuckDB reads them: layout, encoding, and a plain copy of those that DuckDB refuses."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import csv
+import gzip
+import hashlib
+import io
+import itertools
+import json
+import sys
+import warnings
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from ...core.errors import ConfigError, DataError, PignnError, PignnWarning
+from ...core.text import one_line_text, pluralize
+from .cells import is_number_text
+from .formats import file_suffix
+
+BLOCK_BYTES = 1 << 20
+MAX_LINE_BYTES = 1 << 24  # what is longer is no row of a table, and would be held in memory whole
+DELIMITER_NAMES = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars", " ": "spaces"}
+_END = "\x1eend-of-file\x1e"  # a row of its own, unless a quote before it is never closed
+
+
+@contextlib.contextmanager
+def translate_read_errors(path: Path) -> Iterator[None]:
+    """Turn what libraries say about a file that cannot be read into one line."""
+    import duckdb
+
+    try:
+        yield
+    except PignnError:
+        raise
+    except duckdb.Error as error:
+        raise DataError(f"cannot read {path}: {str(error).strip().splitlines()[0]}") from None
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or one_line_text(error)}") from None
+    except UnicodeDecodeError:
+        raise DataError(f"cannot read {path}: not text in UTF-8") from None
+    except Exception as error:
+        if not isinstance(error, ValueError | EOFError | zlib.error | OverflowError | csv.Error) and (
+            type(error).__name__ != "ZstdError"
+        ):
+            raise
+        raise DataError(f"cannot read {path}: {one_line_text(error)}") from None
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a file, decompressed if its suffix says that it is compressed."""
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        return gzip.open(path)  # type: ignore[return-value]
+    if suffix == ".zst":
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
+
+        return zstd.open(path)  # type: ignore[return-value]
+    return open(path, "rb")
+
+
+def parse_delimiter(name: str | None) -> str | None:
+    """A delimiter from its character or its name."""
+    named = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
+    delimiter = None if name is None else named.get(name, name)
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '\r\n"#'):
+        raise ConfigError(f"a delimiter is one character, tab or space, not '{name}'")
+    return delimiter
+
+
+@dataclass
+class TextLayout:
+    """How a text file is laid out.
+
+    ``skip_lines`` are before the first row of values: blank lines, comments (# or %) and the header.
+    """
+
+    delimiter: str
+    has_header: bool
+    columns: list[str]
+    skip_lines: int
+    num_rows: int  # estimated from the size of the file
+    is_guess: bool  # whether the delimiter is another than the suffix says
+
+    def drop_header(self) -> None:
+        """Take the header for a row of values after all."""
+        self.has_header, self.skip_lines = False, self.skip_lines - 1
+        self.columns = [str(i) for i in range(len(self.columns))]
+
+    def describe(self) -> str:
+        mark = DELIMITER_NAMES.get(self.delimiter, repr(self.delimiter))
+        return f"columns separated by {mark}, {'with' if self.has_header else 'without'} a header"
+
+
+def detect_layout(path: Path, delimiter: str | None, kind: Literal["nodes", "edges"]) -> TextLayout:
+    """Detect delimiter and header from the first rows of a text file."""
+    with translate_read_errors(path), open_bytes(path) as file:
+        skip_lines, first, second = _read_first_rows(file)
+        if not first:
+            raise DataError(f"{path} is empty")
+        expected = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get(file_suffix(path))
+        present = (mark for mark in (expected, *DELIMITER_NAMES) if mark and mark in first.strip())
+        mark = delimiter or next(present, expected or ",")
+        cells = first.split() if mark == " " else [cell.strip() for cell in next(csv.reader([first], delimiter=mark))]
+    # Edges may be numbers only, and a slip in the first one must not make it a header. A feature of nodes may have
+    # a number for its name.
+    has_header = not (all if kind == "nodes" else any)(map(is_number_text, cells))
+    for cell in cells if has_header else ():
+        if cells.count(cell) > 1:
+            raise DataError(f"{path} has two columns named '{cell}'; rename one")
+    size = path.stat().st_size * (1 if path.suffix.lower() == file_suffix(path) else 4)  # about, where compressed
+    num_rows = size // max(len(second or first) + 1, 2) if second or not has_header else 0
+    columns = cells if has_header else [str(i) for i in range(len(cells))]
+    is_guess = delimiter is None and mark != expected and len(columns) > 1
+    return TextLayout(mark, has_header, columns, skip_lines + has_header, num_rows, is_guess)
+
+
+def _read_first_rows(file: IO[bytes]) -> tuple[int, str, str]:
+    """How many lines are before the first row, and the first two rows."""
+    skip_lines, rows = 0, list[str]()
+    while len(rows) < 2 and (line := file.readline(MAX_LINE_BYTES)):
+        text = line.decode("utf-8-sig").strip("\r\n")
+        if text.strip() and (rows or not text.startswith(("#", "%"))):
+            rows.append(text)
+        elif not rows:
+            skip_lines += 1
+    first, second, *_ = [*rows, "", ""]
+    return skip_lines, first, second
+
+
+def warn_about_guess(path: Path, layout: TextLayout) -> None:
+    if layout.is_guess:
+        warnings.warn(f"{path}: read as {layout.describe()}", PignnWarning, stacklevel=5)
+
+
+def check_text(path: Path) -> str:
+    """Check a text file block by block (UTF-8, no NUL bytes, lines of bounded length); returns the SHA-256."""
+    decoder, digest = codecs.getincrementaldecoder("utf-8")(), hashlib.sha256()
+    done = line_start = 0  # bytes before the block, and before the line that it begins in
+    with translate_read_errors(path), open_bytes(path) as file:
+        while block := file.read(BLOCK_BYTES):
+            digest.update(block)
+            if (offset := block.find(b"\0")) >= 0:
+                raise _not_text_error(path, done + offset, "a NUL byte")
+            pending = decoder.getstate()[0]
+            if pending or not block.isascii():
+                try:
+                    decoder.decode(block)
+                except UnicodeDecodeError as error:
+                    offset = done + error.start - len(pending)
+                    reason = f"the byte 0x{error.object[error.start]:02x} is not UTF-8"
+                    raise _not_text_error(path, offset, reason) from None
+            line_start = done + block.rfind(b"\n") + 1 if b"\n" in block else line_start
+            done += len(block)
+            if done - line_start > MAX_LINE_BYTES:
+                line = _find_line_number(path, line_start)
+                raise DataError(
+                    f"{path}, line {line:,} is longer than {MAX_LINE_BYTES >> 20} MiB: not a row of a table"
+                )
+        if decoder.getstate()[0]:
+            raise _not_text_error(path, done, "it ends within a character")
+    return digest.hexdigest()
+
+
+def _find_line_number(path: Path, offset: int) -> int:
+    """The line, from 1, in which a byte is."""
+    line = 1
+    with open_bytes(path) as file:
+        while offset > 0 and (block := file.read(min(BLOCK_BYTES, offset))):
+            line += block.count(b"\n")
+            offset -= len(block)
+    return line
+
+
+def _not_text_error(path: Path, offset: int, reason: str) -> DataError:
+    line = _find_line_number(path, offset)
+    return DataError(f"cannot read {path}, line {line:,}: {reason}; save the table as CSV in UTF-8, or as Parquet")
+
+
+def write_plain_csv(path: Path, layout: TextLayout, out: Path) -> None:
+    """Copy the rows of a text file into a CSV that DuckDB reads; a row of another length is an error with its number.
+
+    DuckDB refuses rows of blanks, line ends of several kinds and text behind a closing quote, and does not take
+    several blanks for one delimiter.
+    """
+    with (
+        open_bytes(path) as raw,
+        io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file,
+        open(out, "w", encoding="utf-8", newline="") as copy,
+        _allow_long_fields(),
+    ):
+        lines: Iterator[str] = itertools.chain(itertools.islice(file, layout.skip_lines, None), ["\n", _END])
+        if layout.delimiter == " ":
+            lines = (" ".join(line.split()) + "\n" if line is not _END else _END for line in lines)
+        rows = csv.reader(lines, delimiter=layout.delimiter, skipinitialspace=True)
+        writer = csv.writer(copy, lineterminator="\n")
+        filled = (row for row in rows if len(row) > 1 or (row and row[0].strip()))
+        for number, row in enumerate(filled, start=2 if layout.has_header else 1):
+            if row == [_END]:
+                return
+            if row[-1].endswith(_END):
+                raise DataError(f"cannot read {path}: a quote is opened and never closed")
+            if len(row) != len(layout.columns):
+                where = "header" if layout.has_header else "first row"
+                raise DataError(
+                    f"{path}, row {number:,}: {pluralize(len(row), 'column')}, but {len(layout.columns)} in the "
+                    f"{where}; every row needs the same columns"
+                )
+            writer.writerow(row)
+
+
+@contextlib.contextmanager
+def _allow_long_fields() -> Iterator[None]:
+    """Let the csv module read fields as long as a line may be. Its own limit is 128 KiB."""
+    before = csv.field_size_limit(MAX_LINE_BYTES)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def write_plain_json_lines(path: Path, out: Path) -> None:
+    """Copy JSON lines without blank lines, byte order mark and repeated keys; a line that is no object is an error."""
+    with open_bytes(path) as file, open(out, "w", encoding="utf-8") as copy:
+        for number, line in enumerate(file, start=1):
+            line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+            if line.isspace() or not line:
+                continue
+            copy.write(json.dumps(_parse_json_object(line, f"{path}, line {number:,}")) + "\n")
+
+
+def _parse_json_object(line: bytes, title: str) -> dict[str, Any]:
+    try:
+        content = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{title}: not JSON ({one_line_text(error, 80)})") from None
+    if not isinstance(content, dict):
+        raise DataError(f'{title}: not an object; each line is one, such as {{"id": 1, "label": "a"}}')
+    return content
