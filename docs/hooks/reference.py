@@ -60,7 +60,7 @@ def _describe_command(command: Any, path: str) -> Iterator[str]:
     if not children:
         yield f"## {path}"
     if command.help and path != "pignn":
-        yield inspect.cleandoc(command.help).replace("\f", "")
+        yield from _format_help(command.help)
     if not children:
         yield f"<pre><code>{_escape(' '.join([path, *command.collect_usage_pieces(context)]))}</code></pre>"
     records = [(param, param.get_help_record(context)) for param in command.params]
@@ -68,12 +68,25 @@ def _describe_command(command: Any, path: str) -> Iterator[str]:
     for param, record in records:
         if record and "--help" not in record[0]:
             panel = getattr(param, "rich_help_panel", None) or ""
-            panels.setdefault(panel, []).append(f"| {_code(record[0])} | {_escape(record[1])} |")
+            panels.setdefault(panel, []).append(f"| {_code(record[0])} | {_mark_options(_escape(record[1]))} |")
     if path != "pignn":
         for panel, rows in panels.items():
             yield (f"**{panel}**\n\n" if panel else "") + "| option | meaning |\n|---|---|\n" + "\n".join(rows)
-    for name in sorted(children):
-        yield from _describe_command(children[name], f"{path} {name}")
+    for name, child in children.items():
+        yield from _describe_command(child, f"{path} {name}")
+
+
+def _format_help(text: str) -> Iterator[str]:
+    """Paragraphs of a help text; those that typer must not wrap begin with a backspace and are examples."""
+    for paragraph in inspect.cleandoc(text).split("\n\n"):
+        if paragraph.startswith("\b"):
+            yield "```bash\n" + inspect.cleandoc(paragraph.removeprefix("\b")) + "\n```"
+        else:
+            yield _mark_options(paragraph)
+
+
+def _mark_options(text: str) -> str:
+    return re.sub(r"(?<![\w`-])(--[a-z][\w-]*)(?!`)", r"`\1`", text)
 
 
 def _code(text: str) -> str:
