@@ -22,19 +22,20 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-GRAPH = (("num_nodes", 2700), ("num_classes", 7), ("num_features", 700))  # about the size of Cora
+GRAPH = {"num_nodes": 2700, "num_classes": 7, "num_features": 700}  # about the size of Cora
 EPOCHS = 100
 
 
 def cached(cells: int) -> None:
     """Plan and tabulate runs that are all in the store."""
     from pignn.studies import DatasetSpec, NoiseSpec, Study, StudyRow, build_tables, collect_results, open_results
-    from pignn.studies.run_spec import plan_runs
+    from pignn.studies.planning import plan_runs
+    from pignn.studies.run_spec import RunResult
 
     each = max(round((cells / 10) ** (1 / 3)), 1)
     study = Study(
         name="cached",
-        datasets=tuple(DatasetSpec("csbm", (("num_nodes", 200 + 10 * i),)) for i in range(each)),
+        datasets=tuple(DatasetSpec("csbm", {"num_nodes": 200 + 10 * i}) for i in range(each)),
         noises=tuple(NoiseSpec("symmetric", round(0.9 * i / each, 3)) for i in range(each)),
         rows=tuple(StudyRow(f"warm-up {i}", "pi-gnn", {"warmup": i}) for i in range(each)),
     )
@@ -44,12 +45,13 @@ def cached(cells: int) -> None:
         first = time.perf_counter() - start
         draw = random.Random(0)
         numbers = ("accuracy", "balanced_accuracy", "macro_f1", "average_precision", "seconds")
-        store.put_all((run.key, run.job, {name: draw.random() for name in numbers}) for run in runs)
+        results = [RunResult(metrics={name: draw.random() for name in numbers}) for _ in runs]
+        store.put_all((run.key, run.spec, result) for run, result in zip(runs, results, strict=True))
         start = time.perf_counter()
         found = collect_results(study, store)
         text = "\n".join(table.to_text() for table in build_tables(found))
         seconds = time.perf_counter() - start
-    assert found.done == len(study)
+    assert found.num_done == len(study)
     assert "–" not in text.replace("seeds 0–9", "")
     print(
         f"{len(study):,} cached runs planned and tabulated in {seconds:.2f} s; planned the first time in {first:.2f} s"
@@ -80,7 +82,7 @@ print(time.perf_counter() - start, flush=True)
 
 def overhead(runs: int) -> None:
     """The same trainings by two bare processes and by the runner with two workers; both without their start."""
-    program = BARE.format(**dict(GRAPH))
+    program = BARE.format(**GRAPH)
     half = runs // 2
     bare = [
         subprocess.Popen(
@@ -99,9 +101,9 @@ def overhead(runs: int) -> None:
     seconds = max(float(process.communicate()[0]) for process in bare)
 
     from pignn.studies import DatasetSpec, NoiseSpec, Protocol, Study, StudyRow, open_results
+    from pignn.studies.planning import plan_runs
     from pignn.studies.pool import LocalPool
-    from pignn.studies.run_spec import plan_runs
-    from pignn.studies.sweep import _outcomes
+    from pignn.studies.sweep import iter_results
 
     study = Study(
         name="overhead",
@@ -114,16 +116,16 @@ def overhead(runs: int) -> None:
     )
     with tempfile.TemporaryDirectory() as folder, open_results(folder) as store:
         todo = {run.key: run for run in plan_runs(study, store)}
-        pool = LocalPool(2, {run.row.method: run.job["code"] for run in todo.values()})
-        while not all(worker.ready for worker in pool._workers):
+        pool = LocalPool(2, {(run.spec.work, run.spec.method): run.spec.code for run in todo.values()})
+        while not pool.is_ready:
             pool.wait(0.1)
         start = time.perf_counter()
-        for key, result in _outcomes(pool, todo):
-            store.put(key, todo[key].job, result)
+        for key, result in iter_results(pool, todo):
+            store.put(key, todo[key].spec, result)
         mine = time.perf_counter() - start
         pool.close()
-        assert all(row["status"] == "done" for row in store.all())
-        training = sum(row["seconds"] for row in store.all())
+        assert all(record.is_done for record in store.all_records())
+        training = sum(record.metrics["seconds"] for record in store.all_records())
     ratio = mine / seconds - 1
     print(f"{2 * half} runs, two at a time: bare {seconds:.1f} s, runner {mine:.1f} s, overhead {ratio:+.1%}")
     print(f"of the time of its two workers, all but {1 - training / (2 * mine):.1%} is training")

@@ -11,8 +11,9 @@ import pytest
 
 import pignn.cli
 from pignn.studies import DatasetSpec, NoiseSpec, Protocol, Study, StudyRow, collect_results, open_results
-from pignn.studies.page import html
-from pignn.studies.run_spec import plan_runs
+from pignn.studies.page import build_html_page
+from pignn.studies.planning import plan_runs
+from pignn.studies.run_spec import RunResult
 
 from .conftest import CLASSES, flags
 from .driver import browser, flaws, left_out, missing, requests
@@ -33,7 +34,7 @@ def study(files: Path) -> Path:
     made = Study(
         name="made",
         title=EVIL,
-        datasets=(DatasetSpec("csbm", (("num_nodes", 120), ("num_classes", 3))),),
+        datasets=(DatasetSpec("csbm", {"num_nodes": 120, "num_classes": 3}),),
         noises=(NoiseSpec("symmetric", 0.2), NoiseSpec("symmetric", 0.4), NoiseSpec("flip", 0.4)),
         rows=(StudyRow(EVIL, "vanilla"), StudyRow("x" * 300, "pi-gnn", {"warmup": 1})),
         seeds=(0, 1, 2),
@@ -42,8 +43,8 @@ def study(files: Path) -> Path:
     )
     with open_results(files / "store") as store:
         runs = plan_runs(made, store)
-        store.put_all((one.key, one.job, {"accuracy": 0.5 + one.seed / 10}) for one in runs)
-        page = html(collect_results(made, store))
+        store.put_all((run.key, run.spec, RunResult(metrics={"accuracy": 0.5 + run.seed / 10})) for run in runs)
+        page = build_html_page(collect_results(made, store))
     path = files / "study.html"
     path.write_text(page, encoding="utf-8")
     return path

@@ -37,7 +37,7 @@ GROUPS = {
 }
 
 
-class Here:
+class InProcessPool:
     """Runs in this process."""
 
     size = 1
@@ -45,15 +45,14 @@ class Here:
     def __init__(self) -> None:
         self.waiting = []
 
-    def submit(self, key, job):
-        self.waiting.append((key, job))
+    def submit(self, key, spec):
+        self.waiting.append((key, spec))
 
     def wait(self, seconds):
         from pignn.studies.execute import execute
-        from pignn.studies.pool import Outcome
 
-        key, job = self.waiting.pop(0)
-        return [Outcome(key, execute(dict(job)), died=False)]
+        key, spec = self.waiting.pop(0)
+        return [(key, execute(spec))]
 
     def close(self):
         pass
@@ -62,7 +61,7 @@ class Here:
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sweep, "_pool", lambda *_: Here())
+    monkeypatch.setattr(sweep, "open_pool", lambda *_: InProcessPool())
     (tmp_path / "mine.toml").write_text(PLAN)
     return tmp_path
 
@@ -104,7 +103,7 @@ for arguments in (["study", "--help"], ["study", "run", "--help"], ["study", "li
 
 
 def test_the_list(command):
-    assert len(json.loads(command("study", "list", "--json").out)) == 20
+    assert len(json.loads(command("study", "list", "--json").out)) == 27
     assert "effectiveness" in command("study", "list").out
 
 
@@ -168,12 +167,12 @@ def test_a_failed_run_is_told(folder, command):
         (("run", "mine.toml", "--noises", "flop:0.2"), ("unknown noise kind 'flop'",)),
         (("run", "mine.toml", "--noises", "flip"), ()),
         (("run", "mine.toml", "--rates", "x"), ("--rates takes numbers",)),
-        (("run", "mine.toml", "--rates", "0.9"), ("no noise of a rate",)),
+        (("run", "mine.toml", "--rates", "0.9"), ("no noise of rate",)),
         (("run", "mine.toml", "--seeds", "a-b"), ("seeds must look like",)),
         (("run", "mine.toml", "--protocol", "fair"), ("unknown protocol 'fair'",)),
         (("run", "mine.toml", "--workers", "0"), ("workers must be at least 1",)),
         (("run", "mine.toml", "--threads", "0"), ("--threads", "greater than or equal to 1")),
-        (("run", "mine.toml", "--rates", "0.2,0.9"), ("no noise of a rate", "0.9")),
+        (("run", "mine.toml", "--rates", "0.2,0.9"), ("no noise of rate", "0.9")),
         (("run", "mine.toml", "--address", "x"), ("give --ray too",)),
         (("table", "mine.toml"), ("run the study first",)),
         (("table", "mine.toml", "--metric", "f2"), ("unknown metric 'f2'",)),
@@ -203,5 +202,5 @@ def test_a_damaged_store_is_refused(swept, command):
     path = swept / "runs" / "studies" / "runs.sqlite"
     path.write_bytes(b"x" * 5000)
     for name in ("run", "table", "status"):
-        command("study", name, "mine.toml").fails("not a store")
+        command("study", name, "mine.toml").fails("not a results store")
     assert path.read_bytes() == b"x" * 5000

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from pignn.studies import (
@@ -21,40 +22,42 @@ from pignn.studies import (
     sweep,
 )
 from pignn.studies.execute import OutOfMemory, execute
-from pignn.studies.pool import Outcome
+from pignn.studies.run_spec import RunResult, RunSpec
 
-GRAPH = DatasetSpec("csbm", (("num_nodes", 120), ("num_classes", 3)))
+GRAPH = DatasetSpec("csbm", {"num_nodes": 120, "num_classes": 3})
 
 
-class Here:
-    """A pool without processes; ``computed`` counts what it was given."""
+class InProcessPool:
+    """A pool without processes; ``computed`` lists the keys that it was given."""
 
     size = 1
 
     def __init__(self) -> None:
         self.computed: list[str] = []
-        self._waiting: list[tuple[str, Mapping[str, Any]]] = []
+        self._waiting: list[tuple[str, RunSpec]] = []
 
-    def submit(self, key: str, job: Mapping[str, Any]) -> None:
-        self._waiting.append((key, job))
+    def submit(self, key: str, spec: RunSpec) -> None:
+        self._waiting.append((key, spec))
 
-    def wait(self, seconds: float) -> list[Outcome]:
-        key, job = self._waiting.pop(0)
+    def wait(self, seconds: float) -> list[tuple[str, RunResult]]:
+        key, spec = self._waiting.pop(0)
         self.computed.append(key)
+        # As a worker gets and answers it.
+        spec = msgspec.json.decode(msgspec.json.encode(spec), type=RunSpec)
         try:
-            return [Outcome(key, execute(dict(job)), died=False)]
+            return [(key, msgspec.json.decode(msgspec.json.encode(execute(spec)), type=RunResult))]
         except OutOfMemory:
-            return [Outcome(key, {"error": "out of memory"}, died=True)]
+            return [(key, RunResult(error="out of memory", died=True))]
 
     def close(self) -> None:
         pass
 
 
 @pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> Here:
+def here(monkeypatch: pytest.MonkeyPatch) -> InProcessPool:
     """Sweeps of this test compute in this process."""
-    pool = Here()
-    monkeypatch.setattr(sweep, "_pool", lambda *_: pool)
+    pool = InProcessPool()
+    monkeypatch.setattr(sweep, "open_pool", lambda *_: pool)
     return pool
 
 
@@ -81,19 +84,22 @@ def numbers(tmp_path: Path) -> Callable[[Study, Callable[..., float]], StudyResu
     """Results of a study with made-up numbers: a function of dataset, noise, label and seed."""
 
     def fill(study: Study, value: Callable[..., float | None]) -> StudyResults:
-        from pignn.studies.run_spec import plan_runs
+        from pignn.studies import plan_runs
 
         with open_results(tmp_path / "made") as store:
             runs = plan_runs(study, store)
-            found = [(one, value(one.dataset.name, str(one.noise), one.row.label, one.seed)) for one in runs]
-            store.put_all((one.key, one.job, {study.metric: number}) for one, number in found if number is not None)
+            numbers = [(run, value(run.dataset.name, str(run.noise), run.row.label, run.seed)) for run in runs]
+            results = [
+                (run, RunResult(metrics={study.metric: number})) for run, number in numbers if number is not None
+            ]
+            store.put_all((run.key, run.spec, result) for run, result in results)
             return collect_results(study, store)
 
     return fill
 
 
 @pytest.fixture
-def swept(tmp_path: Path, tiny: Study, here: Here) -> Path:
+def swept(tmp_path: Path, tiny: Study, here: InProcessPool) -> Path:
     """The folder of a finished sweep of ``tiny``."""
     run_study(tiny, tmp_path / "out")
     return tmp_path / "out"

@@ -7,13 +7,16 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from pignn.studies import DatasetSpec, NoiseSpec, Protocol, StudyRow, open_results
-from pignn.studies import code_hash as identity
-from pignn.studies.run_spec import plan_runs
+from pignn.studies import DatasetSpec, NoiseSpec, Protocol, StudyRow, code_hash, open_results
+from pignn.studies.planning import plan_runs
+from pignn.studies.run_spec import GraphSpec
 
 from .conftest import make
+
+CACHES = (code_hash.hash_module, code_hash._parse_module, code_hash._find_source, code_hash._is_module)
 
 
 @pytest.fixture
@@ -27,14 +30,14 @@ def package(tmp_path, monkeypatch):
         for name, text in {"__init__": "", **modules}.items():
             (folder / f"{name}.py").write_text(text)
         importlib.invalidate_caches()
-        for cached in (identity.code_version, identity._source, identity._path, identity._is_module):
+        for cached in CACHES:
             cached.cache_clear()
-        return identity.code_version("own.method")
+        return code_hash.hash_module("own.method")
 
     yield version
     for name in [name for name in sys.modules if name.split(".")[0] == "own"]:
         del sys.modules[name]
-    for cached in (identity.code_version, identity._source, identity._path, identity._is_module):
+    for cached in CACHES:
         cached.cache_clear()
 
 
@@ -54,8 +57,32 @@ def test_what_is_not_imported_does_not_count(package):
     assert package(method=text, far="x = 2\n", beside="y = 2\n") == first
 
 
+def test_parts_that_a_registry_names_count(package):
+    text = 'from pignn.core.registry import Entry\nPARTS = [Entry("part", "own.part:f")]\n'
+    first = package(method=text, part="def f():\n    return 1\n")
+    assert package(method=text, part="def f():\n    return 2\n") != first
+
+
+@pytest.mark.parametrize(
+    ("module", "neutral"),
+    [
+        ("pignn.report.table", True),
+        ("pignn.graphs.importers.reading", True),
+        ("pignn.core.errors", True),
+        ("pignn.training.checkpoint", True),
+        ("pignn.training.selection", False),
+        ("pignn.graphs.sparse", False),
+        ("pignn.graphs.edges", False),
+        ("pignn.noise.model", False),
+        ("elsewhere.report", False),
+    ],
+)
+def test_packages_that_only_read_write_or_report_do_not_count(module, neutral):
+    assert code_hash.is_neutral(module) is neutral
+
+
 def test_the_loop_counts_and_the_progress_bar_does_not():
-    modules = _closure("pignn.methods.pi_gnn")
+    modules = code_hash.find_imports("pignn.methods.pi_gnn")
     assert {
         "pignn.training.loop",
         "pignn.pairs.loss",
@@ -68,18 +95,6 @@ def test_the_loop_counts_and_the_progress_bar_does_not():
         "pignn.cli",
         "pignn.core.errors",
     }
-
-
-def _closure(module: str) -> set[str]:
-    found: set[str] = set()
-    waiting = [module]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            imports = identity._source(name)[1]
-            waiting += [other for other in imports if other.startswith("pignn") and not identity._beside(other)]
-    return found
 
 
 def keys(study, folder) -> list[str]:
@@ -110,7 +125,7 @@ def test_a_default_that_is_spelt_out_is_the_same_run(tmp_path):
         {"protocol": Protocol.named("paper", noisy=["train"])},
         {"protocol": Protocol.named("paper", split="random", resplit=True)},
         {"protocol": Protocol.named("paper", trials=2)},
-        {"datasets": (DatasetSpec("csbm", (("num_nodes", 121),)),)},
+        {"datasets": (DatasetSpec("csbm", {"num_nodes": 121}),)},
         {"noises": (NoiseSpec("pair", 0.2),)},
         {"seeds": (2,)},
     ],
@@ -138,35 +153,32 @@ def test_changed_recorded_labels_are_another_run(tmp_path):
 
 
 def test_fingerprints_without_features_are_those_with_them():
-    from pignn.studies import run_graphs as data
+    from pignn.studies import run_graphs
 
-    job = {"dataset": "csbm", "options": {"num_nodes": 120}, "split": "default", "split_seed": 0, "seed": 3}
-    job |= {"noise": "flip", "rate": 0.4, "noisy": ["train", "val"], "trusted": 0}
-    assert data.labels_fingerprint(job) == data.noisy(job)[1]
-    job |= {"trusted": 2}
-    assert data.labels_fingerprint(job) == data.noisy(job)[1]
-    job |= {"noise": "instance"}
-    assert data.labels_fingerprint(job) == data.noisy(job)[1]
+    spec = GraphSpec(dataset="csbm", options={"num_nodes": 120}, noise="flip", rate=0.4, seed=3)
+    for changes in ({}, {"trusted": 2}, {"trusted": 2, "noise": "instance"}):
+        spec = msgspec.structs.replace(spec, **changes)
+        assert run_graphs.compute_labels_digest(spec) == run_graphs.load_noisy_graph(spec)[1]
 
 
 def test_noisygl_splits():
     import torch
 
     from pignn import graphs
-    from pignn.studies.run_graphs import noisygl_masks
+    from pignn.studies.run_graphs import draw_noisygl_masks
 
     y = graphs.load("digits").y
-    assert noisygl_masks("cora", y, 0) is None
-    train, val, test = noisygl_masks("photo", y, 0)
+    assert draw_noisygl_masks("cora", y, 0) is None
+    train, val, test = draw_noisygl_masks("photo", y, 0)
     assert (train.sum(), val.sum(), test.sum()) == (200, 500, 1000)
     assert not (train & val).any()
     assert not (test & (train | val)).any()
-    assert not torch.equal(train, noisygl_masks("photo", y, 1).train_mask)
-    train, val, test = noisygl_masks("dblp", y, 0)
+    assert not torch.equal(train, draw_noisygl_masks("photo", y, 1).train_mask)
+    train, val, test = draw_noisygl_masks("dblp", y, 0)
     assert (train.sum(), val.sum()) == (17, 269)
     assert int(train.sum() + val.sum() + test.sum()) == len(y)
 
 
 def test_published_numbers_ship_with_the_package():
-    folder = Path(identity.__file__).parent / "published"
+    folder = Path(code_hash.__file__).parent / "published"
     assert {path.name for path in folder.iterdir()} == {"accuracy.csv", "other.csv"}

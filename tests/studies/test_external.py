@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 
 from pignn.core.errors import DataError
-from pignn.studies import collect_results, open_results, significance
+from pignn.studies import collect_results, open_results, run_graphs, significance
 from pignn.studies import external as task
-from pignn.studies import run_graphs as data
 
 from .conftest import GRAPH
 
 
 @pytest.fixture
 def exported(tiny, swept, tmp_path):
-    names = task.export(tiny, swept, tmp_path / "tasks")
+    names = task.export_tasks(tiny, swept, tmp_path / "tasks")
     return {name: dict(np.load(tmp_path / "tasks" / f"{name}.npz")) for name in names}
 
 
@@ -32,15 +31,14 @@ def test_a_task_has_what_a_method_may_see_and_no_more(tiny, exported):
 
 
 def truth(name: str, folder) -> np.ndarray:
-    job = task._tasks(folder)[name]
-    return data.noisy(job)[0].y_true.numpy()
+    return run_graphs.load_noisy_graph(task.read_tasks(folder)[name])[0].y_true.numpy()
 
 
 def test_predictions_become_a_row_of_table_and_tests(tiny, swept, exported, tmp_path):
     right = {name: truth(name, swept) for name in exported}
     np.savez(tmp_path / "preds.npz", **right)
-    scored = task.score(tmp_path / "preds.npz", "mine", swept)
-    assert [row["accuracy"] for row in scored] == [1.0] * 4
+    scored = task.score_predictions(tmp_path / "preds.npz", "mine", swept)
+    assert [result.metrics["accuracy"] for result in scored.values()] == [1.0] * 4
     with open_results(swept) as store:
         results = collect_results(tiny, store)
     assert results.labels == ["GCN", "PI-GNN", "mine"]
@@ -49,8 +47,9 @@ def test_predictions_become_a_row_of_table_and_tests(tiny, swept, exported, tmp_
 
     proba = {name: np.eye(3)[labels[::-1]] * 0.5 + 1 / 6 for name, labels in right.items()}
     np.savez(tmp_path / "preds.npz", **proba)  # again, worse: the old row is replaced
-    scored = task.score(tmp_path / "preds.npz", "mine", swept)
-    assert all(row["accuracy"] < 1 and "average_precision" in row for row in scored)
+    scored = task.score_predictions(tmp_path / "preds.npz", "mine", swept)
+    assert all(result.metrics["accuracy"] < 1 for result in scored.values())
+    assert all(result.metrics["average_precision"] is not None for result in scored.values())
     with open_results(swept) as store:
         assert len(store) == len(tiny) + 4
 
@@ -59,7 +58,7 @@ def test_a_name_that_a_row_has_is_another_row(tiny, swept, exported, tmp_path):
     with open_results(swept) as store:
         before = collect_results(tiny, store)
     np.savez(tmp_path / "preds.npz", **{name: truth(name, swept) for name in exported})
-    task.score(tmp_path / "preds.npz", "GCN", swept)
+    task.score_predictions(tmp_path / "preds.npz", "GCN", swept)
     with open_results(swept) as store:
         after = collect_results(tiny, store)
     assert after.labels == ["GCN", "PI-GNN", "GCN (scored)"]
@@ -84,30 +83,31 @@ def test_a_name_that_a_row_has_is_another_row(tiny, swept, exported, tmp_path):
 def test_predictions_that_cannot_be_scored(swept, exported, tmp_path, make, words):
     np.savez(tmp_path / "preds.npz", **{next(iter(exported)): make(3)})
     with pytest.raises(DataError, match=words) as caught:
-        task.score(tmp_path / "preds.npz", "mine", swept)
+        task.score_predictions(tmp_path / "preds.npz", "mine", swept)
     assert "\n" not in str(caught.value)
 
 
 def test_other_mistakes(swept, exported, tmp_path):
     with pytest.raises(DataError, match="no such file"):
-        task.score(tmp_path / "absent.npz", "mine", swept)
+        task.score_predictions(tmp_path / "absent.npz", "mine", swept)
     (tmp_path / "text.npz").write_text("hello")
     with pytest.raises(DataError):
-        task.score(tmp_path / "text.npz", "mine", swept)
+        task.score_predictions(tmp_path / "text.npz", "mine", swept)
     np.savez(tmp_path / "preds.npz", unknown=np.zeros(120, dtype=int))
     with pytest.raises(DataError, match="no task 'unknown' was exported"):
-        task.score(tmp_path / "preds.npz", "mine", swept)
+        task.score_predictions(tmp_path / "preds.npz", "mine", swept)
     with pytest.raises(DataError, match="the name of a method"):
-        task.score(tmp_path / "preds.npz", "a\nb", swept)
-    (swept / "tasks.json").write_text("{")
-    with pytest.raises(DataError, match="export the tasks again"):
-        task.score(tmp_path / "preds.npz", "mine", swept)
+        task.score_predictions(tmp_path / "preds.npz", "a\nb", swept)
+    for content in ("{", "[]", '{"task": 3}', '{"task": {"dataset": 5}}'):
+        (swept / "tasks.json").write_text(content)
+        with pytest.raises(DataError, match="export the tasks again"):
+            task.score_predictions(tmp_path / "preds.npz", "mine", swept)
 
 
 def test_the_checksum_tells_other_labels(tiny, swept, exported, tmp_path, monkeypatch):
     name = next(iter(exported))
     np.savez(tmp_path / "preds.npz", **{name: truth(name, swept)})
-    original = data._digest
-    monkeypatch.setattr(data, "_digest", lambda graph, keys: original(graph, keys) + "x")
+    original = run_graphs._hash_tensors
+    monkeypatch.setattr(run_graphs, "_hash_tensors", lambda graph, keys: original(graph, keys) + "x")
     with pytest.raises(DataError, match="are not those it was made of"):
-        task.score(tmp_path / "preds.npz", "mine", swept)
+        task.score_predictions(tmp_path / "preds.npz", "mine", swept)

@@ -10,10 +10,10 @@ import pytest
 
 from pignn.core.errors import ConfigError
 from pignn.studies import NoiseSpec, StudyRow, collect_results, open_results
-from pignn.studies.export import content, frame
-from pignn.studies.figure import figure
-from pignn.studies.page import command, html, markdown
-from pignn.studies.study import vary
+from pignn.studies.export import build_dataframe, encode_study
+from pignn.studies.figure import draw_study
+from pignn.studies.page import build_html_page, build_markdown_page, format_command
+from pignn.studies.study import expand_rows
 
 from .conftest import make
 
@@ -36,20 +36,20 @@ def results(tiny, swept):
                 NoiseSpec("pair", 0.2),
             )
         },
-        {"rows": tuple(vary("pi-gnn", {}, {"beta": [0.1, "auto"]})), "x": "beta"},
+        {"rows": tuple(expand_rows("pi-gnn", {}, {"beta": [0.1, "auto"]})), "x": "beta"},
     ],
     ids=["bars", "rates", "setting"],
 )
 def test_pictures(numbers, changes):
     results = numbers(make(**changes), lambda dataset, noise, label, seed: len(label) / 30 + seed / 20)
-    png, svg = figure(results, "png"), figure(results, "svg")
+    png, svg = draw_study(results, "png"), draw_study(results, "svg")
     assert png.startswith(b"\x89PNG")
     text = "".join(ElementTree.fromstring(svg).itertext())
     for word in ("csbm", "auto" if "x" in changes else "GCN"):
         assert word in text
-    assert figure(results, "svg") == svg
+    assert draw_study(results, "svg") == svg
     with pytest.raises(ConfigError, match="unknown picture format 'gif'"):
-        figure(results, "gif")
+        draw_study(results, "gif")
 
 
 class Page(HTMLParser):
@@ -63,13 +63,13 @@ class Page(HTMLParser):
 
 
 def test_the_page_is_whole_and_loads_nothing(results):
-    text = html(results)
+    text = build_html_page(results)
     tags = Page(text).tags
     assert {"table", "svg", "pre", "dl"} <= {tag for tag, _ in tags}
     assert not {"img", "script", "link"} & {tag for tag, _ in tags}
     sources = [value for _, attrs in tags for name, value in attrs.items() if name in ("src", "href")]
     assert all(source and source.startswith("#") for source in sources)
-    for word in ("protocol paper", "PI-GNN", "torch", "pignn study run tiny", "[[rows]]", "Significance"):
+    for word in ("protocol paper", "PI-GNN", "torch", "pignn study run tiny", "rows = [", "Significance"):
         assert word in text
 
 
@@ -77,31 +77,31 @@ def test_hostile_names_stay_text(numbers):
     evil = "<script>alert(1)</script>|**x**"
     study = make(rows=(StudyRow(evil, "vanilla"), StudyRow("GCN", "vanilla", {"num_layers": 1})), title=evil)
     results = numbers(study, lambda *_: 0.5)
-    assert "script" not in {tag for tag, _ in Page(html(results)).tags}
-    assert "<script>" not in markdown(results)
-    assert r"\|\*\*x\*\*" in markdown(results)
+    assert "script" not in {tag for tag, _ in Page(build_html_page(results)).tags}
+    assert "<script>" not in build_markdown_page(results)
+    assert r"\|\*\*x\*\*" in build_markdown_page(results)
 
 
 def test_runs_for_other_programs(results, tmp_path, tiny):
-    whole = frame(results)
+    whole = build_dataframe(results)
     assert len(whole) == len(tiny)
     assert {"dataset", "noise", "rate", "row", "seed", "accuracy", "settings", "versions", "key"} <= set(whole.columns)
-    (tmp_path / "runs.csv").write_bytes(content(results, tmp_path / "runs.csv"))
+    (tmp_path / "runs.csv").write_bytes(encode_study(results, tmp_path / "runs.csv"))
     read = pd.read_csv(tmp_path / "runs.csv")
     assert read["accuracy"].tolist() == pytest.approx(whole["accuracy"].tolist())
     pytest.importorskip("pyarrow")
-    (tmp_path / "runs.parquet").write_bytes(content(results, tmp_path / "runs.parquet"))
+    (tmp_path / "runs.parquet").write_bytes(encode_study(results, tmp_path / "runs.parquet"))
     assert pd.read_parquet(tmp_path / "runs.parquet")["key"].tolist() == whole["key"].tolist()
 
 
 def test_other_files(results, tmp_path):
-    assert content(results, tmp_path / "a.tex").decode().count("\\toprule") == 1
-    assert content(results, tmp_path / "a.md").startswith(b"# tiny")
+    assert encode_study(results, tmp_path / "a.tex").decode().count("\\toprule") == 1
+    assert encode_study(results, tmp_path / "a.md").startswith(b"# tiny")
     with pytest.raises(ConfigError, match=r"\.csv, \.parquet, \.html"):
-        content(results, tmp_path / "a.docx")
+        encode_study(results, tmp_path / "a.docx")
 
 
 def test_the_command_that_is_told_runs_the_study(tiny):
-    said = command(tiny)
+    said = format_command(tiny)
     assert said.startswith("pignn study run tiny --datasets csbm --noises symmetric:0.2,flip:0.4 --seeds 0-1")
     assert "--set epochs=3" in said

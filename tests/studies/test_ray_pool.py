@@ -50,12 +50,12 @@ def test_a_lost_node_loses_no_run(tmp_path):
     with open_results(tmp_path / "out") as store:
         assert len(store) == len(study)
         there = collect_results(study, store)
-    assert there.done == len(study)
+    assert there.num_done == len(study)
 
     import pignn
     from pignn import graphs
 
-    noisy = pignn.corrupt(graphs.load("csbm", **dict(GRAPH.options)), "flip", 0.4, seed=1)
+    noisy = pignn.corrupt(graphs.load("csbm", **GRAPH.options), "flip", 0.4, seed=1)
     model = pignn.make("vanilla", epochs=100, hidden_channels=4, selection="clean-val", seed=1).fit(noisy)
     assert there.cell(GRAPH, study.noises[1], "GCN")[1] == pytest.approx(model.score(noisy), abs=1e-6)
 

@@ -1,52 +1,76 @@
-"""The store keeps what is done, and refuses what it cannot be sure of without touching it."""
+"""The results store keeps what is done, and refuses what it cannot be sure of without touching it."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from contextlib import closing
 
 import pytest
 
 from pignn.core.errors import DataError, OutputError
-from pignn.studies.results_store import FORMAT, ResultsStore
+from pignn.studies.results_store import FORMAT_VERSION, ResultsStore
+from pignn.studies.run_spec import GraphSpec, RunResult, RunSpec
 
-JOB = {"method": "vanilla", "dataset": "csbm", "noise": "none", "rate": None, "seed": 0, "settings": {"lr": 0.1}}
+SPEC = RunSpec(graph=GraphSpec(dataset="csbm"), method="vanilla", settings={"lr": 0.1})
 
 
-def test_done_is_done_and_failed_gives_way(tmp_path):
+def scored(value: float) -> RunResult:
+    return RunResult(metrics={"accuracy": value})
+
+
+def test_a_run_that_is_done_stays_and_one_that_failed_gives_way(tmp_path):
     with ResultsStore(tmp_path / "runs.sqlite") as store:
-        store.put("a", JOB, {"error": "no"})
-        assert store.rows(["a"])["a"]["status"] == "failed"
-        store.put("a", JOB, {"accuracy": 0.5, "notes": ["x"], "versions": {"torch": "2"}})
-        store.put("a", JOB, {"accuracy": 0.9})
-        store.put("a", JOB, {"error": "later"})
-        row = store.rows(["a", "b"])["a"]
-        assert (row["status"], row["accuracy"], row["error"]) == ("done", 0.5, None)
-        assert json.loads(row["config"]) == JOB
+        store.put("a", SPEC, RunResult(error="no"))
+        assert not store.records(["a"])["a"].is_done
+        store.put("a", SPEC, RunResult(metrics={"accuracy": 0.5}, notes=["x"], versions={"torch": "2"}))
+        store.put("a", SPEC, scored(0.9))
+        store.put("a", SPEC, RunResult(error="later"))
+        record = store.records(["a", "b"])["a"]
+        assert (record.is_done, record.metrics, record.error) == (True, {"accuracy": 0.5}, None)
+        assert (record.spec, record.notes, record.versions) == (SPEC, ["x"], {"torch": "2"})
         assert len(store) == 1
     with ResultsStore(tmp_path / "runs.sqlite", create=False) as store:
-        assert store.rows(["a"])["a"]["accuracy"] == 0.5
+        assert store.records(["a"])["a"].metrics["accuracy"] == 0.5
 
 
-def test_it_is_in_wal_mode(tmp_path):
+def test_metrics_are_rows_and_a_new_one_needs_no_new_format(tmp_path):
+    with ResultsStore(tmp_path / "runs.sqlite") as store:
+        store.put("a", SPEC, RunResult(metrics={"accuracy": 0.5, "best_epoch": None}))
+        store.put("a", SPEC, RunResult(metrics={"accuracy": 0.9, "anything_else": 3.0}))
+        assert store.records(["a"])["a"].metrics == {"accuracy": 0.5, "best_epoch": None, "anything_else": 3.0}
+    with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as db:
+        rows = db.execute("SELECT run, name, value FROM metrics ORDER BY name").fetchall()
+        assert rows == [("a", "accuracy", 0.5), ("a", "anything_else", 3.0), ("a", "best_epoch", None)]
+        assert db.execute("SELECT method, dataset, noise, rate, seed FROM runs").fetchall() == [
+            ("vanilla", "csbm", "none", None, 0)
+        ]
+
+
+def test_replacing_leaves_no_old_number(tmp_path):
+    with ResultsStore(tmp_path / "runs.sqlite") as store:
+        store.put("a", SPEC, RunResult(metrics={"accuracy": 0.5, "average_precision": 0.5}))
+        store.put_all([("a", SPEC, scored(0.9))], replace=True)
+        assert store.records(["a"])["a"].metrics == {"accuracy": 0.9}
+
+
+def test_the_store_is_in_wal_mode(tmp_path):
     ResultsStore(tmp_path / "runs.sqlite").close()
     with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as db:
         assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_two_may_read_and_write_at_once(tmp_path):
+def test_two_processes_may_read_and_write_at_once(tmp_path):
     with ResultsStore(tmp_path / "runs.sqlite") as one, ResultsStore(tmp_path / "runs.sqlite") as two:
-        one.put("a", JOB, {"accuracy": 0.1})
-        two.put("b", JOB, {"accuracy": 0.2})
-        assert set(one.rows(["a", "b"])) == set(two.rows(["a", "b"])) == {"a", "b"}
+        one.put("a", SPEC, scored(0.1))
+        two.put("b", SPEC, scored(0.2))
+        assert set(one.records(["a", "b"])) == set(two.records(["a", "b"])) == {"a", "b"}
 
 
 def spoil_version(path):
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA journal_mode=DELETE")
-        db.execute(f"PRAGMA user_version = {FORMAT + 1}")
+        db.execute(f"PRAGMA user_version = {FORMAT_VERSION + 1}")
 
 
 def spoil_owner(path):
@@ -57,27 +81,27 @@ def spoil_owner(path):
 
 def spoil_middle(path):
     content = bytearray(path.read_bytes())
-    for at in range(4096, len(content), 512):
-        content[at : at + 200] = b"\xff" * 200
+    for start in range(4096, len(content), 512):
+        content[start : start + 200] = b"\xff" * 200
     path.write_bytes(content)
 
 
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (spoil_version, f"has format {FORMAT + 1}, this pignn reads {FORMAT}"),
+        (spoil_version, f"has format {FORMAT_VERSION + 1}, this pignn reads {FORMAT_VERSION}"),
         (spoil_owner, "some other program"),
         (spoil_middle, "damaged"),
         (lambda path: path.write_bytes(path.read_bytes()[:5000]), "damaged"),
-        (lambda path: path.write_bytes(b"not a database" * 20), "not a store"),
-        (lambda path: path.write_bytes(b""), "not a store"),
+        (lambda path: path.write_bytes(b"not a database" * 20), "not a results store"),
+        (lambda path: path.write_bytes(b""), "not a results store"),
     ],
     ids=["newer", "foreign", "damaged", "cut", "text", "empty"],
 )
 def test_a_store_that_cannot_be_trusted_is_refused_and_untouched(tmp_path, spoil, words):
     path = tmp_path / "runs.sqlite"
     with ResultsStore(path) as store:
-        store.put_all((f"{i}", JOB, {"accuracy": 0.5}) for i in range(200))
+        store.put_all((f"{i}", SPEC, scored(0.5)) for i in range(200))
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     spoil(path)
@@ -88,7 +112,7 @@ def test_a_store_that_cannot_be_trusted_is_refused_and_untouched(tmp_path, spoil
     assert path.read_bytes() == before
 
 
-def test_no_results_and_no_room(tmp_path):
+def test_missing_results_and_a_folder_that_cannot_be_written(tmp_path):
     with pytest.raises(DataError, match="run the study first"):
         ResultsStore(tmp_path / "absent" / "runs.sqlite", create=False)
     assert not (tmp_path / "absent").exists()

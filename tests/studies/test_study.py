@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pignn.core.errors import ConfigError
-from pignn.studies import NoiseSpec, Protocol, StudyRow, paper
-from pignn.studies.study import format_seeds, parse_seeds, vary
+from pignn.studies import NoiseSpec, Protocol, StudyRow, get_study
+from pignn.studies.study import expand_rows, format_seeds, parse_seeds
 
 from .conftest import make
 
@@ -32,28 +32,28 @@ def test_bad_seeds(text):
 
 
 def test_cuts():
-    study = paper.get_study("effectiveness").subset(
+    study = get_study("effectiveness").subset(
         datasets=["cora"], noises=["none", "flip"], rates=[0.0, 0.4], seeds=[0, 1], methods=["pi-gnn"]
     )
     assert [str(dataset) for dataset in study.datasets] == ["cora"]
     assert [str(noise) for noise in study.noises] == ["none", "flip:0.4"]
     assert [row.label for row in study.rows] == ["PI-GNN"]
     assert len(study) == 4
-    with pytest.raises(ConfigError, match="no noise of a rate"):
+    with pytest.raises(ConfigError, match="no noise of rate"):
         study.subset(rates=[0.3])
 
 
 def test_rows_are_chosen_by_label_or_by_method_or_are_new():
-    study = paper.get_study("pair-labels")
+    study = get_study("pair-labels")
     assert [row.label for row in study.subset(methods=["random"]).rows] == ["Random"]
-    assert [row.label for row in paper.get_study("heterophily").subset(methods=["vanilla"]).rows] == ["GCN"]
+    assert [row.label for row in get_study("heterophily").subset(methods=["vanilla"]).rows] == ["GCN"]
     assert study.subset(methods=["vanilla"]).rows == (StudyRow("vanilla", "vanilla"),)
     with pytest.raises(ConfigError, match="did you mean"):
         study.subset(methods=["vanila"])
 
 
 def test_every_combination_is_a_row():
-    rows = vary("pi-gnn", {"hidden_channels": 4}, {"warmup": [0, 5], "beta": ["auto"]})
+    rows = expand_rows("pi-gnn", {"hidden_channels": 4}, {"warmup": [0, 5], "beta": ["auto"]})
     assert [row.label for row in rows] == ["warmup=0, beta=auto", "warmup=5, beta=auto"]
     assert rows[1].settings == {"hidden_channels": 4, "warmup": 5, "beta": "auto"}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -17,14 +16,23 @@ import pytest
 import pignn
 from pignn import graphs
 from pignn.core.errors import ConfigError, OutputError, PignnError
-from pignn.studies import DatasetSpec, NoiseSpec, Protocol, StudyRow, collect_results, open_results, run_study
+from pignn.studies import (
+    DatasetSpec,
+    NoiseSpec,
+    Protocol,
+    StudyRow,
+    collect_results,
+    open_results,
+    run_study,
+    write_study,
+)
 from pignn.studies import external as task
-from pignn.studies.execute import draws
-from pignn.studies.plan_files import write
-from pignn.studies.pool import LocalPool, Outcome
-from pignn.studies.run_spec import plan_runs
-from pignn.studies.sweep import _alone, _outcomes, reusable_rows
+from pignn.studies.planning import plan_runs
+from pignn.studies.pool import LocalPool
+from pignn.studies.run_spec import RunResult
+from pignn.studies.sweep import iter_results, open_sweep_lock, reusable_rows
 from pignn.studies.tables import build_tables
+from pignn.studies.tuning import draw_trials
 
 from .conftest import GRAPH, make
 
@@ -32,18 +40,18 @@ from .conftest import GRAPH, make
 def test_numbers_are_those_of_a_bare_training(tiny, swept):
     with open_results(swept) as store:
         results = collect_results(tiny, store)
-    assert results.done == len(tiny)
-    noisy = pignn.corrupt(graphs.load("csbm", **dict(GRAPH.options)), "flip", 0.4, seed=1)
+    assert results.num_done == len(tiny)
+    noisy = pignn.corrupt(graphs.load("csbm", **GRAPH.options), "flip", 0.4, seed=1)
     model = pignn.make("pi-gnn", warmup=1, epochs=3, hidden_channels=4, selection="clean-val", seed=1).fit(noisy)
     cell = (GRAPH, tiny.noises[1], "PI-GNN")
     for metric in ("accuracy", "balanced_accuracy", "macro_f1", "average_precision"):
         assert results.cell(*cell, metric)[1] == pytest.approx(model.score(noisy, metric=metric))
     assert results.cell(*cell, "best_epoch")[1] == model.best_epoch_
     assert results.cell(*cell, "pair_noise")[1] == pytest.approx(pignn.noise.summarize_noise(noisy).pair_rate)
-    row = next(iter(results.rows.values()))
-    assert row["seconds"] > 0
-    assert row["peak_mb"] > 50
-    assert set(json.loads(row["versions"])) >= {"python", "torch", "torch_geometric", "pignn"}
+    record = next(iter(results.records.values()))
+    assert record.metrics["seconds"] > 0
+    assert record.metrics["peak_mb"] > 50
+    assert set(record.versions) >= {"python", "torch", "torch_geometric", "pignn"}
 
 
 def test_nothing_is_computed_twice(tiny, swept, here):
@@ -71,7 +79,7 @@ def test_a_run_that_fails_is_recorded_and_the_rest_goes_on(tmp_path, here):
     assert (summary.computed, summary.failed) == (4, 2)
     with open_results(tmp_path) as store:
         results = collect_results(study, store)
-    assert results.done == 2
+    assert results.num_done == 2
     assert {planned.row.label for planned, _ in results.failed} == {"bad"}
     assert all("try a smaller learning rate" in error for _, error in results.failed)
     assert run_study(study, tmp_path).computed == 0  # it would fail again
@@ -112,17 +120,17 @@ def test_tuning_tries_the_same_number_for_all_and_sees_given_labels_only(tmp_pat
     assert len(asked) == 2 * (3 + 2)  # the second row has only two settings to try
     assert all(call == {"split": "val", "against": "given"} for call in asked)
     with open_results(tmp_path) as store:
-        chosen = [json.loads(row["chosen"]) for row in store.all()]
+        chosen = [record.chosen for record in store.all_records()]
     assert all(set(one) <= {"lr", "weight_decay", "hidden_channels"} for one in chosen)
 
 
 def test_draws():
-    assert draws({"lr": [1, 2]}, 0, 0) == [{}]
-    assert draws({"lr": [1, 2]}, 9, 0)[0] == {}
-    assert sorted(one["lr"] for one in draws({"lr": [1, 2]}, 9, 0)[1:]) == [1, 2]
+    assert draw_trials({"lr": [1, 2]}, 0, 0) == [{}]
+    assert draw_trials({"lr": [1, 2]}, 9, 0)[0] == {}
+    assert sorted(one["lr"] for one in draw_trials({"lr": [1, 2]}, 9, 0)[1:]) == [1, 2]
     grid = {"a": list(range(10)), "b": list(range(10))}
-    assert draws(grid, 5, 1) == draws(grid, 5, 1) != draws(grid, 5, 2)
-    assert len(draws(grid, 5, 1)) == 5
+    assert draw_trials(grid, 5, 1) == draw_trials(grid, 5, 1) != draw_trials(grid, 5, 2)
+    assert len(draw_trials(grid, 5, 1)) == 5
 
 
 class Fragile:
@@ -135,7 +143,7 @@ class Fragile:
         self.given: list[str] = []
         self.waiting: list[str] = []
 
-    def submit(self, key, job):
+    def submit(self, key, spec):
         self.given.append(key)
         self.waiting.append(key)
 
@@ -143,8 +151,8 @@ class Fragile:
         key = self.waiting.pop(0)
         if self.deaths.get(key, 0) > 0:
             self.deaths[key] -= 1
-            return [Outcome(key, {"error": "the worker died"}, died=True)]
-        return [Outcome(key, {"accuracy": 1.0}, died=False)]
+            return [(key, RunResult(error="the worker died", died=True))]
+        return [(key, RunResult(metrics={"accuracy": 1.0}))]
 
     def close(self):
         pass
@@ -155,15 +163,15 @@ def test_a_run_whose_worker_dies_is_tried_once_more(tmp_path, tiny, monkeypatch)
         keys = [planned.key for planned in plan_runs(tiny, store)]
     todo = dict(zip(keys, plan_of(tiny, tmp_path), strict=True))
     pool = Fragile({keys[0]: 1, keys[1]: 2})
-    results = dict(_outcomes(pool, todo))
+    results = dict(iter_results(pool, todo))
     assert sorted(results) == sorted(keys)
-    assert "error" not in results[keys[0]]
-    assert results[keys[1]] == {"error": "the worker died", "died": True}
+    assert results[keys[0]].error is None
+    assert results[keys[1]] == RunResult(error="the worker died", died=True)
     assert (pool.given.count(keys[0]), pool.given.count(keys[1]), pool.given.count(keys[2])) == (2, 2, 1)
 
     # What died is tried again by the next sweep, without being asked to.
     pools = [Fragile({keys[1]: 2}), Fragile({})]
-    monkeypatch.setattr("pignn.studies.sweep._pool", lambda *_: pools.pop(0))
+    monkeypatch.setattr("pignn.studies.sweep.open_pool", lambda *_: pools.pop(0))
     assert run_study(tiny, tmp_path).failed == 1
     summary = run_study(tiny, tmp_path)
     assert (summary.computed, summary.failed) == (1, 0)
@@ -175,7 +183,11 @@ def plan_of(study, folder):
 
 
 def test_one_sweep_at_a_time_in_a_folder(tmp_path, tiny, here):
-    with open_results(tmp_path), _alone(tmp_path), pytest.raises(OutputError, match="another sweep is running"):
+    with (
+        open_results(tmp_path),
+        open_sweep_lock(tmp_path),
+        pytest.raises(OutputError, match="another sweep is running"),
+    ):
         run_study(tiny, tmp_path)
     assert run_study(tiny, tmp_path).computed == len(tiny)
 
@@ -215,7 +227,7 @@ class Deadly(Vanilla):
         return super().fit(data, **options)
 """
     )
-    monkeypatch.setenv("PYTHONPATH", str(place))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (str(place), os.environ.get("PYTHONPATH")))))
     monkeypatch.syspath_prepend(str(place))
     yield
     sys.modules.pop("deadly_method", None)
@@ -245,7 +257,7 @@ def test_workers_that_die_are_replaced(tmp_path, deadly):
 
 
 def test_code_that_changes_under_a_sweep_ends_it():
-    pool = LocalPool(1, {"vanilla": "another version"})
+    pool = LocalPool(1, {("train", "vanilla"): "another version"})
     try:
         with pytest.raises(PignnError, match="the code of 'vanilla' has changed"):
             pool.wait(120)
@@ -255,7 +267,7 @@ def test_code_that_changes_under_a_sweep_ends_it():
 
 def test_a_killed_driver_loses_nothing_and_its_workers_end(tmp_path):
     study = make(settings={"epochs": 60}, seeds=tuple(range(6)))
-    write(study, tmp_path / "plan.toml")
+    write_study(study, tmp_path / "plan.toml")
     command = [sys.executable, "-m", "pignn", "study", "run", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "o")]
     driver = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
@@ -286,7 +298,7 @@ def _count(folder: Path) -> int:
 
 def test_interrupt_keeps_what_is_done(tmp_path):
     study = make(settings={"epochs": 60}, seeds=tuple(range(6)))
-    write(study, tmp_path / "plan.toml")
+    write_study(study, tmp_path / "plan.toml")
     command = [sys.executable, "-m", "pignn", "study", "run", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "o")]
     driver = subprocess.Popen(
         command,
@@ -319,11 +331,11 @@ def test_graphs_and_noises_of_every_kind(tmp_path, here, noise, stored):
     study = make(datasets=(dataset,), noises=(noise,), seeds=(0,))
     summary = run_study(study, tmp_path / "out")
     assert (summary.computed, summary.failed) == (2, 0)
-    (name,) = task.export(study, tmp_path / "out", tmp_path / "tasks")
+    (name,) = task.export_tasks(study, tmp_path / "out", tmp_path / "tasks")
     exported = dict(np.load(tmp_path / "tasks" / f"{name}.npz"))
     assert exported["edge_index"].shape[0] == 2
     np.savez(tmp_path / "preds.npz", **{name: np.zeros(len(exported["y"]), dtype=int)})
-    assert len(task.score(tmp_path / "preds.npz", "constant", tmp_path / "out")) == 1
+    assert len(task.score_predictions(tmp_path / "preds.npz", "constant", tmp_path / "out")) == 1
 
 
 def test_what_methods_say_stands_below_the_table(tmp_path, here):
@@ -342,13 +354,13 @@ def test_a_value_that_tuning_cannot_try_is_found_before_it_begins(tmp_path, here
 
 def test_what_is_said_of_one_graph_stands_below_its_table_alone(tmp_path, here):
     study = make(
-        datasets=(GRAPH, DatasetSpec("csbm", (("num_nodes", 150),))), rows=(StudyRow("GCN", "vanilla"),), seeds=(0,)
+        datasets=(GRAPH, DatasetSpec("csbm", {"num_nodes": 150})), rows=(StudyRow("GCN", "vanilla"),), seeds=(0,)
     )
     run_study(study, tmp_path)
     with open_results(tmp_path) as store:
         results = collect_results(study, store)
     first = next(planned for planned in results.runs if planned.dataset == GRAPH)
-    results.rows[first.key]["notes"] = '["edges: dropped 7 self-loops"]'
+    results.records[first.key].notes = ["edges: dropped 7 self-loops"]
     found = ["dropped 7" in " ".join(table.notes) for table in build_tables(results)]
     assert found == [True, False]
 
@@ -365,6 +377,6 @@ def test_what_is_computed_again(tmp_path, here):
     with open_results(tmp_path) as store:
         runs = plan_runs(study, store)
         for planned, died in zip(runs, (True, False), strict=True):
-            store.put(planned.key, planned.job, {"error": "no", "died": died})
-        assert set(reusable_rows(store, runs)) == {runs[1].key}
-        assert reusable_rows(store, runs, retry=True) == {}
+            store.put(planned.key, planned.spec, RunResult(error="no", died=died))
+        assert set(reusable_rows(store, runs, "accuracy")) == {runs[1].key}
+        assert reusable_rows(store, runs, "accuracy", retry=True) == {}

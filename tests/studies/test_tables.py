@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 
 from pignn.studies import DatasetSpec, NoiseSpec, StudyRow, build_tables, comparison, paper, significance
-from pignn.studies.tables import show
+from pignn.studies.measures import get_measure
+from pignn.studies.tables import format_values
 
 from .conftest import make
 
@@ -17,16 +18,16 @@ VALUES = {"GCN": [0.50, 0.60, 0.70], "PI-GNN": [0.61, 0.69, 0.80]}
 
 
 def planned(**changes):
-    parts = {"name": "effectiveness", "datasets": (DatasetSpec("csbm", (("num_nodes", 120),)),), "seeds": (0, 1, 2)}
+    parts = {"name": "effectiveness", "datasets": (DatasetSpec("csbm", {"num_nodes": 120}),), "seeds": (0, 1, 2)}
     return make(**parts | changes)
 
 
 def test_mean_and_spread_in_the_paper_s_form():
-    assert show([0.5, 0.6, 0.7], "accuracy", 3) == "0.600(0.10)"
-    assert show([0.5, 0.6], "accuracy", 3) == "0.550(0.07) n=2"
-    assert show([0.5], "accuracy", 1) == "0.500"
-    assert show([], "accuracy", 3) == "–"
-    assert show([12.34], "seconds", 1) == "12.34"
+    assert format_values([0.5, 0.6, 0.7], get_measure("accuracy"), 3) == "0.600(0.10)"
+    assert format_values([0.5, 0.6], get_measure("accuracy"), 3) == "0.550(0.07) n=2"
+    assert format_values([0.5], get_measure("accuracy"), 1) == "0.500"
+    assert format_values([], get_measure("accuracy"), 3) == "–"
+    assert format_values([12.34], get_measure("seconds"), 1) == "12.34"
 
 
 def test_the_best_of_a_column_is_bold(numbers):
@@ -51,17 +52,17 @@ def test_less_is_better_where_it_is(numbers):
 def test_distance_from_the_paper_in_standard_errors(numbers, monkeypatch):
     monkeypatch.setattr(
         comparison,
-        "published",
-        lambda study, dataset, noise, label: paper.Published(0.65, 0.00) if label == "GCN" else None,
+        "find_published",
+        lambda study, dataset, noise, label: paper.PublishedNumber(0.65, 0.00) if label == "GCN" else None,
     )
     results = numbers(planned(), lambda dataset, noise, label, seed: VALUES[label][seed])
     cells = comparison.compare_with_paper(results)
     assert {cell.row for cell in cells} == {"GCN"}
     error = math.sqrt(0.1**2 / 3 + 0.005**2 / 10)
     assert cells[0].difference == pytest.approx(-0.05)
-    assert cells[0].errors == pytest.approx(-0.05 / error)
-    assert not cells[0].far
-    assert "0 of 2 cells" in comparison.table(results).notes[0]
+    assert cells[0].standard_errors == pytest.approx(-0.05 / error)
+    assert not cells[0].is_far
+    assert "0 of 2 cells" in comparison.build_comparison_table(results).notes[0]
 
 
 def test_tests_are_scipy_s(numbers):
@@ -100,20 +101,20 @@ def test_only_seeds_that_both_have_are_paired(numbers):
 
 def test_holm_by_hand():
     # From the smallest: 4 · 0.005, 3 · 0.01, 2 · 0.03, and what must not be smaller than the one before.
-    assert significance.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert significance.holm([0.9, 0.9]) == [1.0, 1.0]
-    assert significance.holm([]) == []
+    assert significance.correct_holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert significance.correct_holm([0.9, 0.9]) == [1.0, 1.0]
+    assert significance.correct_holm([]) == []
 
 
 def test_the_paper_s_own_tests_stand_beside_ours(numbers):
     study = planned(
         name="significance",
-        datasets=(DatasetSpec("csbm", (("num_nodes", 120),)),),
+        datasets=(DatasetSpec("csbm", {"num_nodes": 120}),),
         noises=(NoiseSpec("symmetric", 0.8),),
         rows=(StudyRow("GAT", "vanilla"), StudyRow("PI-GNN", "pi-gnn")),
     )
     values = {"GAT": VALUES["GCN"], "PI-GNN": VALUES["PI-GNN"]}
     results = numbers(study, lambda dataset, noise, label, seed: values[label][seed])
-    table = significance.table(results)
+    table = significance.build_significance_table(results)
     assert len(table.columns) == len(table.rows[0]) == 14  # of csbm, the paper has none
-    assert paper.published_test("cora", NoiseSpec("symmetric", 0.8)) == (4.78, 0.001)
+    assert paper.find_published_test("cora", NoiseSpec("symmetric", 0.8)) == (4.78, 0.001)

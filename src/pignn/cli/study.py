@@ -4,104 +4,107 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..core.errors import ConfigError, DataError
+from ..core.errors import ConfigError, DataError, unknown
 from .option_groups import expand_groups
 from .options import Json, parse_pairs
 from .output import show_json, show_message, show_table
 
 if TYPE_CHECKING:
     from ..report import Table
-    from ..studies import Study, StudyResults
+    from ..studies import Protocol, Study, StudyResults
 
 study = typer.Typer(
     name="study",
-    help="Tables and figures from many runs: the paper's studies by name, or your own from a TOML file.",
+    help="Make tables and figures from many runs: built-in studies by name, or your own from a TOML file.",
     epilog="Start with: pignn study list · pignn study run low-noise --datasets cora --seeds 0-2 --workers 2",
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
 )
 
-Name = Annotated[str, typer.Argument(metavar="STUDY", help="A name of `pignn study list`, or a TOML file.")]
-Out = Annotated[Path, typer.Option(help="Folder of the results; studies that share one share their runs.")]
-Datasets = Annotated[str | None, typer.Option(help="Only these: cora,citeseer.")]
-Noises = Annotated[str | None, typer.Option(help="Only these: none,symmetric:0.4; flip for all its rates.")]
-Rates = Annotated[str | None, typer.Option(help="Only noises of these rates: 0.4,0.6.")]
-Seeds = Annotated[str | None, typer.Option(help="0-9, or 0,1,5.")]
-Methods = Annotated[str | None, typer.Option(help="Only these rows, by label or method; or other methods.")]
-Protocol = Annotated[str | None, typer.Option(help="paper, honest or noisygl.")]
-Trials = Annotated[int | None, typer.Option(help="Settings tried for each run, on given validation labels.")]
-Setting = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="A setting of all methods that have it; may be repeated."),
-]
-Metric = Annotated[str | None, typer.Option(help="accuracy, macro_f1, balanced_accuracy, seconds, ...")]
+RESULTS_FOLDER = Path("runs/studies")
+Metric = Annotated[str | None, typer.Option(help="accuracy, macro_f1, calibration_error, seconds, ...")]
 Form = Annotated[str, typer.Option("--format", help="text, markdown, latex or html.")]
-FOLDER = Path("runs/studies")
 
 
 @dataclass(kw_only=True)
-class StudyOptions:
-    """Which study, how it is cut, and where its results are: the options of every command below."""
+class GraphSelection:
+    """Which study, which of its graphs, and where its results are."""
 
-    name: Name
-    out: Out = FOLDER
-    datasets: Datasets = None
-    noises: Noises = None
-    rates: Rates = None
-    seeds: Seeds = None
-    methods: Methods = None
-    protocol: Protocol = None
-    trials: Trials = None
-    setting: Setting = None
+    name: Annotated[str, typer.Argument(metavar="STUDY", help="A name from `pignn study list`, or a TOML file.")]
+    out: Annotated[Path, typer.Option(help="Results folder. Studies that share one share their runs.")] = RESULTS_FOLDER
+    datasets: Annotated[str | None, typer.Option(help="Use only these datasets: cora,citeseer.")] = None
+    noises: Annotated[
+        str | None, typer.Option(help="Use only these noises: none,symmetric:0.4. flip means all its rates.")
+    ] = None
+    rates: Annotated[str | None, typer.Option(help="Use only noises of these rates: 0.4,0.6.")] = None
+    seeds: Annotated[str | None, typer.Option(help="Seeds: 0-9, or 0,1,5.")] = None
+    protocol: Annotated[str | None, typer.Option(help="Protocol: paper, released, honest, noisygl, ...")] = None
 
-    def study(self, metric: str | None = None, *, as_run: bool = True) -> Study:
-        """The study that was asked for. ``as_run``: where nothing cuts it, take it as it was last run in ``out``."""
-        from ..studies.paper import get_study
-        from ..studies.plan_files import read
-        from ..studies.protocol import Protocol as Rules
+
+@dataclass(kw_only=True)
+class StudyOptions(GraphSelection):
+    """The options of every command below."""
+
+    methods: Annotated[
+        str | None, typer.Option(help="Use only these rows, by label or method. Other methods become rows.")
+    ] = None
+    trials: Annotated[
+        int | None, typer.Option(help="Number of settings to try per run, on given validation labels.")
+    ] = None
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting for all methods that have it. Repeatable."),
+    ] = None
+
+    def load_study(self, metric: str | None = None, *, as_run: bool = True) -> Study:
+        """The study with its options. ``as_run`` takes an unchanged one as it was last run in ``out``."""
+        from ..studies import get_study, read_study
         from ..studies.study import parse_seeds
 
-        cuts = (self.datasets, self.noises, self.rates, self.seeds, self.methods, self.protocol, self.trials)
-        kept = self.out / f"{self.name}.toml"
-        if as_run and kept.is_file() and all(cut is None for cut in cuts) and not self.setting:
-            found = read(kept)
+        changes = (self.datasets, self.noises, self.rates, self.seeds, self.methods, self.protocol, self.trials)
+        last_run = self.out / f"{self.name}.toml"
+        if as_run and last_run.is_file() and all(change is None for change in changes) and not self.setting:
+            loaded = read_study(last_run)
         else:
-            found = read(Path(self.name)) if self.name.endswith(".toml") else get_study(self.name)
-        rules = None
-        if self.protocol is not None or self.trials is not None:
-            changes = {} if self.trials is None else {"trials": self.trials}
-            name = found.protocol.name.removesuffix(" changed") if self.protocol is None else self.protocol
-            rules = Rules.named(name, **changes)
-        return found.subset(
-            datasets=_list(self.datasets),
-            noises=_list(self.noises),
-            rates=_numbers(self.rates, "--rates"),
+            loaded = read_study(self.name) if self.name.endswith(".toml") else get_study(self.name)
+        return loaded.subset(
+            datasets=_split_list(self.datasets),
+            noises=_split_list(self.noises),
+            rates=_parse_numbers(self.rates, "--rates"),
             seeds=None if self.seeds is None else parse_seeds(self.seeds),
-            methods=_list(self.methods),
+            methods=_split_list(self.methods),
             settings=parse_pairs(self.setting, "--set", text_keys=("pair_labels",)),
-            protocol=rules,
+            protocol=self._choose_protocol(loaded),
             metric=metric,
         )
 
-    def results(self, metric: str | None = None) -> StudyResults:
-        """What is there of it."""
+    def _choose_protocol(self, loaded: Study) -> Protocol | None:
+        from ..studies import Protocol
+
+        if self.protocol is None and self.trials is None:
+            return None
+        changes = {} if self.trials is None else {"trials": self.trials}
+        return Protocol.named(self.protocol or loaded.protocol.preset_name, **changes)
+
+    def load_results(self, metric: str | None = None) -> StudyResults:
+        """What is there of the study."""
         from ..studies import collect_results, open_results
 
-        found = self.study(metric)
+        loaded = self.load_study(metric)
         with open_results(self.out, create=False) as store:
-            return collect_results(found, store)
+            return collect_results(loaded, store)
 
 
-def _list(text: str | None) -> list[str] | None:
+def _split_list(text: str | None) -> list[str] | None:
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _numbers(text: str | None, flag: str) -> list[float] | None:
+def _parse_numbers(text: str | None, flag: str) -> list[float] | None:
     try:
         return None if text is None else [float(part) for part in text.split(",")]
     except ValueError:
@@ -109,8 +112,8 @@ def _numbers(text: str | None, flag: str) -> list[float] | None:
 
 
 @study.command("list")
-def list_(json: Json = False) -> int:
-    """List the paper's studies.
+def list_studies(json: Json = False) -> int:
+    """List the built-in studies: those of the paper, and our benchmarks.
 
     Examples:
 
@@ -118,18 +121,18 @@ def list_(json: Json = False) -> int:
       pignn study list
       pignn study list --json
     """
-    from ..studies.paper import STUDIES
+    from ..studies import load_studies
 
     rows = [
         {
-            "study": found.name,
-            "runs": len(found),
-            "datasets": ", ".join(map(str, found.datasets)),
-            "noises": len(found.noises),
-            "rows": len(found.rows),
-            "what": found.title,
+            "study": name,
+            "runs": len(one),
+            "datasets": ", ".join(map(str, one.datasets)),
+            "noises": len(one.noises),
+            "rows": len(one.rows),
+            "title": one.title,
         }
-        for found in STUDIES.values()
+        for name, one in load_studies().items()
     ]
     show_json(rows) if json else show_table(rows)
     return 0
@@ -139,20 +142,20 @@ def list_(json: Json = False) -> int:
 @expand_groups
 def run(
     options: StudyOptions,
-    workers: Annotated[int, typer.Option(help="Processes at a time.")] = 1,
-    threads: Annotated[int, typer.Option(min=1, help="Threads of each.")] = 1,
-    ray: Annotated[bool, typer.Option("--ray", help="Compute on a Ray cluster; --workers 0 for all its CPUs.")] = False,
+    workers: Annotated[int, typer.Option(help="Number of processes.")] = 1,
+    threads: Annotated[int, typer.Option(min=1, help="Threads per process.")] = 1,
+    ray: Annotated[bool, typer.Option("--ray", help="Compute on a Ray cluster. --workers 0 uses all CPUs.")] = False,
     address: Annotated[
-        str | None, typer.Option(help="Of the Ray cluster; RAY_ADDRESS or a new local one if absent.")
+        str | None, typer.Option(help="Address of the Ray cluster (default: RAY_ADDRESS, else a new local one).")
     ] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Try failed runs again.")] = False,
-    dry: Annotated[bool, typer.Option("--dry-run", help="Say what would be computed, and leave.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be computed.")] = False,
     json: Json = False,
 ) -> int:
     """Compute the runs of a study that are not there yet.
 
-    Every finished run is kept at once. After Ctrl-C, a crash or a power cut the same command goes on where it was;
-    runs that another study in the same folder has computed are taken from there.
+    Every finished run is kept at once. After Ctrl-C, a crash or a power cut the same command goes on where it was.
+    Runs that another study in the same folder has computed are reused.
 
     Examples:
 
@@ -162,46 +165,50 @@ def run(
       pignn study run effectiveness --datasets pubmed --seeds 0-2 --protocol honest --set epochs=200
       pignn study run mine.toml --workers 2
     """
-    from ..studies import open_results, run_study
-    from ..studies.plan_files import write
-    from ..studies.run_spec import plan_runs
-    from ..studies.sweep import check_processes, reusable_rows
+    from ..studies import open_results, run_study, write_study
+    from ..studies.sweep import check_processes
 
-    found, out = options.study(as_run=False), options.out
+    loaded, out = options.load_study(as_run=False), options.out
     if address is not None and not ray:
         raise ConfigError("--address is that of a Ray cluster; give --ray too")
-    if dry:
-        with open_results(out) as store:
-            planned = plan_runs(found, store)
-            rows = reusable_rows(store, planned, retry)
-        keys = {each.key for each in planned}
-        there, failed = len(rows), sum(row["status"] == "failed" for row in rows.values())
-        facts = {"study": found.name, "planned": len(keys), "there": there, "to compute": len(keys) - there}
-        facts["failed"] = failed
-        told = f", {failed} of them failed: --retry computes these again" if failed else ""
-        show_json(facts) if json else show_message(f"{found.name}: {len(keys)} runs planned, {there} are there{told}")
-        return 0
+    if dry_run:
+        return _show_plan(loaded, out, retry, json)
     cluster = (address or "auto") if ray else None
     check_processes(workers, threads, cluster)
     with open_results(out):
-        write(found, out / f"{found.name}.toml")
-    summary = run_study(found, out, workers=workers, threads=threads, ray=cluster, retry=retry)
-    facts = {"study": found.name, **vars(summary)}
+        write_study(loaded, out / f"{loaded.name}.toml")
+    summary = run_study(loaded, out, workers=workers, threads=threads, ray=cluster, retry=retry)
     if json:
-        show_json(facts)
+        show_json({"study": loaded.name, **vars(summary)})
     else:
         failed = f", {summary.failed} failed (pignn study status {options.name} --out {out})" if summary.failed else ""
-        show_message(
-            f"{found.name}: {summary.planned} runs, {summary.cached} were there, {summary.computed} computed{failed}; "
-            f"results in {out}"
-        )
+        counts = f"{summary.planned} runs, {summary.cached} were there, {summary.computed} computed"
+        show_message(f"{loaded.name}: {counts}{failed}; results in {out}")
     return 1 if summary.failed else 0
+
+
+def _show_plan(loaded: Study, out: Path, retry: bool, json: bool) -> int:
+    from ..studies import open_results, plan_runs
+    from ..studies.sweep import reusable_rows
+
+    with open_results(out) as store:
+        runs = plan_runs(loaded, store)
+        records = reusable_rows(store, runs, loaded.metric, retry)
+    planned, there = len({run.key for run in runs}), len(records)
+    failed = sum(not record.is_done for record in records.values())
+    if json:
+        facts = {"planned": planned, "there": there, "to compute": planned - there, "failed": failed}
+        show_json({"study": loaded.name} | facts)
+    else:
+        note = f", {failed} of them failed: --retry computes these again" if failed else ""
+        show_message(f"{loaded.name}: {planned} runs planned, {there} are there{note}")
+    return 0
 
 
 @study.command()
 @expand_groups
 def status(options: StudyOptions, json: Json = False) -> int:
-    """Say how far a study is, and which of its runs failed and why.
+    """Show how far a study is, and which of its runs failed and why.
 
     Examples:
 
@@ -209,37 +216,27 @@ def status(options: StudyOptions, json: Json = False) -> int:
       pignn study status low-noise
       pignn study status low-noise --datasets cora --json
     """
-    results = options.results()
+    results = options.load_results()
     failed = [
-        {
-            "dataset": str(planned.dataset),
-            "noise": str(planned.noise),
-            "row": planned.row.label,
-            "seed": planned.seed,
-            "error": error,
-        }
-        for planned, error in results.failed
+        {"dataset": str(run.dataset), "noise": str(run.noise), "row": run.row.label, "seed": run.seed, "error": error}
+        for run, error in results.failed
     ]
-    name, planned = results.study.name, len(results.runs)
-    missing = planned - results.done - len(failed)
+    name, planned, done = results.study.name, len(results.runs), results.num_done
+    missing = planned - done - len(failed)
     if json:
-        show_json({"study": name, "planned": planned, "done": results.done, "missing": missing, "failed": failed})
+        show_json({"study": name, "planned": planned, "done": done, "missing": missing, "failed": failed})
         return 0
-    print(f"{name}: {planned} runs planned, {results.done} done, {len(failed)} failed, {missing} to do")
+    print(f"{name}: {planned} runs planned, {done} done, {len(failed)} failed, {missing} to do")
     show_table(failed)
     return 0
 
 
 @study.command()
 @expand_groups
-def table(
-    options: StudyOptions,
-    form: Form = "text",
-    metric: Metric = None,
-) -> int:
+def table(options: StudyOptions, form: Form = "text", metric: Metric = None) -> int:
     """Print the tables of a study: mean(std) over seeds, the best of a column marked.
 
-    Without options that cut it, a study is taken as it was last run in --out.
+    Without options that change it, a study is shown as it was last run in --out.
 
     Examples:
 
@@ -249,7 +246,7 @@ def table(
     """
     from ..studies import build_tables
 
-    print(_joined(build_tables(options.results(metric)), form))
+    print(_format_tables(build_tables(options.load_results(metric)), form))
     return 0
 
 
@@ -257,27 +254,33 @@ def table(
 @expand_groups
 def compare(
     options: StudyOptions,
+    published: Annotated[
+        str, typer.Option(help="Compare all rows with this row of the paper, such as PI-GNN, and sum up their gains.")
+    ] = "",
     form: Form = "text",
     json: Json = False,
 ) -> int:
-    """Set our numbers beside the paper's, cell by cell, with the difference in standard errors.
+    """Compare our numbers with the paper's, cell by cell, with the difference in standard errors.
 
     Examples:
 
     \b
       pignn study compare low-noise
       pignn study compare low-noise --datasets cora --format markdown
+      pignn study compare beyond --published PI-GNN
     """
-    from ..studies import comparison
+    from ..studies.comparison import build_comparison_table, build_gains_table, compare_with_paper
 
-    results = options.results()
-    cells = comparison.compare_with_paper(results)
+    results = options.load_results()
+    cells = compare_with_paper(results, published)
     if not cells:
         raise DataError(f"the paper has no number for what is there of '{options.name}': nothing to compare with")
     if json:
-        show_json([cell._asdict() | {"far": cell.far} for cell in cells])
+        show_json([cell._asdict() | {"is_far": cell.is_far} for cell in cells])
     else:
-        print(_joined([comparison.table(results)], form))
+        tables = [build_comparison_table(results, published)]
+        tables += [build_gains_table(results, published)] if published else []
+        print(_format_tables(tables, form))
     return 0
 
 
@@ -285,7 +288,7 @@ def compare(
 @expand_groups
 def significance(
     options: StudyOptions,
-    against: Annotated[str, typer.Option(help="The row that is tested against all others; the last if absent.")] = "",
+    against: Annotated[str, typer.Option(help="Row to test against all others (default: the last).")] = "",
     form: Form = "text",
     metric: Metric = None,
     json: Json = False,
@@ -298,16 +301,15 @@ def significance(
       pignn study test low-noise
       pignn study test low-noise --against PI-GNN --metric macro_f1
     """
-    from ..core.errors import unknown
-    from ..studies import significance as tests
+    from ..studies.significance import build_significance_table, compare_rows
 
-    results = options.results(metric)
+    results = options.load_results(metric)
     if against and against not in results.labels:
         raise unknown("row", against, results.labels)
     if json:
-        show_json([tested._asdict() for tested in tests.compare_rows(results, against)])
+        show_json([test._asdict() for test in compare_rows(results, against)])
     else:
-        print(_joined([tests.table(results, against)], form))
+        print(_format_tables([build_significance_table(results, against)], form))
     return 0
 
 
@@ -315,7 +317,7 @@ def significance(
 @expand_groups
 def figure(
     options: StudyOptions,
-    file: Annotated[Path, typer.Argument(help="The picture to write: .png or .svg.")],
+    file: Annotated[Path, typer.Argument(help="Picture to write: .png or .svg.")],
     metric: Metric = None,
 ) -> int:
     """Draw a study: curves over rates or settings, bars otherwise, the paper's values beside ours.
@@ -327,9 +329,9 @@ def figure(
       pignn study figure warmup warmup.svg --datasets cora
     """
     from ..io import files
-    from ..studies.figure import figure as draw
+    from ..studies import draw_study
 
-    files.write_bytes(file, draw(options.results(metric), file.suffix.lower().lstrip(".") or "png"))
+    files.write_bytes(file, draw_study(options.load_results(metric), file.suffix.lower().lstrip(".") or "png"))
     show_message(f"written to {file}")
     return 0
 
@@ -339,7 +341,7 @@ def figure(
 def export(
     options: StudyOptions,
     file: Annotated[
-        Path, typer.Argument(help="Runs: .csv, .parquet; a whole page: .html, .md; tables: .tex; plan: .toml.")
+        Path, typer.Argument(help="Runs: .csv, .parquet. A whole page: .html, .md. Tables: .tex. The plan: .toml.")
     ],
     metric: Metric = None,
 ) -> int:
@@ -353,26 +355,19 @@ def export(
       pignn study export low-noise plan.toml --datasets cora
     """
     from ..io import files
-    from ..studies.export import content
-    from ..studies.plan_files import write
+    from ..studies import write_study
+    from ..studies.export import encode_study
 
     if file.suffix.lower() == ".toml":
-        write(options.study(metric), file)
+        write_study(options.load_study(metric), file)
     else:
-        files.write_bytes(file, content(options.results(metric), file))
+        files.write_bytes(file, encode_study(options.load_results(metric), file))
     show_message(f"written to {file}")
     return 0
 
 
-def _joined(found: list[Table], form: str) -> str:
-    forms: dict[str, Any] = {
-        "text": lambda table: table.to_text() + "\n",
-        "markdown": lambda table: table.to_markdown(),
-        "latex": lambda table: table.to_latex(),
-        "html": lambda table: table.to_html(),
-    }
-    if form not in forms:
-        from ..core.errors import unknown
-
-        raise unknown("format", form, forms)
-    return "\n".join(forms[form](one) for one in found).rstrip("\n")
+def _format_tables(tables: list[Table], form: str) -> str:
+    if form not in ("text", "markdown", "latex", "html"):
+        raise unknown("format", form, ("text", "markdown", "latex", "html"))
+    texts = [getattr(table, f"to_{form}")() for table in tables]
+    return ("\n\n" if form == "text" else "\n").join(texts).rstrip("\n")

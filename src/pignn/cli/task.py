@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from . import study as s
+from .option_groups import expand_groups
 from .options import Json
 from .output import show_json, show_message, show_table
+from .study import RESULTS_FOLDER, GraphSelection, StudyOptions
 
 task = typer.Typer(
     name="task",
-    help="Your own method against ours: take tasks without the truth, bring back predictions.",
+    help="Compare your own method with ours: take tasks without the truth, bring back predictions.",
     epilog="Start with: pignn task export low-noise --datasets cora --seeds 0-2 --to tasks",
     add_completion=False,
     rich_markup_mode=None,
@@ -22,15 +23,10 @@ task = typer.Typer(
 
 
 @task.command()
+@expand_groups
 def export(
-    name: s.Name,
+    selection: GraphSelection,
     to: Annotated[Path, typer.Option(help="Folder for the tasks, one .npz each.")],
-    out: s.Out = s.FOLDER,
-    datasets: s.Datasets = None,
-    noises: s.Noises = None,
-    rates: s.Rates = None,
-    seeds: s.Seeds = None,
-    protocol: s.Protocol = None,
     json: Json = False,
 ) -> int:
     """Write the graphs of a study with their given labels, without the true ones.
@@ -44,12 +40,9 @@ def export(
       pignn task export low-noise --datasets cora --seeds 0-2 --to tasks
       pignn task export mine.toml --to tasks --protocol honest
     """
-    from ..studies import external as tasks
+    from ..studies import export_tasks
 
-    options = s.StudyOptions(
-        name=name, out=out, datasets=datasets, noises=noises, rates=rates, seeds=seeds, protocol=protocol
-    )
-    names = tasks.export(options.study(), out, to)
+    names = export_tasks(StudyOptions(**vars(selection)).load_study(), selection.out, to)
     show_json(names) if json else show_message(f"{len(names)} tasks written to {to}")
     return 0
 
@@ -58,12 +51,12 @@ def export(
 def score(
     predictions: Annotated[Path, typer.Argument(help="An .npz with an array for each task, under its name.")],
     name: Annotated[str, typer.Option(help="What tables call the method.")],
-    out: s.Out = s.FOLDER,
+    out: Annotated[Path, typer.Option(help="Results folder of the studies.")] = RESULTS_FOLDER,
     json: Json = False,
 ) -> int:
     """Score predictions and keep them as a row of the tables and tests of all studies that have their tasks.
 
-    An array holds the class of every node, or a row of probabilities.
+    An array holds the class of every node, or a row of probabilities per node.
 
     Examples:
 
@@ -71,12 +64,13 @@ def score(
       pignn task score preds.npz --name mine
       pignn task score preds.npz --name mine --out runs/studies --json
     """
-    from ..studies import external as tasks
+    from ..studies import score_predictions
 
-    rows = tasks.score(predictions, name, out)
+    results = score_predictions(predictions, name, out)
     if json:
-        show_json(rows)
+        show_json([{"task": task} | result.metrics for task, result in results.items()])
         return 0
-    show_table([{"task": row["task"], "accuracy": row["accuracy"], "macro_f1": row["macro_f1"]} for row in rows])
+    shown = ("accuracy", "macro_f1")
+    show_table([{"task": task} | {key: one.metrics[key] for key in shown} for task, one in results.items()])
     show_message(f"'{name}' is now a row of the studies in {out} that have these tasks")
     return 0

@@ -1,4 +1,4 @@
-"""Studies: plan, run, store, tables, figures; the paper's own by name."""
+"""Studies: plan many runs, run them, keep their results, and show them as tables and figures."""
 
 from __future__ import annotations
 
@@ -7,17 +7,47 @@ from typing import TYPE_CHECKING
 from ..core.lazy import import_on_first_use
 
 if TYPE_CHECKING:
+    from .catalog import get_study, load_studies
     from .comparison import compare_with_paper
-    from .paper import STUDIES, get_study
+    from .external import export_tasks, score_predictions
+    from .figure import draw_study
+    from .plan_files import read_study, write_study
+    from .planning import plan_runs
     from .protocol import Protocol
     from .results import StudyResults, collect_results
-    from .results_store import ResultsStore
+    from .results_store import ResultsStore, open_results
+    from .significance import compare_rows
     from .study import DatasetSpec, NoiseSpec, Study, StudyRow
-    from .sweep import SweepSummary, open_results, run_study
+    from .sweep import SweepSummary, run_study
     from .tables import build_tables
 
+# Imported on first use: listing the studies must not wait for torch.
+_HOMES = {
+    "DatasetSpec": "study",
+    "NoiseSpec": "study",
+    "Protocol": "protocol",
+    "ResultsStore": "results_store",
+    "Study": "study",
+    "StudyResults": "results",
+    "StudyRow": "study",
+    "SweepSummary": "sweep",
+    "build_tables": "tables",
+    "collect_results": "results",
+    "compare_rows": "significance",
+    "compare_with_paper": "comparison",
+    "draw_study": "figure",
+    "export_tasks": "external",
+    "get_study": "catalog",
+    "load_studies": "catalog",
+    "open_results": "results_store",
+    "plan_runs": "planning",
+    "read_study": "plan_files",
+    "run_study": "sweep",
+    "score_predictions": "external",
+    "write_study": "plan_files",
+}
+
 __all__ = [
-    "STUDIES",
     "DatasetSpec",
     "NoiseSpec",
     "Protocol",
@@ -28,10 +58,18 @@ __all__ = [
     "SweepSummary",
     "build_tables",
     "collect_results",
+    "compare_rows",
     "compare_with_paper",
+    "draw_study",
+    "export_tasks",
     "get_study",
+    "load_studies",
     "open_results",
+    "plan_runs",
+    "read_study",
     "run_study",
+    "score_predictions",
+    "write_study",
 ]
 
 # Imported on first use, so that listing things does not wait for torch.

@@ -1,116 +1,114 @@
-"""When are two runs the same run? Names for what a run computes: its data, its noise, its settings, its code.
+"""When are two runs the same run? A version for the code behind a method.
 
-The version of a method's code is a digest of the modules that can change its numbers: the one that defines it and
-everything that it imports, from its own package and from pignn, except what only reads, writes or reports.
-Comments, docstrings and formatting do not count. So a change of one method leaves the runs of the others valid, a
-change of the common loop leaves none, and nobody has to remember to raise a number.
+It is a digest of the modules that can change the method's numbers: the one that defines it and everything that it
+imports, from its own package and from pignn, except what only reads, writes or reports (:func:`is_neutral`). Comments,
+docstrings and formatting do not count. So a change of one method leaves the runs of the others valid, a change of the
+common loop leaves none, and nobody has to remember to raise a number.
 """
 
 from __future__ import annotations
 
 import ast
-import hashlib
 import importlib.util
-import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-# What these do is either in the fingerprints of data and labels, or changes no number.
-BESIDE = (
-    "pignn._version",
-    "pignn.cli",
-    "pignn.core.errors",
-    "pignn.graphs",
-    "pignn.methods.core.fingerprint",
-    "pignn.methods.factory",
-    "pignn.methods.registry",
-    "pignn.report",
-    "pignn.runs",
-    "pignn.core.validation",
-    "pignn.core.versions",
-    "pignn.studies",
-    "pignn.training.checkpoint",
-    "pignn.io.files",
-    "pignn.training.interrupt",
-    "pignn.training.callbacks.loggers",
-    "pignn.training.callbacks.progress",
+from ..io.digests import compute_digest
+from .work import WORKS
+
+# Packages and modules that read, write or report. What readers of graphs do is in the digests of data and labels.
+NEUTRAL_PACKAGES = (
+    "_version",
+    "core",
+    "io",
+    "graphs",
+    "report",
+    "runs",
+    "review",
+    "studies",
+    "cli",
+    "methods.registry",
 )
-# What makes a graph's edges simple on their way to a method, whoever imports it.
-ALWAYS = ("pignn.graphs.edges",)
-
-
-def canonical(content: Any) -> str:
-    """JSON in which equal content is equal text."""
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-
-def digest(*parts: str | bytes) -> str:
-    total = hashlib.sha256()
-    for part in parts:
-        content = part.encode() if isinstance(part, str) else part
-        total.update(len(content).to_bytes(8, "big") + content)
-    return total.hexdigest()[:32]
+NEUTRAL_ROLES = ("checkpoint", "fingerprint", "interrupt", "progress")
+# What methods compute with, although it lives among the graphs. The first prepares every graph, whoever imports it.
+GRAPH_ARITHMETIC = ("pignn.graphs.edges", "pignn.graphs.sparse")
 
 
 @cache
-def method_code(method: str) -> str:
-    """The version of a method's code, see the module."""
-    return code_version(method_kind(method).__module__)
+def get_code_version(work: str, method: str) -> str:
+    """The version of the code behind a method, see the module."""
+    return hash_module(get_method_class(work, method).__module__)
 
 
 @cache
-def method_kind(method: str) -> type[Any]:
+def get_method_class(work: str, method: str) -> type[Any]:
     """The class of a method. Looked up once: each time, all installed packages are searched."""
-    from ..methods.factory import method_class
-
-    return method_class(method)
+    return WORKS.get(work).get_method_class(method)
 
 
 @cache
-def code_version(module: str) -> str:
+def hash_module(module: str) -> str:
     """Digest of a module and of what it imports, see the module's docstring."""
+    digests = {name: _parse_module(name)[0] for name in find_imports(module)}
+    return compute_digest(*(f"{name} {digests[name]}" for name in sorted(digests)), length=16)
+
+
+def find_imports(module: str) -> set[str]:
+    """The modules that can change the numbers of a module, itself included."""
     roots = {"pignn", module.partition(".")[0]}
-    found: dict[str, str] = {}
-    waiting = [module, *ALWAYS]
+    modules: set[str] = set()
+    waiting = [module, GRAPH_ARITHMETIC[0]]
     while waiting:
         name = waiting.pop()
-        if name in found:
-            continue
-        found[name], imports = _source(name)
-        waiting += [other for other in imports if other.partition(".")[0] in roots and not _beside(other)]
-    return digest(*(f"{name} {found[name]}" for name in sorted(found)))[:16]
+        if name not in modules:
+            modules.add(name)
+            imports = _parse_module(name)[1]
+            waiting += [other for other in imports if other.partition(".")[0] in roots and not is_neutral(other)]
+    return modules
 
 
 @cache
-def package_version(package: str) -> str:
+def hash_package(package: str) -> str:
     """Digest of all files of a package, whatever is in them: for what is cheap to compute again."""
-    path = _path(package)
+    path = _find_source(package)
     assert path is not None
     files = sorted(path.parent.rglob("*.py")) if path.name == "__init__.py" else [path]
-    return digest(*(file.read_bytes() for file in files))
+    return compute_digest(*(file.read_bytes() for file in files))
 
 
-def _beside(module: str) -> bool:
-    return any(module == name or module.startswith(f"{name}.") for name in BESIDE)
+def is_neutral(module: str) -> bool:
+    """Whether a module of pignn changes no number of a method, or changes it through data and labels only."""
+    if not module.startswith("pignn.") or module in GRAPH_ARITHMETIC:
+        return False
+    inside = module.removeprefix("pignn.")
+    in_package = any(inside == name or inside.startswith(f"{name}.") for name in NEUTRAL_PACKAGES)
+    return in_package or inside.rpartition(".")[2] in NEUTRAL_ROLES
 
 
 @cache
-def _source(module: str) -> tuple[str, list[str]]:
+def _parse_module(module: str) -> tuple[str, list[str]]:
     """(digest of a module's statements, the modules it imports)."""
-    path = _path(module)
+    path = _find_source(module)
     if path is None:  # compiled, or not a file: its package's version has to do
-        return digest(module, _distribution_version(module)), []
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+        return compute_digest(module, _distribution_version(module)), []
+    tree = _remove_docstrings(ast.parse(path.read_text(encoding="utf-8")))
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     # A package that imports on first use lists its modules for type checkers only.
-    nodes = _imports(tree, lists=path.name == "__init__.py")
-    imports = [name for node in nodes for name in _imported(node, package)]
-    return digest(ast.unparse(_without_docstrings(tree))), imports
+    nodes = _find_import_nodes(tree, path.name == "__init__.py")
+    imports = [name for node in nodes for name in _list_imported_modules(node, package)]
+    # A registry names its parts by "package.module:attribute".
+    constants = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    imports += [text.partition(":")[0] for text in constants if isinstance(text, str) and _TARGET.fullmatch(text)]
+    return compute_digest(ast.unparse(tree)), imports
+
+
+_TARGET = re.compile(r"[a-z_]\w*(\.\w+)+:\w+")
 
 
 @cache
-def _path(module: str) -> Path | None:
+def _find_source(module: str) -> Path | None:
     try:
         spec = importlib.util.find_spec(module)
     except (ImportError, ValueError):
@@ -128,20 +126,20 @@ def _distribution_version(module: str) -> str:
         return "unknown"
 
 
-def _imports(tree: ast.AST, *, lists: bool) -> list[ast.stmt]:
+def _find_import_nodes(tree: ast.AST, include_type_checking: bool) -> list[ast.stmt]:
     """All import statements; those for type checkers only where they list what a package imports on first use."""
-    found: list[ast.stmt] = []
+    nodes: list[ast.stmt] = []
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            found.append(node)
-        elif not lists and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            found += [other for part in node.orelse for other in _imports(part, lists=lists)]
+            nodes.append(node)
+        elif not include_type_checking and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            nodes += [other for part in node.orelse for other in _find_import_nodes(part, include_type_checking)]
         else:
-            found += _imports(node, lists=lists)
-    return found
+            nodes += _find_import_nodes(node, include_type_checking)
+    return nodes
 
 
-def _imported(node: ast.stmt, package: str) -> list[str]:
+def _list_imported_modules(node: ast.stmt, package: str) -> list[str]:
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     assert isinstance(node, ast.ImportFrom)
@@ -158,14 +156,14 @@ def _imported(node: ast.stmt, package: str) -> list[str]:
 
 @cache
 def _is_module(name: str) -> bool:
-    parent = _path(name.rpartition(".")[0])
+    parent = _find_source(name.rpartition(".")[0])
     if parent is None or parent.name != "__init__.py":
         return False
     last = name.rpartition(".")[2]
     return (parent.parent / f"{last}.py").is_file() or (parent.parent / last / "__init__.py").is_file()
 
 
-def _without_docstrings(tree: ast.Module) -> ast.Module:
+def _remove_docstrings(tree: ast.Module) -> ast.Module:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             body = node.body

@@ -1,4 +1,4 @@
-"""Ours beside the paper's, cell by cell."""
+"""Our numbers beside the paper's, cell by cell."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ import math
 import statistics
 from typing import NamedTuple
 
+from ..core.errors import DataError
 from ..report.table import Cell, Table
-from .paper import RUNS, published
+from .measures import get_measure
+from .paper import PUBLISHED_RUNS, find_published
 from .results import StudyResults
 from .study import format_seeds
-from .tables import FORMS, spread
+from .tables import compute_std, format_mean
 
-ROUNDED = 0.005  # the paper's deviations have two decimals: "0.00" may be as much as this
-FAR = 2.0
+MIN_PUBLISHED_STD = 0.005  # the paper's deviations have two decimals: "0.00" may be as much as this
+FAR_STANDARD_ERRORS = 2.0
 
 
 class ComparisonCell(NamedTuple):
-    """One cell: our mean, spread and number of seeds; the paper's; their difference, also in standard errors."""
+    """One cell: our mean, spread and number of seeds; the paper's; their difference, also in standard errors.
+
+    ``beyond_gcn`` is the difference less that of our plain GCN from the paper's in the same cell: where it is small,
+    the gap is that of the setting and not of the method.
+    """
 
     dataset: str
     noise: str
@@ -28,66 +34,91 @@ class ComparisonCell(NamedTuple):
     paper_mean: float
     paper_std: float | None
     difference: float
-    errors: float | None
+    standard_errors: float | None
+    beyond_gcn: float | None
 
     @property
-    def far(self) -> bool:
-        return self.errors is not None and abs(self.errors) > FAR
+    def is_far(self) -> bool:
+        return self.standard_errors is not None and abs(self.standard_errors) > FAR_STANDARD_ERRORS
 
 
-def compare_with_paper(results: StudyResults) -> list[ComparisonCell]:
-    """Every cell that both have. A standard error of the difference is √(s²/n + s'²/10)."""
+def compare_with_paper(results: StudyResults, published_row: str = "") -> list[ComparisonCell]:
+    """Compare every cell that both have. A standard error of the difference is √(s²/n + s'²/10).
+
+    ``published_row`` compares all rows with this one of the paper's, such as ``"PI-GNN"``.
+    """
     study = results.study
-    found = []
+    gcn = next((row.label for row in study.rows if row.method == "vanilla" and not row.settings), None)
+    cells = []
     for dataset in study.datasets:
         for noise in study.noises:
+            baseline = find_published("effectiveness", dataset.name, noise, "GCN")
+            ours = results.values(dataset, noise, gcn) if gcn and study.metric == "accuracy" else []
+            gap = statistics.fmean(ours) - baseline.mean if ours and baseline else None
             for label in results.labels:
-                values = list(results.cell(dataset, noise, label).values())
-                paper = published(study.name, dataset.name, noise, label)
+                values = results.values(dataset, noise, label)
+                paper = find_published(study.name, dataset.name, noise, published_row or label)
                 if not values or paper is None:
                     continue
-                mean, std = statistics.fmean(values), spread(values)
-                difference = mean - paper.mean
+                mean, std = statistics.fmean(values), compute_std(values)
                 errors = None
                 if paper.std is not None and len(values) > 1:
-                    variance = std**2 / len(values) + max(paper.std, ROUNDED) ** 2 / RUNS
-                    errors = difference / math.sqrt(variance)
-                cell = (str(dataset), str(noise), label, len(values), mean, std, paper.mean, paper.std)
-                found.append(ComparisonCell(*cell, difference, errors))
-    return found
+                    variance = std**2 / len(values) + max(paper.std, MIN_PUBLISHED_STD) ** 2 / PUBLISHED_RUNS
+                    errors = (mean - paper.mean) / math.sqrt(variance)
+                beyond = None if gap is None else mean - paper.mean - gap
+                numbers = (len(values), mean, std, paper.mean, paper.std, mean - paper.mean, errors, beyond)
+                cells.append(ComparisonCell(str(dataset), str(noise), label, *numbers))
+    return cells
 
 
-def table(results: StudyResults) -> Table:
+def build_comparison_table(results: StudyResults, published_row: str = "") -> Table:
     """The comparison as a table; what is further than two standard errors away is bold."""
     study = results.study
-    mean, std, _ = FORMS[study.metric]
-    rows = []
-    cells = compare_with_paper(results)
-    for cell in cells:
-        far = cell.far
-        theirs = mean.format(cell.paper_mean)
-        if cell.paper_std is not None:
-            theirs += f"({std.format(cell.paper_std)})"
-        rows.append(
-            [
-                Cell(cell.dataset),
-                Cell(cell.noise.replace(":", " ")),
-                Cell(cell.row),
-                Cell(str(cell.seeds)),
-                Cell(mean.format(cell.mean) + (f"({std.format(cell.std)})" if cell.seeds > 1 else "")),
-                Cell(theirs),
-                Cell(f"{cell.difference:+.3f}"),
-                Cell("" if cell.errors is None else f"{cell.errors:+.1f}", far),
-            ]
-        )
-    far_cells = sum(cell.far for cell in cells)
-    tested = sum(cell.errors is not None for cell in cells)
+    measure = get_measure(study.metric)
+    cells = compare_with_paper(results, published_row)
+    rows = [
+        [
+            Cell(cell.dataset),
+            Cell(cell.noise.replace(":", " ")),
+            Cell(cell.row),
+            Cell(str(cell.seeds)),
+            Cell(format_mean(measure, cell.mean, cell.std if cell.seeds > 1 else None)),
+            Cell(format_mean(measure, cell.paper_mean, cell.paper_std)),
+            Cell(f"{cell.difference:+.3f}"),
+            Cell("" if cell.standard_errors is None else f"{cell.standard_errors:+.1f}", cell.is_far),
+            Cell("" if cell.beyond_gcn is None else f"{cell.beyond_gcn:+.3f}"),
+        ]
+        for cell in cells
+    ]
+    columns = ["dataset", "noise", "row", "seeds", "ours", "paper", "difference", "in standard errors", "beyond GCN"]
+    if all(cell.beyond_gcn is None for cell in cells):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    tested = [cell for cell in cells if cell.standard_errors is not None]
+    far = f"{sum(cell.is_far for cell in tested)} of {len(tested)} cells are further than {FAR_STANDARD_ERRORS:g}"
     return Table(
-        columns=["dataset", "noise", "row", "seeds", "ours", "paper", "difference", "in standard errors"],
+        columns=columns,
         rows=rows,
-        title=f"{study.name}: ours beside the paper's",
+        title=f"{study.name}: ours beside the paper's{f' {published_row}' if published_row else ''}",
         notes=[
-            f"{far_cells} of {tested} cells are further than {FAR:g} standard errors of the difference from the paper; "
-            f"seeds {format_seeds(study.seeds)}; {study.protocol}"
+            f"{far} standard errors of the difference from the paper; seeds {format_seeds(study.seeds)}; "
+            f"{study.protocol}"
         ],
     )
+
+
+def build_gains_table(results: StudyResults, published_row: str) -> Table:
+    """Mean gain of each row over one of the paper's rows, and how many cells are below it."""
+    cells = compare_with_paper(results, published_row)
+    if not cells:
+        raise DataError(f"the paper has no row '{published_row}' for '{results.study.name}': nothing to compare with")
+    rows = []
+    for label in results.labels:
+        own = [cell for cell in cells if cell.row == label]
+        if own:
+            mean, gain = (
+                statistics.fmean(values) for values in zip(*((c.mean, c.difference) for c in own), strict=True)
+            )
+            below = sum(cell.difference < 0 for cell in own)
+            rows.append([label, str(len(own)), f"{mean:.3f}", f"{gain:+.3f}", str(below)])
+    columns = ["row", "cells", "mean", f"mean gain over the paper's {published_row}", "cells below"]
+    return Table(columns, rows, title=f"{results.study.name}: gains over the paper's {published_row}")

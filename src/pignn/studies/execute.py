@@ -1,107 +1,137 @@
-"""One run, from its description to its numbers. What a worker does, here or on another machine."""
+"""Execute one run: load the graph, do the work, return the numbers."""
 
 from __future__ import annotations
 
 import contextlib
-import itertools
-import random
 import time
 import warnings
 from typing import Any
 
-from ..core.errors import PignnError, PignnWarning
-from ..core.versions import collect_versions
-from .code_hash import method_code
+import numpy as np
+from torch_geometric.data import Data
 
-METRICS = ("accuracy", "balanced_accuracy", "macro_f1", "average_precision")
+from ..core.errors import PignnError, PignnWarning
+from ..core.text import one_line_text
+from ..core.versions import collect_versions
+from ..training.metrics import METRICS, get_metric, score
+from .code_hash import get_code_version
+from .run_spec import RunResult, RunSpec
+from .tuning import draw_trials
+from .work import WORKS, Evaluation
 
 
 class OutOfMemory(Exception):
-    """A run wanted more memory than there is: the process that noticed may not be fit for another one."""
+    """A run needed more memory than there is. The process that noticed may not be fit for another run."""
 
 
-def execute(job: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of one run; ``{"error": ...}`` where it failed for a reason of its own."""
-    from ..core.text import one_line_text
-
+def execute(spec: RunSpec) -> RunResult:
+    """Compute the numbers of one run, or the error that it failed with."""
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", PignnWarning)
-            result = _run(job)
-        notes = list(dict.fromkeys(str(warning.message) for warning in caught))
-        return result | {"notes": notes}
+            result = _run(spec)
+        result.notes = list(dict.fromkeys(str(warning.message) for warning in caught))
+        return result
     except MemoryError:
         raise OutOfMemory from None
     except Exception as error:
         if "allocate memory" in str(error):  # torch's way of saying so
             raise OutOfMemory from None
-        return {"error": one_line_text(error, 400)}
+        return RunResult(error=one_line_text(error, 400))
 
 
-def _run(job: dict[str, Any]) -> dict[str, Any]:
-    from .. import methods, noise
-    from ..methods.core.base import truth
-    from ..training.metrics import score
-    from . import run_graphs as graphs_of_runs
+def _run(spec: RunSpec) -> RunResult:
+    from .. import noise
+    from . import run_graphs
 
-    if method_code(job["method"]) != job["code"]:
-        raise PignnError(
-            f"the code of '{job['method']}' is not the planned one; plan again, with one version everywhere"
-        )
-    _, fingerprint = graphs_of_runs.graph(job)
-    data, labels = graphs_of_runs.noisy(job)
-    if (fingerprint, labels) != (job["data"], job["labels"]):
-        raise PignnError(f"{job['dataset']} is not the planned graph; plan again, with the same raw files everywhere")
-    _reset_peak()
+    if get_code_version(spec.work, spec.method) != spec.code:
+        raise PignnError(f"the code of '{spec.method}' is not the planned one; plan again, with one version everywhere")
+    graph = spec.graph
+    _, graph_digest = run_graphs.load_clean_graph(graph)
+    data, labels_digest = run_graphs.load_noisy_graph(graph)
+    if (graph_digest, labels_digest) != (graph.graph_digest, graph.labels_digest):
+        raise PignnError(f"{graph.dataset} is not the planned graph; plan again, with the same raw files everywhere")
+    _reset_peak_memory()
     start = time.perf_counter()
-    best: tuple[float, Any, dict[str, Any]] | None = None
-    for chosen in draws(job["search"], job["trials"], job["seed"]):
-        model = methods.make(job["method"], **(job["settings"] | chosen), seed=job["seed"])
-        model.fit(data)
-        agreement = model.score(data, split="val", against="given") if job["trials"] else 0.0
-        if best is None or agreement > best[0]:
-            best = agreement, model, chosen
-    assert best is not None
+    trials = draw_trials(spec.search, spec.trials, graph.seed)
+    result = Evaluation(*WORKS.get(spec.work).evaluate(spec.method, spec.settings, trials, graph.seed, data))
     seconds = time.perf_counter() - start
-    model = best[1]
-
-    nodes, true = truth(data, "test")
-    proba = model.predict_proba(data)[nodes]
-    report = noise.summarize_noise(data)
-    return {
-        **{metric: score(true, proba.argmax(1), proba, metric, len(model.class_names_)) for metric in METRICS},
-        "best_epoch": getattr(model, "best_epoch_", None),
-        "realized_noise": report.rate,
-        "pair_noise": report.pair_rate,
-        "seconds": seconds,
-        "peak_mb": _peak(),
-        "chosen": best[2],
-        "versions": collect_versions(),
-    }
+    summary = noise.summarize_noise(data)
+    metrics = compute_metrics(result.y, None, result.probs)
+    metrics |= {"realized_noise": summary.rate, "pair_noise": summary.pair_rate}
+    metrics |= {"seconds": seconds, "peak_mb": _read_peak_mb()} | result.measures
+    return RunResult(
+        metrics=metrics,
+        chosen=result.chosen,
+        versions=collect_versions(),
+    )
 
 
-def draws(search: dict[str, list[Any]], trials: int, seed: int) -> list[dict[str, Any]]:
-    """Settings to try: the ones given first, then different ones drawn from the grid; one alone without tuning."""
-    if not trials or not search:
-        return [{}]
-    names = sorted(search)
-    grid = [dict(zip(names, values, strict=True)) for values in itertools.product(*(search[name] for name in names))]
-    random.Random(seed).shuffle(grid)
-    return [{}, *grid][:trials]
+class TrainingWork:
+    """Train a method, with trials of other settings where there are any, and predict the test nodes."""
+
+    def get_method_class(self, method: str) -> type[Any]:
+        from ..methods.registry import METHODS
+
+        return METHODS.get(method)
+
+    def evaluate(
+        self, method: str, settings: dict[str, Any], trials: list[dict[str, Any]], seed: int, data: Data
+    ) -> Evaluation:
+        from ..methods import make
+        from ..methods.core.base import truth
+
+        best: tuple[float, Any, dict[str, Any]] | None = None
+        start = time.perf_counter()
+        for trial in trials:
+            model = make(method, **(settings | trial), seed=seed)
+            model.fit(data)
+            agreement = model.score(data, split="val", against="given") if len(trials) > 1 else 0.0
+            if best is None or agreement > best[0]:
+                best = agreement, model, trial
+        assert best is not None
+        seconds = time.perf_counter() - start
+        _, model, chosen = best
+        nodes, y = truth(data, "test")
+        measures = {"best_epoch": getattr(model, "best_epoch_", None), "seconds": seconds}
+        chosen = chosen | ({"method": str(model.chosen_)} if hasattr(model, "chosen_") else {})
+        return Evaluation(y, model.predict_proba(data)[nodes], measures, chosen)
 
 
-def _reset_peak() -> None:
+TRAINING = TrainingWork()
+
+
+def compute_metrics(y: np.ndarray, pred: np.ndarray | None, probs: np.ndarray | None) -> dict[str, float | None]:
+    """All metrics of predictions, also those of installed packages; ``None`` where one does not apply."""
+    values: dict[str, float | None] = {}
+    is_binary = probs is not None and probs.shape[1] == 2 and len(np.unique(y)) == 2
+    for name in METRICS.names():
+        metric = get_metric(name)
+        applies = (probs is not None or not metric.needs_probs) and (is_binary or not metric.is_binary)
+        try:
+            values[name] = score(y, pred, probs, name) if applies else None
+        except PignnError:
+            raise
+        except Exception as error:  # of another package: its number is missing, the others are not
+            warnings.warn(f"metric '{name}' failed: {one_line_text(error)}", PignnWarning, stacklevel=2)
+            values[name] = None
+    return values
+
+
+def _reset_peak_memory() -> None:
     with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as file:
         file.write("5")
 
 
-def _peak() -> float:
-    """Most memory the process held since the last reset (where the system can reset it), in MB."""
+def _read_peak_mb() -> float | None:
+    """Most memory the process held since the last reset, where the system can tell."""
     with contextlib.suppress(OSError, ValueError), open("/proc/self/status") as file:
         for line in file:
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024 / 1e6
-    import resource
+    with contextlib.suppress(ImportError):  # not on Windows
+        import resource
 
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+    return None

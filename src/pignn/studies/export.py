@@ -1,9 +1,8 @@
-"""The runs of a study as a table of one row each, for other programs."""
+"""The runs of a study as a table of one row per run, for other programs."""
 
 from __future__ import annotations
 
 import io
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,62 +10,61 @@ import pandas as pd
 
 from ..core.errors import ConfigError
 from .results import StudyResults
-from .results_store import NUMBERS
+from .run_spec import RunRecord, encode_canonical
 
 
-def frame(results: StudyResults) -> pd.DataFrame:
-    """One row a run that is there, done or failed, with its full configuration."""
-    rows: list[dict[str, Any]] = []
-    for run in results.runs:
-        row = results.rows.get(run.key)
-        if row is None:
-            continue
-        rows.append(
-            {
-                "study": results.study.name,
-                "dataset": str(run.dataset),
-                "noise": run.noise.kind,
-                "rate": run.noise.rate,
-                "row": run.row.label,
-                "method": run.row.method,
-                "seed": run.seed,
-                "status": row["status"],
-                **{name: row[name] for name in NUMBERS},
-                "error": row["error"],
-                "finished": row["finished"],
-                "settings": json.dumps(run.job["settings"], sort_keys=True),
-                "chosen": row["chosen"],
-                "config": row["config"],
-                "versions": row["versions"],
-                "notes": row["notes"],
-                "key": run.key,
-            }
-        )
-    for row in results.external:
-        task = row["task"]
-        about = {"study": results.study.name, "dataset": task["dataset"], "noise": task["noise"], "rate": task["rate"]}
-        about |= {"row": task["label"], "method": row["method"], "seed": row["seed"], "status": row["status"]}
-        about |= {name: row[name] for name in NUMBERS}
-        rows.append(about | {"finished": row["finished"], "config": row["config"], "key": row["key"]})
-    return pd.DataFrame(rows)
+def build_dataframe(results: StudyResults) -> pd.DataFrame:
+    """One row per run that is there, done or failed, with all its numbers and its full specification."""
+    names = [(run.row.label, run.key, results.records.get(run.key)) for run in results.runs]
+    names += [(record.spec.settings["label"], record.spec.key, record) for record in results.external]
+    rows = [_build_row(results.study.name, label, key, record) for label, key, record in names if record is not None]
+    metrics = sorted({name for _, _, record in names if record is not None for name in record.metrics})
+    frame = pd.DataFrame(rows)
+    # Numbers after what identifies a run, texts last.
+    first = [name for name in frame.columns if name not in metrics and name not in _LAST]
+    return frame[[*first, *metrics, *(name for name in _LAST if name in frame.columns)]]
 
 
-def content(results: StudyResults, path: Path) -> bytes:
+_LAST = ["error", "finished", "settings", "chosen", "spec", "versions", "notes", "key"]
+
+
+def _build_row(study: str, label: str, key: str, record: RunRecord) -> dict[str, Any]:
+    graph = record.spec.graph
+    options = "".join(f" {name}={value}" for name, value in graph.options.items())
+    return {
+        "study": study,
+        "dataset": graph.dataset + options,
+        "noise": graph.noise,
+        "rate": graph.rate,
+        "row": label,
+        "method": record.spec.method,
+        "seed": graph.seed,
+        "status": "done" if record.is_done else "failed",
+        **record.metrics,
+        "error": record.error,
+        "finished": record.finished,
+        **{name: encode_canonical(getattr(record, name)).decode() for name in ("chosen", "spec", "versions", "notes")},
+        "settings": encode_canonical(record.spec.settings).decode(),
+        "key": key,
+    }
+
+
+def encode_study(results: StudyResults, path: Path) -> bytes:
     """What goes into a file of this name: .csv, .parquet, .html, .md or .tex."""
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        return frame(results).to_csv(index=False, lineterminator="\n").encode()
+        return build_dataframe(results).to_csv(index=False, lineterminator="\n").encode()
     if suffix == ".parquet":
         try:
             buffer = io.BytesIO()
-            frame(results).to_parquet(buffer, index=False)
+            build_dataframe(results).to_parquet(buffer, index=False)
             return buffer.getvalue()
         except ImportError:
             raise ConfigError("Parquet needs pyarrow; pip install 'pignn[parquet]', or write .csv") from None
     if suffix in (".html", ".md"):
         from . import page
 
-        return (page.html(results) if suffix == ".html" else page.markdown(results)).encode()
+        return (page.build_html_page(results) if suffix == ".html" else page.build_markdown_page(results)).encode()
     if suffix == ".tex":
         from .tables import build_tables
 

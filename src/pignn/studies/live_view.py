@@ -1,35 +1,51 @@
-"""A sweep on a terminal: how far it is, how long it will take, and the table filling up."""
+"""A sweep on a terminal: how far it is, how long it will take, and its tables so far."""
 
 from __future__ import annotations
 
+import statistics
 import time
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from .planning import PlannedRun
 from .results import StudyResults
-from .sweep import Sweep
+from .run_spec import RunRecord
+from .study import Study
 from .tables import build_tables
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-EVERY = 1.0  # seconds between two pictures
+REFRESH_SECONDS = 1.0
 
 
-class Live:
-    """Shown on stderr while runs come in."""
+@dataclass
+class Sweep:
+    """A study under way: what a live view shows."""
+
+    study: Study
+    runs: list[PlannedRun]
+    records: dict[str, RunRecord]
+    workers: int
+    total: int = 0
+    done: int = 0
+
+
+class LiveView:
+    """A table on stderr that fills up while runs come in."""
 
     def __init__(self, sweep: Sweep) -> None:
         from rich.console import Console
-        from rich.live import Live as Picture
+        from rich.live import Live
 
         self._sweep = sweep
         self._shown = 0.0
         self._console = Console(stderr=True)
-        self._picture = Picture(console=self._console, auto_refresh=False, transient=True)
+        self._display = Live(console=self._console, auto_refresh=False, transient=True)
 
     def __enter__(self) -> Self:
-        self._picture.__enter__()
+        self._display.__enter__()
         self.update(force=True)
         return self
 
@@ -37,20 +53,20 @@ class Live:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.update(force=True)
-        self._picture.__exit__(kind, error, trace)
+        self._display.__exit__(kind, error, trace)
 
     def update(self, *, force: bool = False) -> None:
         now = time.monotonic()
-        if force or now - self._shown >= EVERY:
+        if force or now - self._shown >= REFRESH_SECONDS:
             self._shown = now
-            self._picture.update(self._render(), refresh=True)
+            self._display.update(self._render(), refresh=True)
 
     def _render(self) -> Text:
         from rich.text import Text
 
         sweep = self._sweep
-        results = StudyResults(sweep.study, sweep.runs, sweep.rows)
-        head = f"{sweep.study.name}: {sweep.done} of {sweep.total} runs, {self._left()}"
+        results = StudyResults(sweep.study, sweep.runs, sweep.records)
+        head = f"{sweep.study.name}: {sweep.done} of {sweep.total} runs, {self._time_left_text()}"
         failed = len(results.failed)
         if failed:
             head += f", {failed} failed"
@@ -60,28 +76,24 @@ class Live:
         shown = lines if len(lines) <= room else [*lines[: room - 1], "…"]
         return Text("\n".join([head, "", *shown]), no_wrap=True, overflow="ellipsis")
 
-    def _left(self) -> str:
-        """An estimate from what runs of the same row and dataset took, else from all."""
+    def _time_left_text(self) -> str:
+        """An estimate from runs of the same row and dataset, else from all runs."""
         sweep = self._sweep
         if not sweep.done:
             return "time left not known yet"
-        by_kind: dict[tuple[str, str], list[float]] = {}
-        every: list[float] = []
+        seconds: dict[tuple[str, str], list[float]] = {}
         for run in sweep.runs:
-            seconds = sweep.rows.get(run.key, {}).get("seconds")
-            if seconds is not None:
-                by_kind.setdefault((run.row.label, run.dataset.name), []).append(seconds)
-                every.append(seconds)
-        mean = sum(every) / len(every) if every else 0.0
-        waiting = {run.key: run for run in sweep.left}
-        total = 0.0
-        for run in waiting.values():
-            known = by_kind.get((run.row.label, run.dataset.name))
-            total += sum(known) / len(known) if known else mean
-        return f"about {duration(total / max(sweep.workers, 1))} left"
+            record = sweep.records.get(run.key)
+            value = record.metrics.get("seconds") if record is not None else None
+            if value is not None:
+                seconds.setdefault((run.row.label, run.dataset.name), []).append(value)
+        every = [value for values in seconds.values() for value in values] or [0.0]
+        waiting = {run.key: run for run in sweep.runs if run.key not in sweep.records}
+        total = sum(statistics.fmean(seconds.get((run.row.label, run.dataset.name), every)) for run in waiting.values())
+        return f"about {format_duration(total / max(sweep.workers, 1))} left"
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = seconds / 60

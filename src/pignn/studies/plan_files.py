@@ -2,313 +2,243 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import re
 import tomllib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import tomli_w
+
 from ..core.errors import ConfigError, PignnError, unknown
 from .protocol import PRESETS, Protocol
-from .study import METRICS, DatasetSpec, NoiseSpec, Study, StudyRow, format_seeds, parse_seeds, vary
+from .study import DatasetSpec, NoiseSpec, Study, StudyRow, expand_rows, format_seeds, is_named_dataset, parse_seeds
+from .toml_lines import Key, find_line
 
-KEYS = (
-    "name",
-    "title",
-    "note",
-    "protocol",
-    "datasets",
-    "noises",
-    "rates",
-    "seeds",
-    "settings",
-    "metric",
-    "x",
-    "reference",
-    "rows",
-)
-ROW_KEYS = ("label", "method", "settings", "search", "vary", "x")
-LARGEST = 1 << 20  # bytes of a plan
+MAX_PLAN_BYTES = 1 << 20
 
 
-def read(path: str | Path) -> Study:
-    """The study in a TOML file. What is wrong is one line that names the key and where it stands."""
+class RowEntry(StudyRow, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
+    """A row as a file has it: the label may be missing, and ``vary`` makes a row of every combination."""
+
+    label: str = ""
+    vary: dict[str, Any] | None = None
+
+
+class Plan(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
+    """A study as a file has it."""
+
+    name: str = ""
+    title: str = ""
+    note: str = ""
+    x: str = ""
+    reference: str = ""
+    datasets: list[str | dict[str, Any]]
+    noises: list[str] = msgspec.field(default_factory=lambda: ["none"])
+    rates: list[float] = []
+    seeds: str | int | list[int] = 10
+    metric: str = "accuracy"
+    protocol: str | dict[str, Any] = "honest"
+    settings: dict[str, Any] = {}
+    rows: list[RowEntry]
+
+
+def read_study(path: str | Path) -> Study:
+    """Read a study from a TOML file. An error is one line that names the key and where it stands."""
     path = Path(path)
     try:
         content = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
-    if len(content) > LARGEST:
+    if len(content) > MAX_PLAN_BYTES:
         raise ConfigError(f"{path} is too large for a plan")
     try:
         text = content.decode()
-        found = tomllib.loads(text)
+        raw = tomllib.loads(text)
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is not a text in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not TOML: {error}") from None
-    return _Reader(path, text).study(found)
+    return PlanReader(path, text).build_study(raw)
 
 
-@dataclass
-class _Reader:
-    path: Path
-    text: str
+class PlanReader:
+    """Turns the content of a plan into a study; errors name the line in ``text``."""
 
-    def study(self, found: dict[str, Any]) -> Study:
-        self._known(found, KEYS, ())
-        for key in ("datasets", "rows"):
-            if key not in found:
-                raise ConfigError(f"{self.path}: the key '{key}' is missing")
-        rows = [
-            row
-            for i, entry in enumerate(self._list(found, "rows"))
-            for row in self._row(self._table(entry, ("rows", i)), i)
-        ]
-        text: dict[str, Any] = {key: self._text(found, key) for key in ("title", "note", "x", "reference")}
-        metric = self._text(found, "metric", "accuracy")
-        self._at(("metric",), lambda: None if metric in METRICS else _raise(unknown("metric", metric, METRICS)))
-        parts: dict[str, Any] = {
-            "name": self._text(found, "name", self.path.stem),
-            "datasets": tuple(self._dataset(entry, i) for i, entry in enumerate(self._list(found, "datasets"))),
-            "noises": tuple(self._noises(found)),
-            "rows": tuple(rows),
-            "seeds": self._at(("seeds",), lambda: parse_seeds(found.get("seeds", 10))),
-            "protocol": self._protocol(found.get("protocol", "honest")),
-            "settings": self._table(found.get("settings", {}), ("settings",)),
-            "metric": metric,
-        }
-        if not re.fullmatch(r"[\w.+-]{1,80}", parts["name"]):
-            self._fail(("name",), f"name must be letters, digits, '-', '_' or '.', not '{parts['name']}'")
-        return self._at((), lambda: Study(**parts, **text))
+    def __init__(self, path: Path, text: str, *, check_names: bool = True) -> None:
+        self.path = path
+        self.text = text
+        self.check_names = check_names  # whether datasets, noises and methods must exist
 
-    def _row(self, entry: dict[str, Any], i: int) -> list[StudyRow]:
-        from ..methods.registry import list_methods
+    def build_study(self, raw: dict[str, Any]) -> Study:
+        try:
+            plan = msgspec.convert(raw, Plan)
+        except msgspec.ValidationError as error:
+            raise self._explain(str(error), raw) from None
+        name = plan.name or self.path.stem
+        with self._error_location("name"):
+            if not re.fullmatch(r"[\w.+-]{1,80}", name):
+                raise ConfigError(f"name must be letters, digits, '-', '_' or '.', not '{name}'")
+        with self._error_location("seeds"):
+            seeds = parse_seeds(plan.seeds)
+        if self.check_names:
+            from .measures import get_measure
 
-        at = ("rows", i)
-        self._known(entry, ROW_KEYS, at)
-        if "method" not in entry:
-            self._fail(at, "the key 'method' is missing")
-        method = self._text(entry, "method", at=at)
-        known = {info.name for info in list_methods()}
-        if method not in known:
-            self._fail((*at, "method"), str(unknown("method", method, known)))
-        settings = self._table(entry.get("settings", {}), (*at, "settings"))
-        label = self._text(entry, "label", method, at=at)
-        if "vary" in entry:
-            lists = self._table(entry["vary"], (*at, "vary"))
-            for name, values in lists.items():
-                if not isinstance(values, list) or not values:
-                    self._fail((*at, "vary", name), f"{name} must be a list of values")
-            return vary(method, settings, lists, label)
-        search = self._table(entry["search"], (*at, "search")) if "search" in entry else None
-        for name, values in (search or {}).items():
-            if not isinstance(values, list) or not values:
-                self._fail((*at, "search", name), f"{name} must be a list of values")
-        return [StudyRow(label, method, settings, search, entry.get("x"))]
+            with self._error_location("metric"):
+                get_measure(plan.metric)
+        parts: dict[str, Any] = {key: getattr(plan, key) for key in ("title", "note", "x", "reference", "metric")}
+        with self._error_location():
+            return Study(
+                name=name,
+                datasets=tuple(self._build_dataset(entry, i) for i, entry in enumerate(plan.datasets)),
+                noises=tuple(self._build_noises(plan)),
+                rows=tuple(row for i, entry in enumerate(plan.rows) for row in self._build_rows(entry, i)),
+                seeds=seeds,
+                protocol=self._build_protocol(plan.protocol),
+                settings=plan.settings,
+                **parts,
+            )
 
-    def _dataset(self, entry: Any, i: int) -> DatasetSpec:
-        from ..graphs.datasets import get_dataset
-        from .study import is_named
+    def _build_rows(self, entry: RowEntry, i: int) -> list[StudyRow]:
+        if self.check_names:
+            from .code_hash import get_method_class
 
-        at = ("datasets", i)
-        if isinstance(entry, dict):
-            if not isinstance(entry.get("name"), str):
-                self._fail(at, "a dataset needs a name")
-            dataset = DatasetSpec(entry["name"], tuple((key, value) for key, value in entry.items() if key != "name"))
-        elif isinstance(entry, str):
-            dataset = DatasetSpec(entry)
-        else:
-            self._fail(at, f"a dataset must be a name, not {entry!r}")
-        if is_named(dataset.name):
-            self._at(at, lambda: get_dataset(dataset.name))
-        return dataset
+            with self._error_location("rows", i, "method"):
+                get_method_class(entry.work, entry.method)
+        for key in ("vary", "search"):
+            for name, values in (getattr(entry, key) or {}).items():
+                with self._error_location("rows", i, key, name):
+                    if not isinstance(values, list) or not values:
+                        raise ConfigError(f"{name} must be a list of values")
+        label = entry.label or entry.method
+        if entry.vary is not None:
+            return expand_rows(entry.method, entry.settings, entry.vary, label)
+        return [StudyRow(label, entry.method, entry.settings, entry.search, entry.x, entry.work)]
 
-    def _noises(self, found: dict[str, Any]) -> list[NoiseSpec]:
-        from ..noise.registry import NOISES
+    def _build_dataset(self, entry: str | dict[str, Any], i: int) -> DatasetSpec:
+        options = dict(entry) if isinstance(entry, dict) else {"name": entry}
+        name = options.pop("name", None)
+        with self._error_location("datasets", i):
+            if not isinstance(name, str):
+                raise ConfigError("a dataset needs a name")
+            if self.check_names and is_named_dataset(name):
+                from ..graphs.datasets import get_dataset
 
-        rates = [self._number(rate, ("rates", i)) for i, rate in enumerate(self._list(found, "rates"))]
+                get_dataset(name)
+        return DatasetSpec(name, options)
+
+    def _build_noises(self, plan: Plan) -> list[NoiseSpec]:
+        """Noises as they stand; those that take a rate and have none get each of the plan's."""
         noises: list[NoiseSpec] = []
-        for i, entry in enumerate(self._list(found, "noises", ["none"])):
-            at = ("noises", i)
-            if not isinstance(entry, str):
-                self._fail(at, f"a noise must look like 'symmetric:0.4', not {entry!r}")
-            noise = NoiseSpec.parse(entry)
-            self._at(at, lambda noise=noise: _check_noise(noise, bool(rates)))  # type: ignore[misc]
-            crossed = rates and noise.rate is None and noise.kind in NOISES and NOISES.get(noise.kind).takes_rate
-            noises += [NoiseSpec(noise.kind, rate) for rate in rates] if crossed else [noise]
+        for i, text in enumerate(plan.noises):
+            spec = NoiseSpec.parse(text)
+            with self._error_location("noises", i):
+                takes_rate = self.check_names and check_noise(spec, has_rates=bool(plan.rates))
+            crossed = takes_rate and spec.rate is None
+            noises += [NoiseSpec(spec.kind, rate) for rate in plan.rates] if crossed else [spec]
         return noises
 
-    def _protocol(self, entry: Any) -> Protocol:
-        at = ("protocol",)
+    def _build_protocol(self, entry: str | dict[str, Any]) -> Protocol:
         if isinstance(entry, str):
-            return self._at(at, lambda: Protocol.named(entry))
-        changes = dict(self._table(entry, at))
-        name = changes.pop("name", "honest")
-        self._known(changes, [key for key in Protocol.__dataclass_fields__ if key != "name"], at)
-        return self._at(at, lambda: Protocol.named(name, **changes))
-
-    # ---- kinds of values ----
-
-    def _list(self, found: dict[str, Any], key: str, otherwise: Any = ()) -> list[Any]:
-        value = found.get(key, list(otherwise))
-        if not isinstance(value, list):
-            self._fail((key,), f"{key} must be a list, not {_kind(value)}")
-        return value
-
-    def _table(self, value: Any, at: tuple[Any, ...]) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            self._fail(at, f"{_name(at)} must be a table, not {_kind(value)}")
-        return value
-
-    def _text(self, found: dict[str, Any], key: str, otherwise: str = "", at: tuple[Any, ...] = ()) -> str:
-        value = found.get(key, otherwise)
-        if not isinstance(value, str):
-            self._fail((*at, key), f"{key} must be a text, not {_kind(value)}")
-        return value
-
-    def _number(self, value: Any, at: tuple[Any, ...]) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            self._fail(at, f"{_name(at)} must be numbers, not {_kind(value)}")
-        return float(value)
-
-    # ---- where things stand ----
-
-    def _known(self, found: dict[str, Any], known: Any, at: tuple[Any, ...]) -> None:
-        for key in found:
-            if key not in known:
-                self._fail((*at, key), str(unknown("key", key, known)))
-
-    def _at(self, at: tuple[Any, ...], check: Callable[[], Any]) -> Any:
+            with self._error_location("protocol"):
+                return Protocol.named(entry)
         try:
-            return check()
+            changes = msgspec.structs.asdict(msgspec.convert(entry, Protocol))
+        except msgspec.ValidationError as error:
+            raise self._explain(str(error).replace("`$", "`$.protocol"), entry, "protocol") from None
+        with self._error_location("protocol"):
+            return Protocol.named(entry.get("name", "honest"), **{key: changes[key] for key in entry if key != "name"})
+
+    @contextlib.contextmanager
+    def _error_location(self, *keys: Key) -> Iterator[None]:
+        """Errors inside name the line of ``keys``, unless they name one already."""
+        try:
+            yield
         except PignnError as error:
-            self._fail(at, str(error))
+            raise error if str(error).startswith(str(self.path)) else self._make_error(keys, str(error)) from None
 
-    def _fail(self, at: tuple[Any, ...], message: str) -> Any:
-        line = locate(self.text, at)
-        where = f"{self.path}, line {line}" if line else str(self.path)
-        names = [part for part in at if isinstance(part, str)]
-        key = f"{'.'.join(names)}: " if names and not message.startswith(names[-1]) else ""
-        raise ConfigError(f"{where}: {key}{message}")
+    def _make_error(self, keys: tuple[Key, ...], message: str) -> ConfigError:
+        line = find_line(self.text, keys)
+        names = [part for part in keys if isinstance(part, str)]
+        prefix = f"{'.'.join(names)}: " if names and names[-1] not in message else ""
+        return ConfigError(f"{self.path}{f', line {line}' if line else ''}: {prefix}{message}")
 
-
-def _check_noise(noise: NoiseSpec, crossed: bool) -> None:
-    from ..noise import Corrupt, get_noise_kind, load_noise
-
-    kind = load_noise(noise.kind)
-    needs_rate = isinstance(kind, str) and get_noise_kind(kind).takes_rate
-    Corrupt(kind, 0.0 if noise.rate is None and crossed and needs_rate else noise.rate)
-
-
-def _raise(error: Exception) -> None:
-    raise error
-
-
-def _kind(value: Any) -> str:
-    names = {bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list", dict: "a table"}
-    return names.get(type(value), type(value).__name__)
-
-
-def _name(at: tuple[Any, ...]) -> str:
-    return next(part for part in reversed(at) if isinstance(part, str))
+    def _explain(self, message: str, raw: Any, *above: Key) -> ConfigError:
+        """The error for a message of msgspec, in our words: ``Expected `int`, got `str` - at `$.rows[0].x```."""
+        message, _, place = message.partition(" - at `$")
+        keys: tuple[Key, ...] = tuple(
+            int(index) if index else name for name, index in re.findall(r"\.(\w+)|\[(\d+)\]", place)[:] if name or index
+        )
+        if match := re.search(r"unknown field `(.*)`", message):
+            keys = keys or above
+            known = {"rows": RowEntry, "protocol": Protocol}.get(str(keys[0]) if keys else "", Plan).__struct_fields__
+            return self._make_error((*keys, match[1]), str(unknown("key", match[1], known)))
+        if match := re.search(r"missing required field `(.*)`", message):
+            return self._make_error(keys, f"the key '{match[1]}' is missing")
+        if match := re.search(r"Expected `(.*)`, got `(.*)`", message):
+            expected = " or ".join(_TYPE_TEXTS.get(part, part) for part in match[1].split(" | ") if part != "null")
+            names = [part for part in keys if isinstance(part, str)]
+            each = "each of " if keys and isinstance(keys[-1], int) else ""
+            got = _TYPE_TEXTS.get(match[2], match[2])
+            return self._make_error(keys, f"{each}{names[-1] if names else 'a plan'} must be {expected}, not {got}")
+        return self._make_error(keys, message)
 
 
-def locate(text: str, at: tuple[Any, ...]) -> int:
-    """The line of a key, or of the nearest thing around it; 0 where there is none.
-
-    ``at`` is a path of keys and places in lists. Reads what is common in TOML line by line: headers of tables, and keys
-    at the beginning of a line.
-    """
-    best, depth = 0, 0
-    prefix: tuple[Any, ...] = ()
-    counts: dict[tuple[Any, ...], int] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        if header := re.match(r"\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$", line):
-            names = _keys(header[2])
-            if header[1] == "[[":
-                index = counts.get(names, -1) + 1
-                counts[names] = index
-                prefix = (*_indexed(names[:-1], counts), names[-1], index)
-            else:
-                prefix = _indexed(names, counts)
-            here = prefix
-        elif assignment := re.match(r"\s*([\w\"'.-]+)\s*=", line):
-            here = (*prefix, *_keys(assignment[1]))
-        else:
-            continue
-        if len(here) > depth and here == at[: len(here)]:
-            best, depth = number, len(here)
-    return best
+_TYPE_TEXTS = {
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number",
+    "object": "a table",
+    "str": "a text",
+}
 
 
-def _keys(text: str) -> tuple[str, ...]:
-    return tuple(part.strip().strip("\"'") for part in text.split("."))
+def check_noise(spec: NoiseSpec, *, has_rates: bool) -> bool:
+    """Check the kind and rate of a noise; returns whether its kind takes a rate."""
+    from ..noise import Corrupt, load_noise
+    from ..noise.registry import NOISES
+
+    takes_rate = spec.kind in NOISES and NOISES.get(spec.kind).takes_rate
+    # A bare file name may be that of a file in the folder of a dataset.
+    if spec.kind in NOISES or not Path(spec.kind).suffix or Path(spec.kind).exists():
+        Corrupt(load_noise(spec.kind), 0.0 if spec.rate is None and has_rates and takes_rate else spec.rate)
+    return takes_rate
 
 
-def _indexed(names: tuple[str, ...], counts: dict[tuple[Any, ...], int]) -> tuple[Any, ...]:
-    """Names with the place of the list's last entry behind those that are lists of tables."""
-    found: tuple[Any, ...] = ()
-    for i, name in enumerate(names):
-        found = (*found, name)
-        if names[: i + 1] in counts:
-            found = (*found, counts[names[: i + 1]])
-    return found
-
-
-# ---- writing ----
-
-
-def write(study: Study, path: str | Path) -> None:
+def write_study(study: Study, path: str | Path) -> None:
     from ..io.files import write_bytes
 
-    write_bytes(Path(path), dumps(study).encode())
+    write_bytes(Path(path), format_plan(study).encode())
 
 
-def dumps(study: Study) -> str:
-    """A study as TOML."""
-    lines = [f"name = {_value(study.name)}"]
-    for key in ("title", "note", "x", "reference"):
-        if getattr(study, key):
-            lines.append(f"{key} = {_value(getattr(study, key))}")
-    lines.append(f"datasets = {_value([_dataset_value(dataset) for dataset in study.datasets])}")
-    lines.append(f"noises = {_value([str(noise) for noise in study.noises])}")
-    lines.append(f"seeds = {_value(format_seeds(study.seeds))}")
-    lines.append(f"metric = {_value(study.metric)}")
+def format_plan(study: Study) -> str:
+    """A study as the text of a TOML file."""
     rules = study.protocol
-    if rules == PRESETS.get(rules.name):
-        lines.append(f"protocol = {_value(rules.name)}")
-    else:
-        base = rules.name.removesuffix(" changed")
-        lines.append(f"protocol = {_value(rules.to_dict() | {'name': base})}")
-    if study.settings:
-        lines.append(f"settings = {_value(study.settings)}")
-    for row in study.rows:
-        lines += ["", "[[rows]]", f"label = {_value(row.label)}", f"method = {_value(row.method)}"]
-        about = {"settings": row.settings or None, "search": row.search, "x": row.x}
-        lines += [f"{key} = {_value(value)}" for key, value in about.items() if value is not None]
-    return "\n".join(lines) + "\n"
-
-
-def _dataset_value(dataset: DatasetSpec) -> Any:
-    return {"name": dataset.name} | dict(dataset.options) if dataset.options else dataset.name
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items()) + " }"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_value(item) for item in value) + "]"
-    if isinstance(value, int | float):
-        return repr(value)
-    raise ConfigError(f"{value!r} cannot be written into a plan")
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key)
+    protocol: Any = rules.name
+    if rules != PRESETS.get(rules.name):
+        protocol = msgspec.to_builtins(rules) | {"name": rules.preset_name}
+        base = PRESETS[rules.preset_name]  # what the preset changes and the study does not must be spelled out
+        protocol |= {k: getattr(rules, k) for k in rules.__struct_fields__[1:] if getattr(rules, k) != getattr(base, k)}
+    plan = Plan(
+        name=study.name,
+        title=study.title,
+        note=study.note,
+        x=study.x,
+        reference=study.reference,
+        datasets=[{"name": one.name} | one.options if one.options else one.name for one in study.datasets],
+        noises=[str(noise) for noise in study.noises],
+        seeds=format_seeds(study.seeds),
+        metric=study.metric,
+        protocol=protocol,
+        settings=study.settings,
+        rows=[RowEntry(**msgspec.structs.asdict(row)) for row in study.rows],
+    )
+    try:
+        content = msgspec.to_builtins(plan)
+        content["rows"] = [{"label": row.pop("label", row["method"])} | row for row in content["rows"]]
+        return tomli_w.dumps(content)
+    except (TypeError, msgspec.MsgspecError) as error:
+        raise ConfigError(f"study '{study.name}' cannot be written as a plan: {error}") from None

@@ -1,31 +1,38 @@
-"""How runs are made comparable: the split, whose labels are noisy, which epoch is kept, and what tuning may cost."""
+"""What makes runs comparable: the split, whose labels are noisy, which epoch is kept, and what tuning may cost."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ..core import validation as settings
-from ..core.errors import ConfigError, unknown
+import msgspec
 
-SPLIT_RULES = ("default", "own", "random", "noisygl")
-SELECTIONS = ("noisy-val", "clean-val", "last")
-NOISY = ("train", "val", "test")
+from ..core.errors import unknown
+from ..core.settings import Choice, Int
+
+SPLIT_TEXTS = {
+    "default": "default split",
+    "own": "the dataset's own split",
+    "random": "random split",
+    "noisygl": "splits of the NoisyGL benchmark",
+    "no-val": "default split without validation nodes",
+}
+NOISY_SPLITS = ("train", "val", "test", "all")
+NOISE_DRAWS = ("ours", "released")
 
 
-@dataclass(frozen=True)
-class Protocol:
+class Protocol(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """The rules of a study, the same for all its methods.
 
     Args:
         name: what tables call it.
-        split: ``"default"``, ``"own"`` or ``"random"`` as in :func:`pignn.load`, or ``"noisygl"`` (that benchmark's
-            rule, see :func:`noisygl_masks`).
-        resplit: a new split for every seed, where the rule draws at random or there are several to take.
+        split: ``"default"``, ``"own"`` or ``"random"`` as in :func:`pignn.load`, ``"no-val"`` (the default
+            without validation nodes), or ``"noisygl"`` (that benchmark's rule).
+        resplit: whether every seed has a split of its own, where the rule draws at random or there are several.
         noisy: the splits whose given labels are made noisy.
-        selection: which epoch is kept; ``"clean-val"`` reads true validation labels: an oracle.
-        trials: settings tried for every run, the same number for all methods, compared on *given* validation labels;
-            0 for no tuning.
+        selection: which epoch is kept. ``"clean-val"`` reads true validation labels: an oracle.
+        trials: how many settings are tried per run, the same number for all methods. They are compared on *given*
+            validation labels. 0 means no tuning.
+        draws: ``"released"`` makes the very labels wrong that the program of the paper's authors does.
     """
 
     name: str = "honest"
@@ -34,62 +41,65 @@ class Protocol:
     noisy: tuple[str, ...] = ("train", "val")
     selection: str = "noisy-val"
     trials: int = 0
+    draws: str = "ours"
 
     def __post_init__(self) -> None:
-        if self.split not in SPLIT_RULES:
-            raise unknown("split", self.split, SPLIT_RULES)
-        if self.selection not in SELECTIONS:
-            raise unknown("selection", self.selection, SELECTIONS)
-        object.__setattr__(self, "noisy", tuple(self.noisy))
+        from ..training.selection import SELECTIONS
+
+        Choice(tuple(SPLIT_TEXTS)).check("split", self.split)
+        Choice(SELECTIONS).check("selection", self.selection)
+        Choice(NOISE_DRAWS).check("draws", self.draws)
         for split in self.noisy:
-            if split not in NOISY:
-                raise unknown("split", split, NOISY)
-        settings.whole("trials", self.trials, 0)
-        settings.flag("resplit", self.resplit)
+            Choice(NOISY_SPLITS).check("split", split)
+        Int().check("trials", self.trials)
 
     @classmethod
     def named(cls, name: str, **changes: Any) -> Protocol:
-        """A preset, with changes: ``Protocol.named("honest", trials=10)``."""
+        """Return a preset with changes: ``Protocol.named("honest", trials=10)``."""
         if name not in PRESETS:
             raise unknown("protocol", name, PRESETS)
-        known = [key for key in cls.__dataclass_fields__ if key != "name"]
+        preset = PRESETS[name]
         for key in changes:
-            if key not in known:
-                raise ConfigError(f"protocol: {unknown('key', key, known)}")
-        found = PRESETS[name]
-        changed = {key: value for key, value in changes.items() if _plain(getattr(found, key)) != _plain(value)}
-        return replace(found, name=f"{name} changed", **changed) if changed else found
+            if key not in cls.__struct_fields__ or key == "name":
+                raise unknown("protocol key", key, set(cls.__struct_fields__) - {"name"})
+        changes |= {"noisy": tuple(changes["noisy"])} if "noisy" in changes else {}
+        if all(getattr(preset, key) == value for key, value in changes.items()):
+            return preset
+        return msgspec.structs.replace(preset, name=f"{name} changed", **changes)
+
+    @property
+    def preset_name(self) -> str:
+        """The preset that this is, or was made of."""
+        return self.name.removesuffix(" changed")
 
     def split_seed(self, seed: int) -> int:
         return seed if self.resplit else 0
 
     def __str__(self) -> str:
         """One sentence for tables."""
-        split = {"default": "default split", "own": "the dataset's own split", "random": "random split"}
+        from ..training.selection import SELECTIONS
+
+        oracle = " (an oracle)" if SELECTIONS.get(self.selection).is_oracle else ""
         parts = [
-            f"protocol {self.name}: {split.get(self.split, 'splits of the NoisyGL benchmark')}"
-            + (" per seed" if self.resplit else ""),
+            f"protocol {self.name}: {SPLIT_TEXTS[self.split]}{' per seed' if self.resplit else ''}",
             f"given labels of {' and '.join(self.noisy) or 'no split'} noisy",
-            f"epoch by {self.selection}" + (" (an oracle)" if self.selection == "clean-val" else ""),
-            f"{self.trials} trials of settings a run on given validation labels" if self.trials else "no tuning",
+            *(["the authors' own draws of noise"] if self.draws == "released" else []),
+            f"epoch by {self.selection}{oracle}",
+            f"{self.trials} trials of settings per run on given validation labels" if self.trials else "no tuning",
         ]
         return ", ".join(parts)
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"noisy": list(self.noisy)}
 
 
 PRESETS = {
     protocol.name: protocol
     for protocol in (
-        # The paper's: the epoch is chosen on clean validation labels. Which given validation labels there are does
-        # not matter to that; they are noisy, so that nothing else can profit from clean ones.
+        # The paper chooses the epoch on clean validation labels. Which given validation labels there are does not
+        # matter to that. They are noisy, so that nothing else can profit from clean ones.
         Protocol(name="paper", selection="clean-val"),
+        Protocol(name="released", selection="clean-val", noisy=("train",), draws="released"),
         Protocol(name="honest"),
+        Protocol(name="honest-resplit", resplit=True),
         Protocol(name="noisygl", split="noisygl", resplit=True),
+        Protocol(name="audit", noisy=("all",), selection="last"),
     )
 }
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, list | tuple) else value

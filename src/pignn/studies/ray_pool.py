@@ -1,87 +1,89 @@
-"""Runs on several machines, by Ray. Every machine needs pignn, the same version, and the raw files of the datasets."""
+"""Runs on several machines, by Ray. Every machine needs the same version of pignn and the raw files of the datasets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from ..core.errors import ConfigError, PignnError
-from .pool import THREADS, Outcome
+from .pool import THREAD_VARIABLES
+from .run_spec import RunResult, RunSpec
 
 
 class RayPool:
-    """A Ray cluster as a place where runs are computed.
+    """A Ray cluster as a place where runs are computed. Every run checks that its code is the planned one.
 
     Args:
         size: runs at a time; 0 for as many as the cluster has CPUs now.
-        code: methods and the versions they were planned with; every run checks its own.
-        threads: CPUs and threads of a run.
-        address: of the cluster; ``"auto"`` for RAY_ADDRESS or the one on this machine, a new one if there is none.
+        threads: CPUs and threads per run.
+        address: address of the cluster; ``"auto"`` for RAY_ADDRESS or the one on this machine, a new one if there is
+            none.
     """
 
-    def __init__(self, size: int, code: Mapping[str, str], threads: int = 1, address: str = "auto") -> None:
+    def __init__(self, size: int, threads: int = 1, address: str = "auto") -> None:
         try:
             import ray
         except ImportError:
             raise ConfigError("Ray is not installed; pip install 'pignn[ray]', or leave out --ray") from None
         self._ray = ray
-        self._mine = not ray.is_initialized()
-        if self._mine:
+        self._owns_connection = not ray.is_initialized()
+        if self._owns_connection:
             _connect(ray, address)
         cpus = int(ray.cluster_resources().get("CPU", 1))
         self.size = size or max(cpus // threads, 1)
-        environment = {"env_vars": dict.fromkeys(THREADS, str(threads))}
+        environment = {"env_vars": dict.fromkeys(THREAD_VARIABLES, str(threads))}
         # Ray itself must not repeat a run: the driver counts the attempts.
-        self._execute = ray.remote(num_cpus=threads, max_retries=0, runtime_env=environment)(_execute)
+        self._execute = ray.remote(num_cpus=threads, max_retries=0, runtime_env=environment)(_execute_encoded)
         self._threads = threads
-        self._out: dict[Any, str] = {}
+        self._running: dict[Any, str] = {}
 
-    def submit(self, key: str, job: Mapping[str, Any]) -> None:
-        self._out[self._execute.remote(dict(job), self._threads)] = key
+    def submit(self, key: str, spec: RunSpec) -> None:
+        self._running[self._execute.remote(msgspec.json.encode(spec), self._threads)] = key
 
-    def wait(self, seconds: float) -> list[Outcome]:
-        ready, _ = self._ray.wait(list(self._out), num_returns=1, timeout=seconds)
-        return [self._outcome(reference, self._out.pop(reference)) for reference in ready]
+    def wait(self, seconds: float) -> list[tuple[str, RunResult]]:
+        ready, _ = self._ray.wait(list(self._running), num_returns=1, timeout=seconds)
+        return [(self._running.pop(reference), self._get_result(reference)) for reference in ready]
 
-    def _outcome(self, reference: Any, key: str) -> Outcome:
+    def _get_result(self, reference: Any) -> RunResult:
         try:
-            result = self._ray.get(reference)
+            return msgspec.json.decode(self._ray.get(reference), type=RunResult)
         except self._ray.exceptions.RayTaskError as error:  # what a run does not report itself
-            reason = str(error.cause).strip().splitlines()
-            return Outcome(key, {"error": reason[-1][:400] if reason else "failed"}, died=False)
+            lines = str(error.cause).strip().splitlines()
+            return RunResult(error=lines[-1][:400] if lines else "failed")
         except self._ray.exceptions.RayError as error:  # a worker, its memory or its machine was lost
-            return Outcome(key, {"error": f"the worker died ({type(error).__name__})"}, died=True)
-        return Outcome(key, result, bool(result.get("died")))
+            return RunResult(error=f"the worker died ({type(error).__name__})", died=True)
 
     def close(self) -> None:
-        for reference in self._out:
+        for reference in self._running:
             self._ray.cancel(reference, force=True)
-        self._out.clear()
-        if self._mine:
+        self._running.clear()
+        if self._owns_connection:
             self._ray.shutdown()
 
 
 def _connect(ray: Any, address: str) -> None:
+    quiet = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
-        if address == "auto":
-            try:
-                ray.init(address="auto", log_to_driver=False, logging_level="ERROR")
-            except ConnectionError:
-                ray.init(include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-        else:
-            ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+        try:
+            ray.init(address=address, **quiet)
+        except ConnectionError:
+            if address != "auto":
+                raise
+            ray.init(include_dashboard=False, **quiet)
     except (ConnectionError, ValueError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[0][:200]
         raise PignnError(f"no Ray cluster at '{address}': {reason}; start one with ray start --head") from None
 
 
-def _execute(job: dict[str, Any], threads: int) -> dict[str, Any]:
+def _execute_encoded(spec: bytes, threads: int) -> bytes:
+    """Execute a run on a machine of the cluster, as JSON in and out."""
     import torch
 
     from pignn.studies.execute import OutOfMemory, execute
 
     torch.set_num_threads(threads)
     try:
-        return execute(job)
+        return msgspec.json.encode(execute(msgspec.json.decode(spec, type=RunSpec)))
     except OutOfMemory:
-        return {"error": "out of memory", "died": True}
+        return msgspec.json.encode(RunResult(error="out of memory", died=True))

@@ -1,82 +1,81 @@
-"""What a study found so far, cell by cell."""
+"""The results of a study so far, cell by cell."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
+from .planning import PlannedRun, plan_runs
 from .results_store import ResultsStore
-from .run_spec import PlannedRun, plan_runs
-from .study import DatasetSpec, NoiseSpec, Study, StudyRow
+from .run_spec import RunRecord
+from .study import DatasetSpec, NoiseSpec, Study
 
 EXTERNAL = "external"  # the "method" of predictions that were made elsewhere
 
 
 @dataclass
 class StudyResults:
-    """The rows of a study's runs. Cells are named by dataset, noise and label of the row."""
+    """The records of a study's runs. A cell is named by dataset, noise and label of the row."""
 
     study: Study
     runs: list[PlannedRun]
-    rows: Mapping[str, Mapping[str, Any]]
-    external: Sequence[Mapping[str, Any]] = field(default_factory=list)
+    records: Mapping[str, RunRecord]
+    external: Sequence[RunRecord] = ()
 
     def __post_init__(self) -> None:
-        self._cells: dict[tuple[DatasetSpec, NoiseSpec, str], dict[int, Mapping[str, Any]]] = {}
+        self._cells: dict[tuple[str, str, str], dict[int, RunRecord]] = {}
         for run in self.runs:
-            row = self.rows.get(run.key)
-            if row is not None and row["status"] == "done":
-                self._cells.setdefault((run.dataset, run.noise, run.row.label), {})[run.seed] = row
-        self.labels = [row.label for row in self.study.rows]
-        names = {name: f"{name} (scored)" if name in self.labels else name for name in self._scored()}
-        if self.external:
-            places = {(run.job["data"], run.job["labels"]): run for run in self.runs}
-            for row in self.external:
-                task = row["task"]
-                place = places.get((task["data"], task["labels"]))
-                if place is not None:
-                    self._cells.setdefault((place.dataset, place.noise, names[task["label"]]), {})[place.seed] = row
-        self.labels += sorted(name for name in names.values() if any(key[2] == name for key in self._cells))
+            record = self.records.get(run.key)
+            if record is not None and record.is_done:
+                self._add(run, run.row.label, record)
+        self.labels = self.study.labels
+        graphs = {(run.spec.graph.graph_digest, run.spec.graph.labels_digest): run for run in self.runs}
+        scored = set()
+        for record in self.external:
+            name = record.spec.settings["label"]
+            label = f"{name} (scored)" if name in self.study.labels else name
+            graph = record.spec.graph
+            planned = graphs.get((graph.graph_digest, graph.labels_digest))
+            if planned is not None:
+                self._add(planned, label, record)
+                scored.add(label)
+        self.labels += sorted(scored)
 
-    def _scored(self) -> set[str]:
-        """What people called the predictions that they brought."""
-        return {row["task"]["label"] for row in self.external}
+    def _add(self, run: PlannedRun, label: str, record: RunRecord) -> None:
+        self._cells.setdefault((str(run.dataset), str(run.noise), label), {})[run.seed] = record
 
     def warnings_by_row(self, dataset: DatasetSpec) -> dict[str, list[str]]:
-        """What methods said while they were fitted to a dataset, and the rows of which they said it."""
-        found: dict[str, list[str]] = {}
+        """The warnings of methods that were fitted to a dataset, and the rows that each concerns."""
+        rows: dict[str, list[str]] = {}
         for run in self.runs:
-            row = self.rows.get(run.key) if run.dataset == dataset else None
-            for note in json.loads(row["notes"] or "[]") if row is not None else ():
-                if run.row.label not in found.setdefault(note, []):
-                    found[note].append(run.row.label)
-        return found
+            record = self.records.get(run.key) if run.dataset == dataset else None
+            for note in record.notes if record is not None else ():
+                if run.row.label not in rows.setdefault(note, []):
+                    rows[note].append(run.row.label)
+        return rows
 
     def cell(self, dataset: DatasetSpec, noise: NoiseSpec, label: str, metric: str | None = None) -> dict[int, float]:
         """The numbers of a cell by seed."""
-        name = metric or self.study.metric
-        rows = self._cells.get((dataset, noise, label), {})
-        return {seed: row[name] for seed, row in sorted(rows.items()) if row[name] is not None}
+        records = self._cells.get((str(dataset), str(noise), label), {})
+        values = {seed: record.metrics.get(metric or self.study.metric) for seed, record in sorted(records.items())}
+        return {seed: value for seed, value in values.items() if value is not None}
+
+    def values(self, dataset: DatasetSpec, noise: NoiseSpec, label: str) -> list[float]:
+        return list(self.cell(dataset, noise, label).values())
 
     @property
     def failed(self) -> list[tuple[PlannedRun, str]]:
         """Runs that failed, with the reason."""
-        found = [(run, self.rows.get(run.key)) for run in self.runs]
-        return [(run, str(row["error"])) for run, row in found if row is not None and row["status"] == "failed"]
+        pairs = [(run, self.records[run.key].error) for run in self.runs if run.key in self.records]
+        return [(run, error) for run, error in pairs if error is not None]
 
     @property
-    def done(self) -> int:
-        return sum(run.key in self.rows and self.rows[run.key]["status"] == "done" for run in self.runs)
-
-    def row(self, label: str) -> StudyRow | None:
-        return next((row for row in self.study.rows if row.label == label), None)
+    def num_done(self) -> int:
+        return sum(run.key in self.records and self.records[run.key].is_done for run in self.runs)
 
 
 def collect_results(study: Study, store: ResultsStore) -> StudyResults:
-    """What the store has of a study; runs of other code, data or settings are not in it."""
-    runs = plan_runs(study, store, present=True)
-    rows = store.rows({run.key for run in runs})
-    external = [row | {"task": json.loads(row["config"])} for row in store.all("method = ?", (EXTERNAL,))]
-    return StudyResults(study, runs, rows, external)
+    """What the store has of a study. Runs of other code, data or settings do not belong to it."""
+    runs = plan_runs(study, store, only_available=True)
+    records = store.records({run.key for run in runs})
+    return StudyResults(study, runs, records, store.records_of_method(EXTERNAL))

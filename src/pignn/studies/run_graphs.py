@@ -1,8 +1,7 @@
-"""The graph of a run: loaded, split, made noisy; and the fingerprints of what came out."""
+"""The graph of a run: loaded, split, made noisy; and digests of what came out."""
 
 from __future__ import annotations
 
-import hashlib
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,57 +15,64 @@ from .. import graphs, noise
 from ..core.errors import ConfigError
 from ..graphs.datasets import get_dataset
 from ..graphs.splits import Masks, split_per_class
+from ..io.digests import compute_digest
 from ..noise.registry import NOISES
-from .code_hash import canonical, digest, package_version
-from .study import is_named
+from .code_hash import hash_package
+from .run_spec import GraphSpec
+from .study import is_named_dataset
 
-KEPT = 4  # graphs that a process holds on to
-_graphs: dict[str, tuple[Data, str]] = {}
+MAX_CACHED_GRAPHS = 4  # that a process holds on to
+_cached_graphs: dict[str, tuple[Data, str]] = {}
 
-GRAPH = ("x", "edge_index", "crow", "col", "edge_weight", "label_weight")
-LABELS = ("y", "y_true", "train_mask", "val_mask", "test_mask", "trusted_mask")
+GRAPH_KEYS = ("x", "edge_index", "crow", "col", "edge_weight", "label_weight")
+LABEL_KEYS = ("y", "y_true", "train_mask", "val_mask", "test_mask", "trusted_mask")
 
 
-def graph(job: dict[str, Any]) -> tuple[Data, str]:
-    """The clean graph of a run with its masks, and the fingerprint of features and edges; kept for the next run."""
-    key = canonical([job["dataset"], job["options"], job["split"], job["split_seed"]])
-    if key not in _graphs:
-        while len(_graphs) >= KEPT:
-            del _graphs[next(iter(_graphs))]
-        data = _load(job)
+def load_clean_graph(spec: GraphSpec) -> tuple[Data, str]:
+    """The graph before noise, with its masks, and the digest of features and edges. The last few are cached."""
+    key = str((spec.dataset, spec.options, spec.split, spec.split_seed))
+    if key not in _cached_graphs:
+        while len(_cached_graphs) >= MAX_CACHED_GRAPHS:
+            del _cached_graphs[next(iter(_cached_graphs))]
+        data = _load_split_graph(spec)
         # Of the graph as a method gets it, so that a change of the checks matters only where it changes something.
-        _graphs[key] = data, _digest(graphs.check_graph(data), GRAPH)
-    _graphs[key] = _graphs.pop(key)  # the newest last
-    return _graphs[key]
+        _cached_graphs[key] = data, _hash_tensors(graphs.check_graph(data), GRAPH_KEYS)
+    _cached_graphs[key] = _cached_graphs.pop(key)  # the newest last
+    return _cached_graphs[key]
 
 
-def _load(job: dict[str, Any]) -> Data:
-    name, rule, seed = job["dataset"], job["split"], job["split_seed"]
-    options = dict(job["options"])
-    if not is_named(name):
+def _load_split_graph(spec: GraphSpec) -> Data:
+    name, split, seed, options = spec.dataset, spec.split, spec.split_seed, spec.options
+    if not is_named_dataset(name):
         if options:
-            raise ConfigError(f"{name} is a store: it has no option '{next(iter(options))}'")
-        if rule not in ("default", "random"):
-            raise ConfigError(f"{name} is a store: split '{rule}' is for named datasets")
-        return graphs.load_graph_store(name, split=rule, split_seed=seed)
-    if rule == "own":
+            raise ConfigError(f"{name} is a graph store: it has no option '{next(iter(options))}'")
+        if split not in ("default", "random"):
+            raise ConfigError(f"{name} is a graph store: split '{split}' is for named datasets")
+        return graphs.load_graph_store(name, split=split, split_seed=seed)
+    if split == "own":
         data = graphs.load(name, split="own", **options)
-        splits = data.train_mask.shape[1] if data.train_mask.dim() == 2 else 1
-        if splits > 1:
-            data = graphs.load(name, split="own", split_index=seed % splits, **options)
+        num_splits = data.train_mask.shape[1] if data.train_mask.dim() == 2 else 1
+        if num_splits > 1:
+            data = graphs.load(name, split="own", split_index=seed % num_splits, **options)
         return data
-    if rule == "noisygl":
+    if split == "noisygl":
         data = graphs.load(name, **options)
-        masks = noisygl_masks(name, data.y, seed)
+        masks = draw_noisygl_masks(name, data.y, seed)
         if masks is not None:
             data.train_mask, data.val_mask, data.test_mask = masks
         return data
-    return graphs.load(name, split=rule, split_seed=seed, **options)
+    data = graphs.load(name, split="default" if split == "no-val" else split, split_seed=seed, **options)
+    if split == "no-val":
+        data.val_mask = torch.zeros_like(data.val_mask)
+    return data
 
 
-def noisygl_masks(name: str, y: Tensor, seed: int) -> Masks | None:
-    """The splits of the NoisyGL benchmark: the public one where there is one (``None``), 1 % + 15 % of the nodes on
-    DBLP, and on the others 20 nodes a class, 500 for validation and 1,000 for testing, drawn by ``seed``."""
+def draw_noisygl_masks(name: str, y: Tensor, seed: int) -> Masks | None:
+    """The splits of the NoisyGL benchmark.
+
+    ``None`` where the dataset has an official one, 1 % + 15 % of the nodes on DBLP, and on the others 20 nodes per
+    class, 500 for validation and 1,000 for testing, drawn by ``seed``.
+    """
     if get_dataset(name).has_official_split:
         return None
     generator = torch.Generator().manual_seed(seed)
@@ -82,82 +88,104 @@ def noisygl_masks(name: str, y: Tensor, seed: int) -> Masks | None:
         shuffled = others[torch.randperm(others.numel(), generator=generator)]
         order = torch.cat([chosen.nonzero().view(-1), shuffled])
     masks = [torch.zeros(y.numel(), dtype=torch.bool) for _ in range(3)]
-    at = 0
-    for mask, size in zip(masks, (train, val, test), strict=True):
-        mask[order[at : at + size]] = True
-        at += size
+    for mask, nodes in zip(masks, order[: train + val + test].split([train, val, test]), strict=True):
+        mask[nodes] = True
     return Masks(*masks)
 
 
-def noisy(job: dict[str, Any]) -> tuple[Data, str]:
-    """The graph of a run as a method sees it, and the fingerprint of its labels and masks."""
-    data = _trusting(graph(job)[0], job)
-    found = noise.corrupt(
-        data, noise.load_noise(job["noise"]), job["rate"], seed=job["seed"], splits=tuple(job["noisy"])
-    )
-    return found, _digest(found, LABELS)
+def load_noisy_graph(spec: GraphSpec) -> tuple[Data, str]:
+    """The graph of a run as a method sees it, and the digest of its labels and masks."""
+    data = _corrupt_as_planned(_mark_trusted(load_clean_graph(spec)[0], spec), spec)
+    return data, _hash_tensors(data, LABEL_KEYS)
 
 
-def _trusting(data: Data, job: dict[str, Any]) -> Data:
-    """With as many trusted labels a class as the method cannot do without."""
-    count = job["trusted"]
-    return graphs.sample_trusted(data, count, seed=job["seed"]) if count else data
+def _mark_trusted(data: Data, spec: GraphSpec) -> Data:
+    """With as many trusted labels per class as the method cannot do without."""
+    return graphs.sample_trusted(data, spec.trusted, seed=spec.seed) if spec.trusted else data
 
 
-def labels_fingerprint(job: dict[str, Any]) -> str:
-    """That of :func:`noisy`, without reading features and edges where the noise does not depend on them."""
-    if job["noise"] in NOISES and NOISES.get(job["noise"]).depends_on_graph:
-        return noisy(job)[1]
-    data = _trusting(graph(job)[0], job)
+def _corrupt_as_planned(data: Data, spec: GraphSpec) -> Data:
+    if spec.draws == "released":
+        return corrupt_as_released(data, spec.noise, spec.rate, spec.seed, spec.noisy)
+    kind = noise.load_noise(find_noise_file(spec.noise, spec.dataset))
+    return noise.corrupt(data, kind, spec.rate, seed=spec.seed, splits=spec.noisy)
+
+
+def find_noise_file(kind: str, dataset: str) -> str:
+    """Recorded labels may lie in the dataset's own folder: ``llm_labels.npz``. Other kinds stay as they are."""
+    if Path(kind).suffix and not Path(kind).exists() and is_named_dataset(dataset):
+        path = Path(get_dataset(dataset).get_path(), kind)
+        return str(path) if path.is_file() else kind
+    return kind
+
+
+def corrupt_as_released(data: Data, kind: str, rate: float | None, seed: int, splits: tuple[str, ...]) -> Data:
+    """Draw labels one after the other from NumPy's older generator, as the program of the paper's authors does.
+
+    For ``flip``, the class that each class goes to is drawn first.
+    """
+    if kind not in ("none", "symmetric", "flip"):
+        raise ConfigError(f"the authors' program has no noise '{kind}'; use none, symmetric or flip")
+    if kind == "none" or rate is None:
+        return noise.corrupt(data, kind, rate, splits=splits)
+    draw = np.random.RandomState(seed)
+    classes = np.arange(graphs.num_classes(data))
+    matrix = noise.build_transition_matrix("symmetric", rate, len(classes))
+    if kind == "flip":
+        matrix = np.eye(len(classes)) * (1 - rate)
+        for each in classes:
+            matrix[each, draw.choice(classes[classes != each])] = rate
+    labels = data.y.clone()
+    mask = sum(data[f"{split}_mask"] for split in splits)
+    for node in torch.as_tensor(mask).nonzero().view(-1).tolist():
+        labels[node] = int(draw.choice(len(classes), p=matrix[int(data.y[node])]))
+    return noise.corrupt(data, noise.RecordedLabels(labels), splits=splits)
+
+
+def compute_labels_digest(spec: GraphSpec) -> str:
+    """The digest of :func:`load_noisy_graph`, without features and edges where the noise does not depend on them."""
+    if spec.noise in NOISES and NOISES.get(spec.noise).depends_on_graph:
+        return load_noisy_graph(spec)[1]
+    data = _mark_trusted(load_clean_graph(spec)[0], spec)
     small = Data(
         x=torch.zeros(data.num_nodes, 1),
         edge_index=torch.zeros(2, 0, dtype=torch.long),
-        **{key: data[key] for key in (*LABELS, "class_names") if data.get(key) is not None},
+        **{key: data[key] for key in (*LABEL_KEYS, "class_names") if data.get(key) is not None},
     )
-    kind = noise.load_noise(job["noise"])
-    found = noise.corrupt(small, kind, job["rate"], seed=job["seed"], splits=tuple(job["noisy"]))
-    return _digest(found, LABELS)
+    return _hash_tensors(_corrupt_as_planned(small, spec), LABEL_KEYS)
 
 
-def _digest(data: Data, keys: tuple[str, ...]) -> str:
-    total = hashlib.sha256()
-    # A store on disk knows the digest of its features and edges; of labels there are many, as of any graph.
-    own = data.get("digest") if keys is GRAPH and data.get("checked") else None
-    total.update(str(own).encode())
+def _hash_tensors(data: Data, keys: tuple[str, ...]) -> str:
+    # A graph store knows the digest of its features and edges. Labels differ from run to run, as those of any graph.
+    own = data.get("digest") if keys is GRAPH_KEYS and data.get("checked") else None
+    parts: list[Any] = [str(own)]
     for key in keys:
-        value = data.get(key)
-        if value is None or (own and key in ("x", "crow", "col", "edge_weight")):
-            continue
-        array = np.ascontiguousarray(torch.as_tensor(value).detach().cpu().numpy())
-        total.update(f"{key}{array.dtype}{array.shape}".encode())
-        total.update(array.data)
-    return total.hexdigest()[:16]
+        if data.get(key) is not None and not (own and key in ("x", "crow", "col", "edge_weight")):
+            parts += [key, torch.as_tensor(data[key])]
+    return compute_digest(*parts, length=16)
 
 
-def graph_key(job: dict[str, Any]) -> str | None:
-    """What the fingerprint of a graph may be remembered by: its raw files and the code that reads them; or nothing."""
-    if not is_named(job["dataset"]):
+def find_graph_key(spec: GraphSpec) -> str | None:
+    """What a graph's digest may be remembered by: its raw files and the code that reads them, if they are known."""
+    if not is_named_dataset(spec.dataset):
         return None
     # Raw files by their size and time: reading them all again would take longer than many a run.
-    name = job["dataset"].lower()
-    raw = get_dataset(name).get_raw_files(job["options"])
+    raw = get_dataset(spec.dataset).get_raw_files(spec.options)
     paths = [] if raw is None else raw.list_paths()
     if raw is not None and not paths:
         return None
     files = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
-    about_split = [job["split"], job["split_seed"]]
-    return digest("graph", canonical([name, job["options"], about_split, files]), _reading_code())
+    parts = [spec.dataset.lower(), sorted(spec.options.items()), spec.split, spec.split_seed, files]
+    return compute_digest("graph", str(parts), _hash_loading_code())
 
 
-def labels_key(job: dict[str, Any], graph_fingerprint: str) -> str:
-    """What the fingerprint of noisy labels may be remembered by."""
-    kind = job["noise"]
-    content = Path(kind).read_bytes() if Path(kind).is_file() else b""
-    about = [graph_fingerprint, kind, job["rate"], job["seed"], job["noisy"], job["split"], job["split_seed"]]
-    about += [job["dataset"], job["options"], job["trusted"]]
-    return digest("labels", canonical(about), content, _reading_code())
+def find_labels_key(spec: GraphSpec, graph_digest: str) -> str:
+    """What the digest of noisy labels may be remembered by."""
+    path = Path(find_noise_file(spec.noise, spec.dataset))
+    content = path.read_bytes() if path.is_file() else b""
+    return compute_digest("labels", graph_digest, str(spec), content, _hash_loading_code())
 
 
 @cache
-def _reading_code() -> str:
-    return digest(*(package_version(name) for name in ("pignn.graphs", "pignn.noise", "pignn.studies.run_graphs")))
+def _hash_loading_code() -> str:
+    return compute_digest(*(hash_package(name) for name in ("pignn.graphs", "pignn.noise", "pignn.studies.run_graphs")))

@@ -1,4 +1,4 @@
-"""Is one row better than another, or did it have luck? Tests over seeds, corrected for how many there are."""
+"""Is one row better than another, or was it lucky? Tests over seeds, corrected for their number."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..report.table import Cell, Table
-from .paper import published_test
+from .measures import get_measure
+from .paper import find_published_test
 from .results import StudyResults
 from .study import format_seeds
 
-LEVEL = 0.05
+SIGNIFICANCE_LEVEL = 0.05
 
 
 class PairedTest(NamedTuple):
@@ -44,10 +45,11 @@ class PairedTest(NamedTuple):
 
 
 def compare_rows(results: StudyResults, reference: str = "") -> list[PairedTest]:
-    """The reference row (the study's, else its last one) against all others, cell by cell."""
+    """Test the reference row (the study's, else its last one) against all others, cell by cell."""
     study = results.study
     against = reference or study.reference or study.rows[-1].label
-    found: list[PairedTest] = []
+    lower_is_better = get_measure(study.metric).higher_is_better is False
+    tests: list[PairedTest] = []
     for dataset in study.datasets:
         for noise in study.noises:
             ours = results.cell(dataset, noise, against)
@@ -56,35 +58,35 @@ def compare_rows(results: StudyResults, reference: str = "") -> list[PairedTest]
                 seeds = sorted(set(ours) & set(theirs))
                 if label == against or len(seeds) < 2:
                     continue
-                numbers = _compare([ours[seed] for seed in seeds], [theirs[seed] for seed in seeds])
-                found.append(PairedTest(str(dataset), str(noise), against, label, len(seeds), **numbers))
-    corrected = holm([test.p for test in found]), holm([test.p_wilcoxon for test in found])
+                pairs = np.array([[ours[seed], theirs[seed]] for seed in seeds])
+                numbers = _test_pairs(pairs[:, 0], pairs[:, 1], lower_is_better)
+                tests.append(PairedTest(str(dataset), str(noise), against, label, len(seeds), **numbers))
+    p_holm, p_wilcoxon_holm = correct_holm([t.p for t in tests]), correct_holm([t.p_wilcoxon for t in tests])
     return [
-        test._replace(p_holm=p, p_wilcoxon_holm=w) for test, p, w in zip(found, corrected[0], corrected[1], strict=True)
+        test._replace(p_holm=p, p_wilcoxon_holm=w) for test, p, w in zip(tests, p_holm, p_wilcoxon_holm, strict=True)
     ]
 
 
-def _compare(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, float]:
+def _test_pairs(ours: np.ndarray, theirs: np.ndarray, lower_is_better: bool) -> dict[str, float]:
     from scipy import stats
 
-    a, b = np.array(ours), np.array(theirs)
-    apart = a - b
-    mean, std = float(apart.mean()), float(apart.std(ddof=1))
+    difference = ours - theirs
+    mean, std = float(difference.mean()), float(difference.std(ddof=1))
+    certain = 0.0 if mean == 0 else math.copysign(math.inf, mean)  # where nothing varies over seeds
+    t, p = certain, float(mean == 0)
     if std > 0:
-        paired = stats.ttest_rel(a, b)
+        paired = stats.ttest_rel(ours, theirs)
         t, p = float(paired.statistic), float(paired.pvalue)
-    else:  # the same difference for every seed
-        t, p = (0.0, 1.0) if mean == 0 else (math.copysign(math.inf, mean), 0.0)
-    wilcoxon = float(stats.wilcoxon(a, b).pvalue) if apart.any() else 1.0
-    if a.std() > 0:
-        single = stats.ttest_1samp(a, b.mean())
+    wilcoxon = float(stats.wilcoxon(ours, theirs).pvalue) if difference.any() else 1.0
+    one_t, one_p = certain, float(mean == 0)
+    if ours.std() > 0:
+        single = stats.ttest_1samp(ours, theirs.mean())
         one_t, one_p = float(single.statistic), float(single.pvalue)
-    else:
-        one_t, one_p = (0.0, 1.0) if mean == 0 else (math.copysign(math.inf, mean), 0.0)
+    better = difference < 0 if lower_is_better else difference > 0
     return {
         "difference": mean,
-        "effect": mean / std if std > 0 else (0.0 if mean == 0 else math.copysign(math.inf, mean)),
-        "wins": float((apart > 0).mean() + 0.5 * (apart == 0).mean()),
+        "effect": mean / std if std > 0 else certain,
+        "wins": float(better.mean() + 0.5 * (difference == 0).mean()),
         "t": t,
         "p": p,
         "p_holm": p,
@@ -95,26 +97,26 @@ def _compare(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, float]
     }
 
 
-def holm(p: Sequence[float]) -> list[float]:
-    """Holm's correction: p-values such that calling those below α significant errs at all with probability ≤ α."""
-    order = sorted(range(len(p)), key=lambda i: p[i])
-    corrected = [0.0] * len(p)
+def correct_holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's correction: calling values below α significant then errs at all with probability at most α."""
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    corrected = [0.0] * len(p_values)
     largest = 0.0
     for rank, i in enumerate(order):
-        largest = max(largest, min(1.0, (len(p) - rank) * p[i]))
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[i]))
         corrected[i] = largest
     return corrected
 
 
-def table(results: StudyResults, reference: str = "") -> Table:
+def build_significance_table(results: StudyResults, reference: str = "") -> Table:
     """The tests as a table; p-values below 0.05 after Holm's correction are bold."""
-    found = compare_rows(results, reference)
-    shows_paper = any(_paper(results, test) for test in found)
+    tests = compare_rows(results, reference)
+    shows_paper = any(_find_printed_test(results, test) for test in tests)
     columns = ["dataset", "noise", "against", "seeds", "difference", "d", "wins", "t", "p", "p Holm", "Wilcoxon p"]
     columns += ["Wilcoxon p Holm", "one-sample |t|", "one-sample p"]
     columns += ["paper's |t|", "paper's p"] if shows_paper else []
     rows = []
-    for test in found:
+    for test in tests:
         row = [
             Cell(test.dataset),
             Cell(test.noise.replace(":", " ")),
@@ -124,15 +126,15 @@ def table(results: StudyResults, reference: str = "") -> Table:
             Cell(f"{test.effect:+.2f}"),
             Cell(f"{test.wins:.0%}"),
             Cell(f"{test.t:+.2f}"),
-            Cell(_p(test.p)),
-            Cell(_p(test.p_holm), test.p_holm < LEVEL),
-            Cell(_p(test.p_wilcoxon)),
-            Cell(_p(test.p_wilcoxon_holm), test.p_wilcoxon_holm < LEVEL),
+            Cell(_format_p(test.p)),
+            Cell(_format_p(test.p_holm), test.p_holm < SIGNIFICANCE_LEVEL),
+            Cell(_format_p(test.p_wilcoxon)),
+            Cell(_format_p(test.p_wilcoxon_holm), test.p_wilcoxon_holm < SIGNIFICANCE_LEVEL),
             Cell(f"{abs(test.one_sample_t):.2f}"),
-            Cell(_p(test.one_sample_p)),
+            Cell(_format_p(test.one_sample_p)),
         ]
         if shows_paper:
-            printed = _paper(results, test)
+            printed = _find_printed_test(results, test)
             row += [Cell("" if printed is None else f"{value:g}") for value in printed or (0, 0)]
         rows.append(row)
     study = results.study
@@ -150,12 +152,12 @@ def table(results: StudyResults, reference: str = "") -> Table:
     )
 
 
-def _paper(results: StudyResults, test: PairedTest) -> tuple[float, float] | None:
+def _find_printed_test(results: StudyResults, test: PairedTest) -> tuple[float, float] | None:
     if results.study.name != "significance" or test.row != "GAT":
         return None
     noise = next(noise for noise in results.study.noises if str(noise) == test.noise)
-    return published_test(test.dataset, noise)
+    return find_published_test(test.dataset, noise)
 
 
-def _p(p: float) -> str:
+def _format_p(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"

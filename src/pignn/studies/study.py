@@ -1,4 +1,4 @@
-"""A study: datasets × noises × rows of a table × seeds. It is a plan; what comes of it is in the store."""
+"""A study: datasets × noises × rows of a table × seeds. It is a plan; its results are in a results store."""
 
 from __future__ import annotations
 
@@ -6,32 +6,24 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from ..core import validation as checks
+import msgspec
+
 from ..core.errors import ConfigError, unknown
+from ..core.settings import SEED, Int
+from .measures import get_measure
 from .protocol import PRESETS, Protocol
 
-METRICS = (
-    "accuracy",
-    "balanced_accuracy",
-    "macro_f1",
-    "average_precision",
-    "best_epoch",
-    "realized_noise",
-    "pair_noise",
-    "seconds",
-    "peak_mb",
-)
 # Tried by methods that have these settings, where a protocol allows trials and a row names none of its own.
-SEARCH: dict[str, list[Any]] = {
+DEFAULT_SEARCH: dict[str, list[Any]] = {
     "lr": [0.001, 0.003, 0.01, 0.03],
     "weight_decay": [5e-5, 5e-4, 5e-3],
     "hidden_channels": [16, 64],
 }
 
 
-class NoiseSpec(NamedTuple):
+class NoiseSpec(msgspec.Struct, frozen=True):
     """A kind of noise and its rate; a file of recorded labels or a transition matrix has none."""
 
     kind: str
@@ -39,7 +31,7 @@ class NoiseSpec(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> NoiseSpec:
-        """``"symmetric:0.4"``, ``"none"`` or the path of a file."""
+        """Read ``"symmetric:0.4"``, ``"none"`` or the path of a file."""
         kind, colon, rate = text.strip().rpartition(":")
         if colon:
             try:
@@ -51,41 +43,39 @@ class NoiseSpec(NamedTuple):
     def __str__(self) -> str:
         return self.kind if self.rate is None else f"{self.kind}:{self.rate:g}"
 
-
-def is_named(dataset: str) -> bool:
-    """A named dataset, and not the folder of a store; a name wins."""
-    from ..graphs.datasets import list_datasets
-
-    return dataset.lower() in {info.name for info in list_datasets()} or not Path(dataset).is_dir()
+    @property
+    def title(self) -> str:
+        return str(self).replace(":", " ")
 
 
-class DatasetSpec(NamedTuple):
-    """A named dataset with options of its own, or the folder of a store."""
+class DatasetSpec(msgspec.Struct, frozen=True):
+    """A named dataset with options of its own, or the folder of a graph store."""
 
     name: str
-    options: tuple[tuple[str, Any], ...] = ()
+    options: dict[str, Any] = {}
 
     def __str__(self) -> str:
-        return self.name + "".join(f" {key}={value}" for key, value in self.options)
+        return self.name + "".join(f" {key}={value}" for key, value in self.options.items())
 
 
-@dataclass(frozen=True)
-class StudyRow:
-    """A line of the table: a method and its settings.
+class StudyRow(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A row of the table: a method and its settings.
 
     Args:
         label: what the table calls it.
-        method: its name in ``pignn methods``.
-        settings: of the method.
-        search: what tuning may try: lists of values by setting.
-        x: where the row is a point of a curve, its place on the axis.
+        method: a name from ``pignn methods``, or one that its kind of work knows.
+        settings: the settings of the method.
+        search: the values that tuning may try, per setting.
+        x: the position on the axis, if the row is a point of a curve.
+        work: the kind of work: ``"train"`` a method, or ``"audit"`` the labels.
     """
 
     label: str
     method: str
-    settings: dict[str, Any] = field(default_factory=dict)
-    search: dict[str, list[Any]] | None = None
-    x: float | str | None = None
+    settings: dict[str, Any] = {}
+    search: dict[str, Any] | None = None
+    x: Any = None
+    work: str = "train"
 
 
 @dataclass(frozen=True)
@@ -102,7 +92,7 @@ class Study:
     metric: str = "accuracy"
     title: str = ""
     x: str = ""  # what the rows of a curve differ in
-    reference: str = ""  # the row that others are tested against; the last one if absent
+    reference: str = ""  # the row that others are tested against; by default the last one
     note: str = ""
 
     def __post_init__(self) -> None:
@@ -110,18 +100,21 @@ class Study:
             values = getattr(self, name)
             if not values:
                 raise ConfigError(f"study '{self.name}' has no {name}")
-            texts = [str(value) if name != "rows" else value.label for value in values]
-            if twice := [text for i, text in enumerate(texts) if text in texts[:i]]:
-                raise ConfigError(f"study '{self.name}' has one of its {name} twice: {twice[0]}")
+            texts = [value.label if isinstance(value, StudyRow) else str(value) for value in values]
+            if repeated := [text for i, text in enumerate(texts) if text in texts[:i]]:
+                raise ConfigError(f"study '{self.name}' has one of its {name} twice: {repeated[0]}")
         for seed in self.seeds:
-            checks.seed("a seed", seed)
-        if self.metric not in METRICS:
-            raise unknown("metric", self.metric, METRICS)
-        if self.reference and self.reference not in {row.label for row in self.rows}:
-            raise ConfigError(f"reference: {unknown('row', self.reference, [row.label for row in self.rows])}")
+            SEED.check("a seed", seed)
+        get_measure(self.metric)
+        if self.reference and self.reference not in self.labels:
+            raise ConfigError(f"reference: {unknown('row', self.reference, self.labels)}")
 
     def __len__(self) -> int:
         return len(self.datasets) * len(self.noises) * len(self.rows) * len(self.seeds)
+
+    @property
+    def labels(self) -> list[str]:
+        return [row.label for row in self.rows]
 
     def subset(
         self,
@@ -135,93 +128,104 @@ class Study:
         protocol: Protocol | None = None,
         metric: str | None = None,
     ) -> Study:
-        """The same study of other extent. Names of datasets and noises need not be the study's own."""
-        study = self
+        """Return the same study with another extent. Datasets and noises need not be the study's own."""
+        changes: dict[str, Any] = {"protocol": protocol, "metric": metric}
         if datasets is not None:
             own = {dataset.name: dataset for dataset in self.datasets}
-            study = replace(study, datasets=tuple(own.get(name, DatasetSpec(name)) for name in datasets))
-        if noises is not None:
-            study = replace(study, noises=tuple(_chosen_noises(self.noises, noises)))
-        if rates is not None:
-            kept = tuple(noise for noise in study.noises if (noise.rate or 0.0) in set(rates))
-            if absent := set(rates) - {noise.rate or 0.0 for noise in kept}:
-                raise ConfigError(f"study '{self.name}' has no noise of a rate {', '.join(map(str, sorted(absent)))}")
-            study = replace(study, noises=kept)
+            changes["datasets"] = tuple(own.get(name, DatasetSpec(name)) for name in datasets)
+        if noises is not None or rates is not None:
+            specs = self.noises if noises is None else _select_noises(self.noises, noises)
+            changes["noises"] = tuple(specs if rates is None else _select_rates(specs, rates, self.name))
         if seeds is not None:
-            study = replace(study, seeds=tuple(seeds))
+            changes["seeds"] = tuple(seeds)
         if methods is not None:
-            study = replace(study, rows=tuple(_chosen_rows(self.rows, methods)))
-            if study.reference not in {row.label for row in study.rows}:
-                study = replace(study, reference="")
+            changes["rows"] = tuple(_select_rows(self.rows, methods))
+            if self.reference not in [row.label for row in changes["rows"]]:
+                changes["reference"] = ""
         if settings:
-            study = replace(study, settings=self.settings | settings)
-        if protocol is not None:
-            study = replace(study, protocol=protocol)
-        return study if metric is None else replace(study, metric=metric)
+            changes["settings"] = self.settings | settings
+        return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
 
-def _chosen_noises(own: Iterable[NoiseSpec], texts: Sequence[str]) -> list[NoiseSpec]:
+def _select_noises(own: Iterable[NoiseSpec], texts: Sequence[str]) -> list[NoiseSpec]:
     """Noises by text; a kind without a rate stands for all its rates in the study."""
-    found: list[NoiseSpec] = []
+    selected: list[NoiseSpec] = []
     for text in texts:
-        asked = NoiseSpec.parse(text)
-        of_kind = [noise for noise in own if noise.kind == asked.kind]
-        found += of_kind if asked.rate is None and of_kind else [asked]
-    return list(dict.fromkeys(found))
+        spec = NoiseSpec.parse(text)
+        same_kind = [noise for noise in own if noise.kind == spec.kind]
+        selected += same_kind if spec.rate is None and same_kind else [spec]
+    return list(dict.fromkeys(selected))
 
 
-def _chosen_rows(own: Sequence[StudyRow], names: Sequence[str]) -> list[StudyRow]:
+def _select_rates(noises: Iterable[NoiseSpec], rates: Sequence[float], study: str) -> list[NoiseSpec]:
+    selected = [noise for noise in noises if (noise.rate or 0.0) in rates]
+    if missing := set(rates) - {noise.rate or 0.0 for noise in selected}:
+        raise ConfigError(f"study '{study}' has no noise of rate {', '.join(map(str, sorted(missing)))}")
+    return selected
+
+
+def _select_rows(own: Sequence[StudyRow], names: Sequence[str]) -> list[StudyRow]:
     """Rows by label, or by method: all the study's rows of it, or a new row if it has none."""
     from ..methods.registry import list_methods
 
     known = {info.name for info in list_methods()}
-    found: list[StudyRow] = []
+    selected: list[StudyRow] = []
     for name in names:
         rows = [row for row in own if row.label.lower() == name.lower()]
         rows = rows or [row for row in own if row.method == name]
         if not rows and name not in known:
             raise unknown("method or row", name, {*known, *(row.label for row in own)})
-        found += rows or [StudyRow(name, name)]
-    return [row for i, row in enumerate(found) if row not in found[:i]]
+        selected += rows or [StudyRow(name, name)]
+    return [row for i, row in enumerate(selected) if row not in selected[:i]]
 
 
-def vary(method: str, settings: dict[str, Any], lists: dict[str, Sequence[Any]], label: str = "") -> list[StudyRow]:
-    """A row for every combination of the values in ``lists``."""
+def is_named_dataset(dataset: str) -> bool:
+    """Whether this is the name of a dataset and not the folder of a graph store. A name wins."""
+    from ..graphs.datasets import DATASETS
+
+    return dataset.lower() in DATASETS.names() or not Path(dataset).is_dir()
+
+
+def expand_rows(
+    method: str, settings: dict[str, Any], values: dict[str, Sequence[Any]], label: str = ""
+) -> list[StudyRow]:
+    """Make a row for every combination of the ``values`` per setting."""
     rows = []
-    for values in itertools.product(*lists.values()):
-        chosen = dict(zip(lists, values, strict=True))
+    for combination in itertools.product(*values.values()):
+        chosen = dict(zip(values, combination, strict=True))
         name = ", ".join(f"{key}={value}" for key, value in chosen.items())
-        x = values[0] if len(values) == 1 else None
+        x = combination[0] if len(combination) == 1 else None
         rows.append(StudyRow(f"{label} {name}".strip(), method, settings | chosen, x=x))
     return rows
 
 
-def parse_seeds(text: str | int | Sequence[int]) -> tuple[int, ...]:
-    """``"0-9"``, ``"0,3,5-7"``, a number of seeds from 0 on, or a list."""
-    if isinstance(text, int) and not isinstance(text, bool):
-        checks.whole("the number of seeds", text, 1)
-        return tuple(range(text))
-    if not isinstance(text, str):
-        if not isinstance(text, list | tuple) or not all(isinstance(seed, int) for seed in text):
-            raise ConfigError(f"seeds must look like '0-9' or '0,1,5', not {text!r}")
-        return tuple(text)
-    found: list[int] = []
-    for part in text.split(","):
+def parse_seeds(seeds: str | int | Sequence[int]) -> tuple[int, ...]:
+    """Read ``"0-9"``, ``"0,3,5-7"``, a number of seeds from 0 on, or a list."""
+    error = ConfigError(f"seeds must look like '0-9' or '0,1,5', not {seeds!r}")
+    if isinstance(seeds, int) and not isinstance(seeds, bool):
+        Int(min=1).check("the number of seeds", seeds)
+        return tuple(range(seeds))
+    if not isinstance(seeds, str):
+        if not isinstance(seeds, list | tuple) or not all(isinstance(seed, int) for seed in seeds):
+            raise error
+        return tuple(seeds)
+    parsed: list[int] = []
+    for part in seeds.split(","):
         first, dash, last = part.strip().partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise ConfigError(f"seeds must look like '0-9' or '0,1,5', not '{text}'")
-        found += range(int(first), int(last or first) + 1)
-    if not found:
-        raise ConfigError(f"seeds must look like '0-9' or '0,1,5', not '{text}'")
-    return tuple(dict.fromkeys(found))
+            raise error
+        parsed += range(int(first), int(last or first) + 1)
+    if not parsed:
+        raise error
+    return tuple(dict.fromkeys(parsed))
 
 
 def format_seeds(seeds: Sequence[int]) -> str:
-    """The shortest text that :func:`parse_seeds` reads as these."""
-    parts: list[list[int]] = []
+    """Write the shortest text that :func:`parse_seeds` reads as these seeds."""
+    ranges: list[list[int]] = []
     for seed in sorted(seeds):
-        if parts and parts[-1][-1] == seed - 1:
-            parts[-1].append(seed)
+        if ranges and ranges[-1][-1] == seed - 1:
+            ranges[-1].append(seed)
         else:
-            parts.append([seed])
-    return ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
+            ranges.append([seed])
+    return ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in ranges)

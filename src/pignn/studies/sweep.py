@@ -1,55 +1,33 @@
-"""Run what a study lacks. Nothing that is in the store is computed again, and what is computed is in it at once."""
+"""Run what a study lacks. Nothing that is in the results store is computed again; what is computed is in it at once."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from ..core.errors import ConfigError, OutputError
-from .pool import LocalPool, Outcome, Pool
-from .results_store import ResultsStore
-from .run_spec import PlannedRun, plan_runs
+from ..core.errors import ConfigError
+from ..io.locks import open_file_lock
+from .live_view import LiveView, Sweep
+from .planning import PlannedRun, plan_runs
+from .pool import LocalPool, Pool
+from .results_store import ResultsStore, open_results
+from .run_spec import RunRecord, RunResult
 from .study import Study
 
-STORE = "runs.sqlite"
-ATTEMPTS = 2  # of a run whose worker died under it
+MAX_ATTEMPTS = 2  # of a run whose worker died under it
 
 
 @dataclass
 class SweepSummary:
-    """What a sweep did: planned runs, those that were there, those it added, and those that failed (in all)."""
+    """Counts of a sweep: planned runs, those that were there, those it computed, and those that failed (in all)."""
 
     planned: int
     cached: int
     computed: int
     failed: int
-
-
-@dataclass
-class Sweep:
-    """A study on its way: what a live view shows."""
-
-    study: Study
-    runs: list[PlannedRun]
-    rows: dict[str, dict[str, Any]]
-    workers: int
-    total: int = 0
-    done: int = 0
-
-    @property
-    def left(self) -> list[PlannedRun]:
-        return [run for run in self.runs if run.key not in self.rows]
-
-
-def open_results(folder: str | Path, *, create: bool = True) -> ResultsStore:
-    """The store in a folder of studies."""
-    return ResultsStore(Path(folder) / STORE, create=create)
 
 
 def run_study(
@@ -66,33 +44,33 @@ def run_study(
 
     Args:
         study: the plan.
-        folder: where the store is, or will be; several studies may share one, and then share their runs.
-        workers: processes; with ``ray``, runs at a time (0 for as many as the cluster has CPUs).
-        threads: of each.
+        folder: where the results are, or will be. Studies that share a folder share their runs.
+        workers: number of processes. With ``ray``, runs at a time (0 for as many as the cluster has CPUs).
+        threads: threads per worker.
         ray: the address of a Ray cluster, or ``"auto"``, or ``"local"`` to start one.
-        retry: try runs again that failed by an error of their own; those whose worker died are always tried again.
-        progress: a live table; ``None`` shows it on a terminal only.
+        retry: try runs again that failed by an error of their own. Those whose worker died are always tried again.
+        progress: whether to show a live table; ``None`` shows it on a terminal only.
 
     Interrupted in whatever way, the same call goes on where it was.
     """
     check_processes(workers, threads, ray)
-    with open_results(folder) as store, _alone(Path(folder)):
+    with open_results(folder) as store, open_sweep_lock(Path(folder)):
         runs = plan_runs(study, store)
-        rows = reusable_rows(store, runs, retry)
-        cached = len(rows)
-        missing = {run.key: run for run in runs if run.key not in rows}
+        records = reusable_rows(store, runs, study.metric, retry)
+        cached = len(records)
+        missing = {run.key: run for run in runs if run.key not in records}
         if missing:
-            code = {run.row.method: run.job["code"] for run in missing.values()}
-            size = min(workers, len(missing)) if workers else 0
-            pool = _pool(size, code, threads, ray)
-            sweep = Sweep(study, runs, rows, pool.size, total=len(missing))
-            with contextlib.closing(pool), _view(sweep, progress) as view:
-                for key, result in _outcomes(pool, missing):
-                    store.put(key, missing[key].job, result)
-                    rows[key] = store.rows([key])[key]
+            methods = {(run.spec.work, run.spec.method): run.spec.code for run in missing.values()}
+            pool = open_pool(min(workers, len(missing)) if workers else 0, methods, threads, ray)
+            sweep = Sweep(study, runs, records, pool.size, total=len(missing))
+            with contextlib.closing(pool), _open_view(sweep, progress) as view:
+                for key, result in iter_results(pool, missing):
+                    store.put(key, missing[key].spec, result)
+                    records |= store.records([key])
                     sweep.done += 1
-                    view.update()
-        failed = sum(row["status"] == "failed" for row in rows.values())
+                    if view is not None:
+                        view.update()
+        failed = sum(not record.is_done for record in records.values())
         return SweepSummary(len({run.key for run in runs}), cached, len(missing), failed)
 
 
@@ -103,68 +81,57 @@ def check_processes(workers: int, threads: int, ray: str | None) -> None:
         raise ConfigError(f"threads must be at least 1, not {threads}")
 
 
-def reusable_rows(store: ResultsStore, runs: Iterable[PlannedRun], retry: bool = False) -> dict[str, dict[str, Any]]:
-    """The rows of a store that are not computed again."""
-    rows = store.rows({run.key for run in runs})
-    return {key: row for key, row in rows.items() if row["status"] == "done" or not (row["died"] or retry)}
+def reusable_rows(
+    store: ResultsStore, runs: Iterable[PlannedRun], metric: str, retry: bool = False
+) -> dict[str, RunRecord]:
+    """The records that need not be computed again: done with the metric, or failed for good."""
+    records = store.records({run.key for run in runs})
+    return {
+        key: record
+        for key, record in records.items()
+        if (metric in record.metrics if record.is_done else not (record.died or retry))
+    }
 
 
-def _outcomes(pool: Pool, missing: dict[str, PlannedRun]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Results as they come. A run whose worker died is tried once more, on another one."""
+def iter_results(pool: Pool, missing: dict[str, PlannedRun]) -> Iterator[tuple[str, RunResult]]:
+    """Yield results as they come. A run whose worker died is tried once more, on another worker."""
     waiting = list(missing)
     attempts = dict.fromkeys(missing, 0)
-    out: set[str] = set()
+    submitted: set[str] = set()
     # One more than there are workers, so that none waits for the driver.
-    while waiting or out:
-        while waiting and len(out) < pool.size + 1:
+    while waiting or submitted:
+        while waiting and len(submitted) < pool.size + 1:
             key = waiting.pop(0)
             attempts[key] += 1
-            out.add(key)
-            pool.submit(key, missing[key].job)
-        for outcome in pool.wait(1.0):
-            out.discard(outcome.key)
-            if outcome.died and attempts[outcome.key] < ATTEMPTS:
-                waiting.insert(0, outcome.key)
+            submitted.add(key)
+            pool.submit(key, missing[key].spec)
+        for key, result in pool.wait(1.0):
+            submitted.discard(key)
+            if result.died and attempts[key] < MAX_ATTEMPTS:
+                waiting.insert(0, key)
             else:
-                yield outcome.key, outcome.result | {"died": outcome.died}
+                yield key, result
 
 
-def _pool(size: int, code: dict[str, str], threads: int, ray: str | None) -> Pool:
+def open_pool(size: int, methods: dict[tuple[str, str], str], threads: int, ray: str | None) -> Pool:
     if ray is None:
-        return LocalPool(size, code, threads)
+        return LocalPool(size, methods, threads)
     from .ray_pool import RayPool
 
-    return RayPool(size, code, threads, ray)
+    return RayPool(size, threads, ray)
+
+
+def open_sweep_lock(folder: Path) -> contextlib.AbstractContextManager[None]:
+    """Allow one sweep at a time in a folder: two would compute the same runs twice."""
+    busy = f"another sweep is running in {folder}; wait for it, or choose another folder"
+    return open_file_lock(folder / ".sweep", busy)
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """One sweep at a time in a folder: two would compute the same runs twice. The lock dies with its process."""
-    handle = os.open(folder / ".sweep", os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise OutputError(f"another sweep is running in {folder}; wait for it, or choose another folder") from None
-        yield
-    finally:
-        os.close(handle)
-
-
-class _Silence:
-    def update(self) -> None:
-        pass
-
-
-@contextlib.contextmanager
-def _view(sweep: Sweep, progress: bool | None) -> Iterator[Any]:
-    if not (sys.stderr.isatty() if progress is None else progress):
-        yield _Silence()
-        return
-    from .live_view import Live
-
-    with Live(sweep) as live:
-        yield live
-
-
-__all__ = ["Outcome", "Sweep", "SweepSummary", "open_results", "run_study"]
+def _open_view(sweep: Sweep, progress: bool | None) -> Iterator[LiveView | None]:
+    """A live table on a terminal, or nothing."""
+    if sys.stderr.isatty() if progress is None else progress:
+        with LiveView(sweep) as view:
+            yield view
+    else:
+        yield None

@@ -1,68 +1,77 @@
-"""A worker process: takes a run a line from stdin, gives its numbers a line on stdout, dies with its driver.
+"""A worker process: reads a run per line from stdin, writes its result as a line to stdout, dies with its driver.
 
 Started as ``python -m pignn.studies.worker`` with the number of threads in its environment.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
 import time
-from typing import Any, TextIO
+from typing import Any
+
+import msgspec
+
+from .run_spec import RunResult, RunSpec
+
+PARENT_CHECK_SECONDS = 0.5
+
+
+class Greeting(msgspec.Struct):
+    """What a driver says first: the methods of the sweep, as (kind of work, method), and the number of threads."""
+
+    methods: list[tuple[str, str]]
+    threads: int
 
 
 def main() -> None:
-    driver = os.getppid()
-    threading.Thread(target=_die_with, args=(driver,), daemon=True).start()
+    threading.Thread(target=_exit_with_driver, args=(os.getppid(),), daemon=True).start()
     # What a method prints must not be taken for an answer.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    hello = json.loads(sys.stdin.readline() or "null")
-    if hello is None:
+
+    def send(content: Any) -> None:
+        answers.write(msgspec.json.encode(content) + b"\n")
+        answers.flush()
+
+    line = sys.stdin.readline()
+    if not line:
         return
-    _say(answers, {"code": prepare(hello["methods"], hello["threads"])})
+    greeting = msgspec.json.decode(line, type=Greeting)
+    send(import_methods(greeting.methods, greeting.threads))
 
     from .execute import OutOfMemory, execute
 
     for line in sys.stdin:
         try:
-            _say(answers, execute(json.loads(line)))
+            send(execute(msgspec.json.decode(line, type=RunSpec)))
         except OutOfMemory:
-            _say(answers, {"error": "out of memory", "died": True})
+            send(RunResult(error="out of memory", died=True))
             return
 
 
-def prepare(methods: list[str], threads: int) -> dict[str, str]:
-    """Import everything at once, so that a change of the code during the sweep cannot slip in, and say what it is."""
+def import_methods(methods: list[tuple[str, str]], threads: int) -> list[str]:
+    """Import everything at once, so that a change of the code during the sweep cannot slip in; returns its versions."""
     import torch
 
-    from .. import methods as package  # noqa: F401
     from ..core.errors import PignnError
-    from ..methods.factory import method_class
     from . import run_graphs  # noqa: F401
-    from .code_hash import method_code
+    from .code_hash import get_code_version
 
     torch.set_num_threads(threads)
-    found = {}
-    for method in methods:
+    versions = []
+    for work, method in methods:
         try:
-            method_class(method)
-            found[method] = method_code(method)
+            versions.append(get_code_version(work, method))
         except (PignnError, ImportError):
-            found[method] = "absent"
-    return found
+            versions.append("absent")
+    return versions
 
 
-def _say(answers: TextIO, content: dict[str, Any]) -> None:
-    answers.write(json.dumps(content) + "\n")
-    answers.flush()
-
-
-def _die_with(driver: int) -> None:
+def _exit_with_driver(driver: int) -> None:
     while os.getppid() == driver:
-        time.sleep(0.5)
+        time.sleep(PARENT_CHECK_SECONDS)
     os._exit(1)
 
 

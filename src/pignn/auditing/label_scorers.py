@@ -1,0 +1,159 @@
+"""Scores of how wrong a given label looks: the audit's, and simpler ones to compare it with.
+
+A study runs them as work of the kind ``audit``. Every scorer sees labels on all nodes and uses the same five folds.
+Another package adds one through the entry-point group ``pignn.label_scorers``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch_geometric.data import Data
+
+from .. import graphs
+from ..backbones import GraphInputs
+from ..core.registry import Entry, Registry
+from ..core.settings import Int, check_settings, setting
+from . import crossfit, evidence
+from .audit import audit_labels
+
+FOLD_SEED = 0
+SCORERS: Registry[type[LabelScorer]] = Registry(
+    "label scorer",
+    "pignn.label_scorers",
+    [
+        Entry("audit", f"{__name__}:AuditScorer", "probability that the label is wrong, by the audit"),
+        Entry("logistic", f"{__name__}:LogisticScorer", "1 − probability of the given label, smoothed features"),
+        Entry("margin", f"{__name__}:MarginScorer", "how far another class leads over the given label"),
+        Entry("neighbors", f"{__name__}:NeighborScorer", "share of labeled neighbors with another label"),
+        Entry("gcn-cleanlab", f"{__name__}:CleanlabScorer", "label quality of cleanlab, from a cross-validated GCN"),
+    ],
+)
+
+
+@dataclass(kw_only=True)
+class LabelScorer(ABC):
+    """Scores every given label of a graph; higher means more probably wrong."""
+
+    folds: int = setting(5, Int(min=2), "number of folds; no model sees the labels that it scores")
+
+    def check_settings(self) -> None:
+        check_settings(self)
+
+    @abstractmethod
+    def score(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+        """(score of each label from 0 to 1, what was measured beside)."""
+
+    def assign_folds(self, data: Data) -> np.ndarray:
+        return crossfit.assign_folds(data.y.numpy(), self.folds, FOLD_SEED)
+
+
+@dataclass(kw_only=True)
+class AuditScorer(LabelScorer):
+    """The audit itself. It also estimates the noise rate and corrects suspects."""
+
+    method: str = "smoothed"
+
+    def score(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+        audit = audit_labels(data, self.method, folds=self.folds, seed=FOLD_SEED)
+        issues = audit.issues.sort_values("node")
+        truth = data.y_true.numpy()[issues["node"]]
+        chosen = {"corrected_accuracy": issues["suspect"], "probable_corrected_accuracy": issues["p_wrong"] > 0.5}
+        corrected = {name: np.where(mask, issues["suggested"], issues["given"]) for name, mask in chosen.items()}
+        return issues["p_wrong"].to_numpy(), {
+            "estimated_noise": audit.noise.rate,
+            "noise_error": abs(audit.noise.rate - float((issues["given"] != truth).mean())),
+            "noise_dawid_skene": audit.rate_dawid_skene,
+            **{name: float((labels == truth).mean()) for name, labels in corrected.items()},
+        }
+
+
+@dataclass(kw_only=True)
+class LogisticScorer(LabelScorer):
+    """Cross-validated logistic regression of smoothed features."""
+
+    def predict(self, data: Data) -> np.ndarray:
+        nodes = np.arange(data.num_nodes)
+        features = evidence.coordinates(_build_inputs(data), nodes, 0.1, FOLD_SEED)
+        untrusted = np.zeros(len(nodes), dtype=bool)
+        fold, num_classes = self.assign_folds(data), graphs.num_classes(data)
+        return crossfit.CrossFitLogistic(features, data.y.numpy(), fold, num_classes, untrusted)()
+
+    def score(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+        return 1 - self.predict(data)[np.arange(data.num_nodes), data.y.numpy()], {}
+
+
+@dataclass(kw_only=True)
+class MarginScorer(LogisticScorer):
+    """The same regression, by the lead of the best other class."""
+
+    def score(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+        probs, nodes, given = self.predict(data), np.arange(data.num_nodes), data.y.numpy()
+        own = probs[nodes, given].copy()
+        probs[nodes, given] = -1
+        return (1 + probs.max(axis=1) - own) / 2, {}
+
+
+@dataclass(kw_only=True)
+class NeighborScorer(LabelScorer):
+    """The share of neighbors that disagree: finer than whether their majority does, and better."""
+
+    def score(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+        nodes, given = np.arange(data.num_nodes), data.y.numpy()
+        edges = evidence.labelled_edges(_build_inputs(data), nodes)
+        votes = evidence.counts(edges, given, graphs.num_classes(data))
+        return 1 - votes[nodes, given] / np.maximum(votes.sum(axis=1), 1), {}
+
+
+@dataclass(kw_only=True)
+class CleanlabScorer(LabelScorer):
+    """cleanlab's label quality from out-of-fold probabilities of a GCN."""
+
+    epochs: int = setting(200, Int(min=1), "number of training epochs per fold")
+
+    def score(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+        from cleanlab.rank import get_label_quality_scores
+
+        from ..methods import make
+
+        given = data.y.numpy()
+        probs = np.empty((len(given), graphs.num_classes(data)))
+        for train, test in crossfit.splits(self.assign_folds(data)):
+            graph = data.clone()
+            graph.y[torch.from_numpy(test)] = -1
+            graph.train_mask = torch.zeros(data.num_nodes, dtype=torch.bool)
+            graph.train_mask[torch.from_numpy(train)] = True
+            graph.val_mask = graph.test_mask = torch.zeros(data.num_nodes, dtype=torch.bool)
+            model = make("vanilla", epochs=self.epochs, selection="last").fit(graph)
+            probs[test] = model.predict_proba(graph)[test]
+        return 1 - get_label_quality_scores(given, probs), {}
+
+
+def _build_inputs(data: Data) -> GraphInputs:
+    graph = data.clone()
+    graph.train_mask = torch.ones(data.num_nodes, dtype=torch.bool)
+    graph.val_mask = graph.test_mask = torch.zeros(data.num_nodes, dtype=torch.bool)
+    return GraphInputs.from_data(graphs.check_graph(graph))
+
+
+class AuditWork:
+    """Work of the kind ``audit`` in a study: score given labels, to be compared with which of them are wrong."""
+
+    def get_method_class(self, method: str) -> type[LabelScorer]:
+        return SCORERS.get(method)
+
+    def evaluate(
+        self, method: str, settings: dict[str, Any], trials: list[dict[str, Any]], seed: int, data: Data
+    ) -> tuple[np.ndarray, np.ndarray, dict[str, float | None], dict[str, Any]]:
+        scores, measures = SCORERS.get(method)(**settings).score(data)
+        wrong = data.y.numpy() != data.y_true.numpy()
+        highest = np.argsort(-scores, kind="stable")[: wrong.sum()]
+        measures["precision_at_k"] = float(wrong[highest].mean()) if wrong.any() else None
+        return wrong.astype(np.int64), np.stack([1 - scores, scores], axis=1), measures, {}
+
+
+AUDITING = AuditWork()

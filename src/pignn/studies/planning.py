@@ -1,0 +1,188 @@
+"""From a study to its runs, each with the key that says what it computes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ..core.errors import ConfigError, PignnError, unknown
+from .code_hash import get_code_version, get_method_class
+from .results_store import ResultsStore
+from .run_spec import GraphSpec, RunSpec, encode_canonical
+from .study import DEFAULT_SEARCH, DatasetSpec, NoiseSpec, Study, StudyRow, is_named_dataset
+from .tuning import draw_trials
+
+
+class PlannedRun(NamedTuple):
+    """One run of a study: its cell in the table, its key in the store, and its specification."""
+
+    dataset: DatasetSpec
+    noise: NoiseSpec
+    row: StudyRow
+    key: str
+    spec: RunSpec
+
+    @property
+    def seed(self) -> int:
+        return self.spec.graph.seed
+
+
+def plan_runs(study: Study, store: ResultsStore, *, only_available: bool = False) -> list[PlannedRun]:
+    """List all runs of a study, seeds outermost: an interrupted study has all its cells, with fewer seeds.
+
+    Everything that can be wrong is found here, before anything is computed. ``only_available`` leaves out, for a
+    table, what could not be computed here: datasets without their files and methods that are not installed.
+    """
+    if only_available:
+        study = _drop_unavailable(study)
+    else:
+        _check_common_settings(study)
+    templates = {row.label: resolve_row(study, row) for row in study.rows}
+    # Graphs differ by the number of trusted labels that a method cannot do without.
+    trusted_counts = sorted({template.graph.trusted for template in templates.values()})
+    digests = GraphDigests(store)
+    runs = []
+    for seed in study.seeds:
+        for dataset in study.datasets:
+            for noise in study.noises:
+                graphs = {
+                    trusted: digests.add_to(_make_graph_spec(study, dataset, noise, seed, trusted))
+                    for trusted in trusted_counts
+                }
+                for row in study.rows:
+                    template = templates[row.label]
+                    spec = msgspec.structs.replace(template, graph=graphs[template.graph.trusted])
+                    runs.append(PlannedRun(dataset, noise, row, spec.key, spec))
+    digests.save()
+    return runs
+
+
+def _make_graph_spec(study: Study, dataset: DatasetSpec, noise: NoiseSpec, seed: int, trusted: int) -> GraphSpec:
+    rules = study.protocol
+    return GraphSpec(
+        dataset=dataset.name,
+        options=dataset.options,
+        split=rules.split,
+        split_seed=rules.split_seed(seed),
+        noise=noise.kind,
+        rate=noise.rate,
+        noisy=rules.noisy,
+        draws=rules.draws,
+        trusted=trusted,
+        seed=seed,
+    )
+
+
+def _drop_unavailable(study: Study) -> Study:
+    from ..graphs.datasets import is_available
+    from ..methods.registry import list_methods
+
+    methods = {info.name for info in list_methods()}
+    rows = tuple(row for row in study.rows if row.work != "train" or row.method in methods)
+    datasets = tuple(one for one in study.datasets if not is_named_dataset(one.name) or is_available(one.name))
+    return replace(study, datasets=datasets or study.datasets, rows=rows or study.rows, reference="")
+
+
+def _check_common_settings(study: Study) -> None:
+    """Settings for all methods that have them must be known to one at least."""
+    known = {name for row in study.rows for name in _list_setting_names(get_method_class(row.work, row.method))}
+    for name in study.settings:
+        if name not in known:
+            raise ConfigError(f"settings of all rows: {unknown('setting', name, known)}")
+
+
+def _list_setting_names(method_class: type[Any]) -> set[str]:
+    return set(inspect.signature(method_class).parameters)
+
+
+def resolve_row(study: Study, row: StudyRow) -> RunSpec:
+    """What a row says about its runs: the method, its code, and all settings, defaults included.
+
+    With the defaults spelled out, "warmup 50" and "no warmup given" are one run, and a changed default is another.
+    """
+    method_class: Any = get_method_class(row.work, row.method)
+    known = _list_setting_names(method_class)
+    title = f"row '{row.label}'"
+    for name in (*row.settings, *(row.search or ())):
+        if name not in known:
+            raise ConfigError(f"{title}: {unknown('setting', name, known)}")
+    for name, owner in (("seed", "the list of seeds"), ("selection", "the protocol")):
+        if name in row.settings or name in study.settings:
+            raise ConfigError(f"{title}: {name} is not a setting of a study; {owner} says it")
+    given = {name: value for name, value in study.settings.items() if name in known} | row.settings
+    if "selection" in known:
+        given["selection"] = study.protocol.selection
+    trials = study.protocol.trials if row.work == "train" else 0
+    search: dict[str, list[Any]] = {}
+    if trials:
+        default = {name: values for name, values in DEFAULT_SEARCH.items() if name in known}
+        search = default if row.search is None else row.search
+    settings = _check_values(method_class, given, title)
+    for seed in study.seeds:
+        for chosen in draw_trials(search, trials, seed)[1:]:
+            _check_values(method_class, given | chosen, f"{title}, search")
+    return RunSpec(
+        graph=GraphSpec(trusted=getattr(method_class, "trusted_per_class", 0)),
+        work=row.work,
+        method=row.method,
+        settings={name: value for name, value in settings.items() if name != "seed"},
+        code=get_code_version(row.work, row.method),
+        search=search,
+        trials=trials,
+    )
+
+
+def _check_values(method_class: type[Any], settings: dict[str, Any], title: str) -> dict[str, Any]:
+    """All settings of the method with their values as JSON can hold them, if they fit."""
+    try:
+        method = method_class(**settings)
+        method.check_settings()
+    except (PignnError, TypeError, ValueError) as error:
+        raise ConfigError(f"{title}: {error}") from None
+    values = {name: getattr(method, name) for name in _list_setting_names(method_class)}
+    return msgspec.to_builtins(values, enc_hook=_to_json_value, builtin_types=())
+
+
+def _to_json_value(value: Any) -> Any:
+    if hasattr(value, "tolist"):  # arrays, tensors and scalars of NumPy
+        return value.tolist()
+    if callable(value):
+        return {"callable": f"{value.__module__}:{getattr(value, '__qualname__', type(value).__name__)}"}
+    return str(value)
+
+
+class GraphDigests:
+    """Digests of graphs and of noisy labels, remembered in the results store."""
+
+    def __init__(self, store: ResultsStore) -> None:
+        self._store = store
+        self._known = store.digests()
+        self._new: dict[str, str] = {}
+        self._graph_keys: dict[bytes, str | None] = {}
+
+    def add_to(self, spec: GraphSpec) -> GraphSpec:
+        """The specification with the digests of its graph and its labels."""
+        from . import run_graphs
+
+        clean = encode_canonical([spec.dataset, spec.options, spec.split, spec.split_seed])
+        if clean not in self._graph_keys:
+            self._graph_keys[clean] = run_graphs.find_graph_key(spec)
+        graph = self._recall(self._graph_keys[clean], lambda: run_graphs.load_clean_graph(spec)[1])
+        labels_key = run_graphs.find_labels_key(spec, graph)
+        labels = self._recall(labels_key, lambda: run_graphs.compute_labels_digest(spec))
+        return msgspec.structs.replace(spec, graph_digest=graph, labels_digest=labels)
+
+    def _recall(self, key: str | None, compute: Callable[[], str]) -> str:
+        if key is None:
+            return compute()
+        if key not in self._known:
+            self._known[key] = self._new[key] = compute()
+        return self._known[key]
+
+    def save(self) -> None:
+        if self._new:
+            self._store.save_digests(self._new)
