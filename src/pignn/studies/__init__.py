@@ -21,32 +21,6 @@ if TYPE_CHECKING:
     from .sweep import SweepSummary, run_study
     from .tables import build_tables
 
-# Imported on first use: listing the studies must not wait for torch.
-_HOMES = {
-    "DatasetSpec": "study",
-    "NoiseSpec": "study",
-    "Protocol": "protocol",
-    "ResultsStore": "results_store",
-    "Study": "study",
-    "StudyResults": "results",
-    "StudyRow": "study",
-    "SweepSummary": "sweep",
-    "build_tables": "tables",
-    "collect_results": "results",
-    "compare_rows": "significance",
-    "compare_with_paper": "comparison",
-    "draw_study": "figure",
-    "export_tasks": "external",
-    "get_study": "catalog",
-    "load_studies": "catalog",
-    "open_results": "results_store",
-    "plan_runs": "planning",
-    "read_study": "plan_files",
-    "run_study": "sweep",
-    "score_predictions": "external",
-    "write_study": "plan_files",
-}
-
 __all__ = [
     "DatasetSpec",
     "NoiseSpec",

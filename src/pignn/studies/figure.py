@@ -5,7 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from ..report.plots import Panel, Series, draw_panels
+from ..report.panels import Panel, Series
+from ..report.plots import draw_panels
 from .measures import get_measure
 from .paper import find_published
 from .results import StudyResults
@@ -53,13 +54,13 @@ def _build_rate_panel(results: StudyResults, dataset: DatasetSpec, kind: str) ->
     """Rates of one kind of noise; no noise is the rate 0 of all kinds."""
     noises = [noise for noise in results.study.noises if noise.kind in ("none", kind)]
     series = _build_row_series(results, dataset, noises, [f"{noise.rate or 0:g}" for noise in noises])
-    return Panel(f"{dataset}, {kind}", series, x="noise rate", y=get_measure(results.study.metric).title)
+    return Panel(f"{dataset}, {kind}", series, x_label="noise rate", y_label=get_measure(results.study.metric).title)
 
 
 def _build_bar_panel(results: StudyResults, dataset: DatasetSpec) -> Panel:
     noises = results.study.noises
     series = _build_row_series(results, dataset, noises, [noise.title for noise in noises])
-    return Panel(str(dataset), series, y=get_measure(results.study.metric).title, bars=True)
+    return Panel(str(dataset), series, y_label=get_measure(results.study.metric).title, bars=True)
 
 
 def _build_setting_panel(results: StudyResults, dataset: DatasetSpec) -> Panel:
@@ -71,4 +72,4 @@ def _build_setting_panel(results: StudyResults, dataset: DatasetSpec) -> Panel:
         )
         for noise in study.noises
     ]
-    return Panel(str(dataset), series, x=study.x, y=get_measure(study.metric).title)
+    return Panel(str(dataset), series, x_label=study.x, y_label=get_measure(study.metric).title)
