@@ -21,9 +21,9 @@ from torch_geometric.data import Data
 from torch_geometric.utils import subgraph
 
 import pignn
-from pignn.auditing import audit_labels, crossfit, estimate_from_review, evidence, mark_trusted, sample_for_review
+from pignn.auditing import audit_labels, estimate_from_review, mark_trusted, sample_for_review
+from pignn.auditing.evidence import compute_own_and_neighbor_features, gather_evidence
 from pignn.auditing.label_scorers import SCORERS
-from pignn.backbones import GraphInputs
 
 DATASETS = ("cora", "citeseer", "digits", "photo", "pubmed")
 
@@ -64,7 +64,7 @@ def rules(datasets: list[str]) -> None:
     for dataset, kind in [("cora", "gpt-3.5"), *((dataset, "none") for dataset in datasets)]:
         data = noisy_graph(dataset, kind, 0.0, 10)
         truth, given, nodes = data.y_true.numpy(), data.y.numpy(), np.arange(data.num_nodes)
-        n, fold = pignn.graphs.num_classes(data), crossfit.assign_folds(given, 5, 0)
+        n, known = pignn.graphs.num_classes(data), gather_evidence(data, 5, 0)
         found = audit_labels(data)
         table = found.issues.sort_values("node")
         p = table[[f"p_{c}" for c in range(n)]].to_numpy()
@@ -74,11 +74,8 @@ def rules(datasets: list[str]) -> None:
         chosen = (table["flagged"], table["p_wrong"] > 0.5, leads, against, table["suspect"])
         right = [(given == truth).mean()]
         right += [(np.where(rule, table["suggested"], given) == truth).mean() for rule in chosen]
-        checked = data.clone()
-        checked.train_mask = torch.ones(data.num_nodes, dtype=torch.bool)
-        views = evidence.own_and_around(GraphInputs.from_data(pignn.graphs.check_graph(checked)), nodes, nodes, 0)
-        nobody = np.zeros(len(given), dtype=bool)
-        agree = [(crossfit.CrossFitLogistic(z, given, fold, n, nobody)().argmax(axis=1) == given).mean() for z in views]
+        views = compute_own_and_neighbor_features(known.inputs, nodes, nodes, 0)
+        agree = [(known.make_classifier(view).fit_predict().argmax(axis=1) == given).mean() for view in views]
         cells = [f"{v:.3f}" for v in (*right, found.homophily or 0.0, *agree)]
         print(f"| {dataset} | {kind} | {' | '.join(cells)} |", flush=True)
 

@@ -15,11 +15,11 @@ import torch
 from torch_geometric.data import Data
 
 from .. import graphs
-from ..backbones import GraphInputs
 from ..core.registry import Entry, Registry
 from ..core.settings import Int, check_settings, setting
-from . import crossfit, evidence
 from .audit import audit_labels
+from .crossfit import iter_splits
+from .evidence import Evidence, gather_evidence
 
 FOLD_SEED = 0
 SCORERS: Registry[type[LabelScorer]] = Registry(
@@ -48,8 +48,8 @@ class LabelScorer(ABC):
     def score(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
         """(score of each label from 0 to 1, what was measured beside)."""
 
-    def assign_folds(self, data: Data) -> np.ndarray:
-        return crossfit.assign_folds(data.y.numpy(), self.folds, FOLD_SEED)
+    def gather(self, data: Data) -> Evidence:
+        return gather_evidence(data, self.folds, FOLD_SEED)
 
 
 @dataclass(kw_only=True)
@@ -77,11 +77,8 @@ class LogisticScorer(LabelScorer):
     """Cross-validated logistic regression of smoothed features."""
 
     def predict(self, data: Data) -> np.ndarray:
-        nodes = np.arange(data.num_nodes)
-        features = evidence.coordinates(_build_inputs(data), nodes, 0.1, FOLD_SEED)
-        untrusted = np.zeros(len(nodes), dtype=bool)
-        fold, num_classes = self.assign_folds(data), graphs.num_classes(data)
-        return crossfit.CrossFitLogistic(features, data.y.numpy(), fold, num_classes, untrusted)()
+        evidence = self.gather(data)
+        return evidence.make_classifier(evidence.embedding).fit_predict()
 
     def score(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
         return 1 - self.predict(data)[np.arange(data.num_nodes), data.y.numpy()], {}
@@ -103,10 +100,9 @@ class NeighborScorer(LabelScorer):
     """The share of neighbors that disagree: finer than whether their majority does, and better."""
 
     def score(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
-        nodes, given = np.arange(data.num_nodes), data.y.numpy()
-        edges = evidence.labelled_edges(_build_inputs(data), nodes)
-        votes = evidence.counts(edges, given, graphs.num_classes(data))
-        return 1 - votes[nodes, given] / np.maximum(votes.sum(axis=1), 1), {}
+        votes = self.gather(data).neighbor_counts
+        same = votes[np.arange(data.num_nodes), data.y.numpy()]
+        return 1 - same / np.maximum(votes.sum(axis=1), 1), {}
 
 
 @dataclass(kw_only=True)
@@ -122,7 +118,7 @@ class CleanlabScorer(LabelScorer):
 
         given = data.y.numpy()
         probs = np.empty((len(given), graphs.num_classes(data)))
-        for train, test in crossfit.splits(self.assign_folds(data)):
+        for train, test in iter_splits(self.gather(data).fold):
             graph = data.clone()
             graph.y[torch.from_numpy(test)] = -1
             graph.train_mask = torch.zeros(data.num_nodes, dtype=torch.bool)
@@ -131,13 +127,6 @@ class CleanlabScorer(LabelScorer):
             model = make("vanilla", epochs=self.epochs, selection="last").fit(graph)
             probs[test] = model.predict_proba(graph)[test]
         return 1 - get_label_quality_scores(given, probs), {}
-
-
-def _build_inputs(data: Data) -> GraphInputs:
-    graph = data.clone()
-    graph.train_mask = torch.ones(data.num_nodes, dtype=torch.bool)
-    graph.val_mask = graph.test_mask = torch.zeros(data.num_nodes, dtype=torch.bool)
-    return GraphInputs.from_data(graphs.check_graph(graph))
 
 
 class AuditWork:
