@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
+from .option_groups import expand_groups
 from .options import Json
 from .output import show_facts, show_json, show_message
 
@@ -14,27 +16,27 @@ if TYPE_CHECKING:
     from ..runs import Correction
 
 
-def apply(
+@dataclass(kw_only=True)
+class CorrectionOptions:
+    """The decisions, and the file that they correct."""
+
     decisions: Annotated[
-        Path, typer.Argument(help="Filled-in review.csv of `pignn audit --review`: CSV, JSON lines or Parquet.")
-    ],
-    nodes: Annotated[
-        Path, typer.Option(help="Table that was audited (CSV, TSV, JSON lines, Parquet); it is not changed.")
-    ],
-    label: Annotated[str, typer.Option(help="Its column of labels.")],
-    out: Annotated[Path, typer.Option(help="The corrected file to write.")],
-    id: Annotated[str | None, typer.Option(help="Its column of ids (default: as the audit says, or id).")] = None,
+        Path, Argument(help="Filled-in review.csv of `pignn audit --review`: CSV, JSON lines or Parquet.")
+    ]
+    nodes: Annotated[Path, Option(help="Table that was audited (CSV, TSV, JSON lines, Parquet); it is not changed.")]
+    label: Annotated[str, Option(help="Its column of labels.")]
+    out: Annotated[Path, Option(help="The corrected file to write.")]
+    id: Annotated[str | None, Option(help="Its column of ids (default: as the audit says, or id).")] = None
     audit: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the audit, which knows the column of ids (default: that of the review)."),
-    ] = None,
-    new_class: Annotated[
-        bool, typer.Option("--new-class", help="Allow decided labels that no row of --nodes has.")
-    ] = False,
-    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
-    force: Annotated[bool, typer.Option("--force", help="Replace --out if it exists.")] = False,
-    json: Json = False,
-) -> int:
+        Path | None, Option(help="Folder of the audit, which knows the column of ids (default: that of the review).")
+    ] = None
+    new_class: Annotated[bool, Option("--new-class", help="Allow decided labels that no row of --nodes has.")] = False
+    level: Annotated[float, Option(help="Confidence level of the intervals.")] = 0.95
+    force: Annotated[bool, Option("--force", help="Replace --out if it exists.")] = False
+
+
+@expand_groups
+def apply(*, options: CorrectionOptions, json: Json = False) -> int:
     """Apply the decisions of a review to a copy of the labels, and estimate how many of all labels are wrong.
 
     Only the labels of nodes decided to 'relabel' change. All other bytes stay (Parquet is written anew). The decided
@@ -51,13 +53,11 @@ def apply(
     """
     from .. import runs
 
-    correction = runs.apply_decisions(
-        decisions, nodes, label=label, id=id, out=out, audit=audit, new_class=new_class, level=level, force=force
-    )
+    correction = runs.apply_decisions(**vars(options))
     if correction.audit_file is not None:
         ids = "row numbers from 0" if correction.id is None else f"column '{correction.id}'"
         show_message(f"ids are {ids}, as {correction.audit_file} says; --id takes another")
-    show_json(correction.summary) if json else _show_correction(correction, decisions)
+    show_json(correction.to_dict()) if json else _show_correction(correction, options.decisions)
     return 0
 
 
@@ -84,7 +84,5 @@ def _show_correction(correction: Correction, decisions: Path) -> None:
 def _format_share(share: float | None, interval: tuple[float, float] | None) -> str:
     if interval is None:
         return "unknown: no randomly drawn label has been reviewed yet" if share is None else f"{share:.1%}"
-    low, high = interval
-    if share is None:
-        return f"between {low:.1%} and {high:.1%}: too little is decided yet"
-    return f"{share:.1%} ({low:.1%} to {high:.1%})"
+    between = f"{interval[0]:.1%} to {interval[1]:.1%}"
+    return f"unknown, {between}: too little is decided yet" if share is None else f"{share:.1%} ({between})"

@@ -4,48 +4,58 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from ..core.errors import ConfigError
-from .options import Json
+from .option_groups import expand_groups
+from .options import Json, split_list
 from .output import show_facts, show_json, show_message
 
-UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-MaskOption = Annotated[str | None, typer.Option(help="Column of --nodes, or .npy file, of 0 and 1.")]
+BYTES_PER_UNIT = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+SHOWN = ("nodes", "edges", "features", "classes", "labelled", "weighted", "rows_read", "bytes", "seconds")
+Mask = Annotated[str | None, Option(help="Column of --nodes, or .npy file, of 0 and 1.")]
 
 
-def convert(
-    edges: Annotated[Path, typer.Argument(help="CSV, TSV (also .gz), Parquet or .npy; nodes are numbered from 0.")],
-    out: Annotated[Path, typer.Argument(help="The folder to make.")],
-    nodes: Annotated[Path | None, typer.Option(help="CSV, TSV or Parquet with a header, one node a row.")] = None,
-    label: Annotated[str | None, typer.Option(help="Column of --nodes with the labels, numbers or names.")] = None,
-    columns: Annotated[
-        str | None, typer.Option(help="Columns of --nodes that are features: 'age,x*'; all others if absent.")
-    ] = None,
-    features: Annotated[Path | None, typer.Option(help="Features as .npy of shape [nodes, features].")] = None,
-    labels: Annotated[Path | None, typer.Option(help="Labels as .npy; -1 for none.")] = None,
-    train: MaskOption = None,
-    val: MaskOption = None,
-    test: MaskOption = None,
-    source: Annotated[str | None, typer.Option(help="Column of EDGES; 'source' or the first if absent.")] = None,
-    target: Annotated[str | None, typer.Option(help="Column of EDGES; 'target' or the second if absent.")] = None,
+@dataclass(kw_only=True)
+class StoreOptions:
+    """What goes into the store."""
+
+    edges: Annotated[Path, Argument(help="CSV, TSV (also .gz), Parquet or .npy. Nodes are numbered from 0.")]
+    out: Annotated[Path, Argument(help="The folder to create.")]
+    nodes: Annotated[Path | None, Option(help="CSV, TSV or Parquet with a header, one node per row.")] = None
+    label: Annotated[str | None, Option(help="Column of --nodes with the labels, numbers or names.")] = None
+    columns: Annotated[str | None, Option(help="Feature columns of --nodes: 'age,x*' (default: all others).")] = None
+    features: Annotated[Path | None, Option(help="Features as .npy of shape [nodes, features].")] = None
+    labels: Annotated[Path | None, Option(help="Labels as .npy; -1 for none.")] = None
+    train: Mask = None
+    val: Mask = None
+    test: Mask = None
+    source: Annotated[str | None, Option(help="Column of EDGES (default: source, or the first).")] = None
+    target: Annotated[str | None, Option(help="Column of EDGES (default: target, or the second).")] = None
     weight: Annotated[
-        str | None,
-        typer.Option(help="Column of EDGES, or 'none'; if absent 'weight', or the third of three without a header."),
-    ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="One character, tab or space; guessed if absent.")] = None,
-    num_nodes: Annotated[int | None, typer.Option(help="Needed where nothing else tells it.")] = None,
-    memory: Annotated[str, typer.Option(help="To stay within, about: 500MB, 4GB.")] = "1GB",
-    force: Annotated[bool, typer.Option("--force", help="Replace the store if there is one.")] = False,
-    json: Json = False,
-) -> int:
-    """Make a store of a graph that may be larger than memory, for train and predict to read in place.
+        str | None, Option(help="Column of EDGES, or none (default: weight, or the third of three without a header).")
+    ] = None
+    delimiter: Annotated[str | None, Option(help="One character, tab or space (default: guessed).")] = None
+    num_nodes: Annotated[
+        int | None, Option(help="Number of nodes; required if no features, labels or node file are given.")
+    ] = None
+    memory: Annotated[str, Option(help="Memory to stay within, about: 500MB, 4GB.")] = "1GB"
+    force: Annotated[bool, Option("--force", help="Replace the store if there is one.")] = False
 
-    Files are read in chunks. The store holds the simple undirected graph: self-loops dropped, duplicates merged (their
-    weights summed), one-way edges made two-way. It is there when it is whole, and not before.
+    def to_arguments(self) -> dict[str, Any]:
+        return vars(self) | {"columns": split_list(self.columns), "memory": _parse_bytes(self.memory)}
+
+
+@expand_groups
+def convert(*, options: StoreOptions, json: Json = False) -> int:
+    """Convert a graph that may be larger than memory into a store, which train and predict read in place.
+
+    Files are read in chunks. The store holds the simple undirected graph: self-loops are dropped, duplicates merged
+    (their weights summed), one-way edges made two-way. The folder appears when it is complete, and not before.
 
     Examples:
 
@@ -58,39 +68,20 @@ def convert(
     from .. import graphs
 
     start = time.perf_counter()
-    done = graphs.convert(
-        out,
-        edges=edges,
-        nodes=nodes,
-        features=features,
-        labels=labels,
-        label=label,
-        train=train,
-        val=val,
-        test=test,
-        columns=None if columns is None else [name.strip() for name in columns.split(",")],
-        source=source,
-        target=target,
-        weight=weight,
-        delimiter=delimiter,
-        num_nodes=num_nodes,
-        memory=_bytes(memory),
-        force=force,
-    )
-    facts = done.to_dict() | {"seconds": round(time.perf_counter() - start, 2)}
+    conversion = graphs.convert(**options.to_arguments())
+    facts = conversion.to_dict() | {"seconds": round(time.perf_counter() - start, 2)}
     if json:
         show_json(facts)
         return 0
-    names = ("nodes", "edges", "features", "classes", "labelled", "weighted", "rows_read", "bytes", "seconds")
-    show_facts({name: facts[name] for name in names})
-    for note in done.notes:
+    show_facts({name: facts[name] for name in SHOWN})
+    for note in conversion.notes:
         show_message(note)
-    show_message(f"written to {out}")
+    show_message(f"written to {options.out}")
     return 0
 
 
-def _bytes(text: str) -> int:
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)i?b?", text.strip().lower())
-    if found is None or not float(found[1]):
+def _parse_bytes(text: str) -> int:
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)i?b?", text.strip().lower())
+    if match is None or not float(match[1]):
         raise ConfigError(f"--memory takes a size such as 500MB or 4GB, not '{text}'")
-    return max(int(float(found[1]) * UNITS[found[2]]), 1)
+    return max(int(float(match[1]) * BYTES_PER_UNIT[match[2]]), 1)

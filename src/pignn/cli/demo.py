@@ -5,27 +5,32 @@ from __future__ import annotations
 import signal
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from ..core.errors import OutputError
 from . import Stopped
 from .options import Json
 from .output import show_json, show_message, show_table
 
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from ..runs import Predictions
+
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the model, predictions, history and picture.")] = Path(
+    out: Annotated[Path, Option(help="Folder for the model, predictions, history and learning curves.")] = Path(
         "runs/demo"
     ),
-    epochs: Annotated[int, typer.Option(min=1, help="Of both methods.")] = 400,
-    seed: Annotated[int, typer.Option(help="Of the noise and of the training.")] = 0,
+    epochs: Annotated[int, Option(min=1, help="Number of training epochs of both methods.")] = 400,
+    seed: Annotated[int, Option(help="Random seed for label noise and training.")] = 0,
     json: Json = False,
 ) -> int:
     """Train a plain GCN and PI-GNN on a real graph with 40 % wrong labels, side by side.
 
-    The graph is scikit-learn's handwritten digits, each joined to its nearest neighbours; nothing is downloaded.
+    The graph is scikit-learn's handwritten digits, each joined to its nearest neighbors. Nothing is downloaded.
 
     Examples:
 
@@ -33,52 +38,61 @@ def demo(
       pignn demo
       pignn demo --seed 1 --out runs/another
     """
-    from .. import graphs, methods, noise
-    from ..io import files
-    from ..report import plot_learning_curves, render_figure, write_predictions
-    from ..runs.predictions import Predictions
+    from .. import graphs, noise
     from ..runs.run_folder import has_run, open_output_folder
 
     if has_run(out):
         raise OutputError(f"{out} holds a run of pignn train; choose another --out")
     with open_output_folder(out):
         graph = noise.corrupt(graphs.load("digits"), "symmetric", 0.4, seed=seed)
-        report = noise.summarize_noise(graph)
+        summary = noise.summarize_noise(graph)
         if not json:
-            show_message(f"digits: {graph.num_nodes:,} nodes; {report}")
-        rows: list[dict[str, Any]] = []
-        histories: dict[str, list[dict[str, Any]]] = {}
-        chosen: dict[str, int] = {}
-        given = graph.y.numpy()
-        for title, name in (("GCN", "vanilla"), ("PI-GNN", "pi-gnn")):
-            model: Any = methods.make(name, epochs=epochs, seed=seed)
-            start = time.perf_counter()
-            try:
-                model.fit(graph)
-            except KeyboardInterrupt:
-                raise Stopped(getattr(model, "stopped_by_", None) or signal.SIGINT) from None
-            predictions = Predictions.infer(model, graph)
-            differ = (predictions.classes != given)[given >= 0]
-            histories[title], chosen[title] = model.history_, model.best_epoch_
-            rows.append(
-                {
-                    "method": title,
-                    "test accuracy": predictions.score(),
-                    "after the last epoch": model.history_[-1]["test_accuracy"],
-                    "disagrees with": f"{int(differ.sum())} of {report.labeled} given labels",
-                    "seconds": round(time.perf_counter() - start, 1),
-                }
-            )
-        model.save(out / "model")
-        write_predictions(out / "predictions.csv", predictions.table)
-        rows_of_history = [{"method": title} | row for title, history in histories.items() for row in history]
-        files.write_csv_records(out / "history.csv", rows_of_history)
-        files.write_bytes(out / "learning-curve.png", render_figure(plot_learning_curves(histories, chosen)))
+            show_message(f"digits: {graph.num_nodes:,} nodes; {summary}")
+        runs = {title: _train(graph, name, epochs, seed) for title, name in (("GCN", "vanilla"), ("PI-GNN", "pi-gnn"))}
+        _write_files(out, {title: predictions for title, (predictions, _) in runs.items()})
+    rows = [{"method": title} | row for title, (_, row) in runs.items()]
     if json:
-        show_json({"dataset": "digits", "realised_noise": report.rate, "methods": rows, "out": str(out)})
+        show_json({"dataset": "digits", "realized_noise": summary.rate, "methods": rows, "out": str(out)})
         return 0
     show_table(rows)
-    noisy = f"{report.wrong} of the {report.labeled} given labels are wrong ({report.rate:.1%})"
-    print(f"\n{noisy}; the epoch was chosen on labels just as noisy, true labels only score.")
+    wrong = f"{summary.wrong} of the {summary.labeled} given labels are wrong ({summary.rate:.1%})"
+    print(f"\n{wrong}; the epoch was chosen on labels just as noisy, true labels only score.")
     show_message(f"model, predictions.csv, history.csv and learning-curve.png are in {out}")
     return 0
+
+
+def _train(graph: Data, name: str, epochs: int, seed: int) -> tuple[Predictions, dict[str, Any]]:
+    from .. import methods
+    from ..runs import Predictions
+
+    model: Any = methods.make(name, epochs=epochs, seed=seed)
+    start = time.perf_counter()
+    try:
+        model.fit(graph)
+    except KeyboardInterrupt:
+        raise Stopped(getattr(model, "stopped_by_", None) or signal.SIGINT) from None
+    predictions = Predictions.infer(model, graph)
+    labeled = graph.y.numpy() >= 0
+    num_differing = int((predictions.classes != graph.y.numpy())[labeled].sum())
+    return predictions, {
+        "test accuracy": predictions.score(),
+        "after the last epoch": model.history_[-1]["test_accuracy"],
+        "disagrees with": f"{num_differing} of {int(labeled.sum())} given labels",
+        "seconds": round(time.perf_counter() - start, 1),
+    }
+
+
+def _write_files(out: Path, predictions: dict[str, Predictions]) -> None:
+    """The last model with its predictions, and the history of all."""
+    from ..io import files
+    from ..report import plot_learning_curves, render_figure
+
+    facts = {title: each.model.fit_facts() for title, each in predictions.items()}
+    last = list(predictions.values())[-1]
+    last.model.save(out / "model")
+    last.save(out / "predictions.csv", force=True)
+    rows = [{"method": title} | row for title, each in facts.items() for row in each.history]
+    files.write_csv_records(out / "history.csv", rows)
+    histories = {title: each.history for title, each in facts.items()}
+    figure = plot_learning_curves(histories, {title: each.best_epoch for title, each in facts.items()})
+    files.write_bytes(out / "learning-curve.png", render_figure(figure))

@@ -56,3 +56,8 @@ def parse_value(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def split_list(text: str | None) -> list[str] | None:
+    """The parts of a text between commas."""
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]

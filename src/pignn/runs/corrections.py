@@ -81,15 +81,14 @@ class Correction:
         auditing.write_table(trusted_path, self.trusted_labels)
         return replace(saved, num_changed=num_changed)
 
-    @property
-    def summary(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         paths = {"out": self.out, "trusted": self.trusted_path}
         written = {name: str(path) for name, path in paths.items() if path is not None}
         return {**self.estimate.to_dict(), "changed": self.num_changed, **written}
 
     def _repr_html_(self) -> str:
-        return render_html(self.summary)
+        return render_html(self.to_dict())
 
 
 def apply_decisions(

@@ -36,71 +36,8 @@ class TrainingInterrupted(KeyboardInterrupt):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOutput:
-    """Where a training run goes, and what happens to a run that is there."""
-
-    folder: Path | None
-    report: bool
-    resume: bool
-    force: bool
-    checkpoint_every: int
-    checkpoint_minutes: float
-    callbacks: tuple[str | Callback, ...] = ()
-
-    @property
-    def restarted(self) -> bool:
-        """Whether torchrun started all processes again after one had died: they go on where they were."""
-        return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
-
-    @property
-    def has_checkpoint(self) -> bool:
-        return self.folder is not None and checkpoint.has_checkpoint(self.folder)
-
-    def check(self, method: Method, inputs: list[Path]) -> None:
-        """Refuse options that contradict each other, and outputs that would replace what must stay."""
-        if self.checkpoint_every < 1:
-            raise ConfigError(f"checkpoint_every must be at least 1, not {self.checkpoint_every}")
-        if self.resume and self.force:
-            raise ConfigError("resume=True continues a run, force=True replaces it; give one of them")
-        if self.callbacks and not has_epochs(method):
-            raise ConfigError(f"callbacks follow epochs, and '{method.name}' has none; leave them out")
-        if self.folder is None:
-            if self.report:
-                raise ConfigError("report=True needs out=, the folder for report.html")
-            if self.resume:
-                raise ConfigError("resume=True needs out=, the folder of the run to continue")
-            return
-        if has_run(self.folder):
-            self._check_existing_run(self.folder, method)
-        replace = self.force or has_run(self.folder)
-        check_outputs(list_run_files(self.folder, self.report), inputs, force=replace)
-
-    def _check_existing_run(self, folder: Path, method: Method) -> None:
-        if not has_epochs(method) and not self.force:
-            raise OutputError(
-                f"{folder} holds a run already, and '{method.name}' has no epochs to continue; force=True replaces it"
-            )
-        if not (self.resume or self.force or self.restarted):
-            raise OutputError(f"{folder} holds a run already; resume=True continues it, force=True replaces it")
-
-    def list_fit_options(self, method: Method) -> dict[str, Any]:
-        """How :meth:`Method.fit` keeps checkpoints; methods without epochs have nothing to continue."""
-        if not has_epochs(method):
-            return {}
-        if self.folder is None:
-            return {"callbacks": self.callbacks}
-        return {
-            "callbacks": self.callbacks,
-            "checkpoint": self.folder,
-            "checkpoint_every": self.checkpoint_every,
-            "checkpoint_minutes": self.checkpoint_minutes,
-            "resume": self.resume or self.restarted,
-        }
-
-
-@dataclass(frozen=True, kw_only=True)
 class TrainingJob:
-    """A training that was checked and can begin."""
+    """A training with everything that it needs: the method, the graph, and where the run goes."""
 
     model: Method
     method_reason: str
@@ -108,28 +45,52 @@ class TrainingJob:
     corruption: Corrupt | None
     clean: str | None
     seed: int
-    output: RunOutput
+    folder: Path | None
+    report: bool
+    resume: bool
+    force: bool
+    fit_options: dict[str, Any]
+
+    def check(self, noise: Any) -> None:
+        """Refuse options that contradict each other, and outputs that would replace what must stay."""
+        if self.clean is not None and self.clean not in TREATMENTS:
+            raise unknown("way to clean", self.clean, TREATMENTS)
+        if self.resume and self.force:
+            raise ConfigError("resume=True continues a run, force=True replaces it; give one of them")
+        folder = self.folder
+        if folder is None:
+            for name, purpose in (("report", "for report.html"), ("resume", "of the run to continue")):
+                if getattr(self, name):
+                    raise ConfigError(f"{name}=True needs out=, the folder {purpose}")
+            return
+        if has_run(folder) and not self.force:
+            if not has_epochs(self.model):
+                method = f"'{self.model.name}' has no epochs to continue"
+                raise OutputError(f"{folder} holds a run already, and {method}; force=True replaces it")
+            if not (self.resume or is_restarted()):
+                raise OutputError(f"{folder} holds a run already; resume=True continues it, force=True replaces it")
+        inputs = [*self.source.input_paths, *([noise] if isinstance(noise, str | Path) else [])]
+        check_outputs(list_run_files(folder, self.report), inputs, force=self.force or has_run(folder))
 
     def execute(self, on_graph_read: Callable[[Data], None] | None = None) -> TrainingRun:
         """Read the graph, train and save, as one of several processes where torchrun started several."""
-        folder, deferred = self.output.folder, DeferredInterrupt()
+        deferred = DeferredInterrupt()
         device = str(self.model.get_params().get("device", "cpu"))
-        noted_folder = None if self.output.force else folder
+        noted_folder = None if self.force else self.folder
         with (
-            open_output_folder(folder),
+            open_output_folder(self.folder),
             name_checkpoint_context(noted_folder),
             distributed.open_process_group(device),
         ):
             data = self.source.load()
             if on_graph_read is not None:
                 on_graph_read(data)
-            data = data if self.corruption is None else self.corruption(data)
-            run, signal = self._fit(data)
+            run, signal = self._fit(data if self.corruption is None else self.corruption(data))
             if run.rank == 0:
                 with deferred:  # what was learned is written whole, unless somebody insists
                     run.predictions  # noqa: B018
-                    if folder is not None:
-                        run.write_files(folder, report=self.output.report)
+                    if self.folder is not None:
+                        run.write_files(self.folder, report=self.report)
         if signal is not None or deferred.signal is not None:
             raise TrainingInterrupted(run, signal or deferred.signal or 0, finished=signal is None)
         return run
@@ -140,7 +101,7 @@ class TrainingJob:
         audit = None if self.clean is None else auditing.audit_labels(data, seed=self.seed)
         training_data = data if audit is None else auditing.clean_labels(data, audit.issues, str(self.clean))
         try:
-            self.model.fit(training_data, **self.output.list_fit_options(self.model))
+            self.model.fit(training_data, **self.fit_options)
         except KeyboardInterrupt:
             signal = getattr(self.model, "stopped_by_", None)
             if signal is None:
@@ -155,7 +116,7 @@ class TrainingJob:
             clean=self.clean,
             method_reason=self.method_reason,
             rank=distributed.get_rank_and_world_size()[0],
-            folder=self.output.folder,
+            folder=self.folder,
         )
         return run, signal
 
@@ -184,45 +145,62 @@ def train(
     An interrupt is raised as :class:`TrainingInterrupted` when the best classifier so far is saved.
 
     Args:
-        graph: a graph, the name of a dataset or the folder of a graph store; None for files. A graph is used as it is.
-            In a dataset, the labels of training and validation nodes are corrupted by ``noise``.
-        method: the name of a method, or one with settings such as ``pignn.PIGNN(epochs=100)``. Default: ``auto``, or
-            ``pi-gnn`` if ``settings`` has one that only networks have.
+        graph: a graph, which is used as it is; the name of a dataset or the folder of a graph store; None for files.
+        method: a name, or a method with settings such as ``pignn.PIGNN(epochs=100)``. Default: ``auto``, or ``pi-gnn``
+            if ``settings`` has one that only networks have.
         settings: of the method.
         noise: label noise to add, as :func:`pignn.corrupt` takes it, or a file with labels or a transition matrix.
         rate: share of labels to corrupt.
         clean: audit the labels first, and ``"drop"``, ``"relabel"`` or ``"weight"`` the suspects.
         seed: random seed for label noise, audit and training.
-        out: folder for the model, predictions, history, checkpoints and run.json.
-        report: also write report.html.
-        resume: continue the run in ``out``.
-        force: replace the run in ``out``.
-        checkpoint_every: epochs between two checkpoints.
-        checkpoint_minutes: also write a checkpoint after this many minutes.
+        out: folder for the model, predictions, history, checkpoints and run.json; with ``report`` for report.html too.
+        resume: continue the run in ``out``; ``force`` replaces it.
+        checkpoint_every: epochs between two checkpoints, at most ``checkpoint_minutes`` apart.
         callbacks: objects that follow the epochs of the training, or their names.
         on_graph_read: called with the graph before training, to show it.
-        graph_options: of files, as :func:`pignn.read_graph` takes them (``nodes=``, ``edges=``, ``label=``, ...); of a
-            dataset, as :func:`pignn.load` takes them; see :class:`~pignn.runs.graph_source.GraphSource`.
+        graph_options: ``nodes=``, ``edges=``, ``label=``, ... of :func:`pignn.read_graph`, or those of
+            :func:`pignn.load`; see :class:`~pignn.runs.graph_source.GraphSource`.
     """
-    output = RunOutput(
-        folder=None if out is None else Path(out),
+    folder = None if out is None else Path(out)
+    model, reason = choose_method(method, settings or {}, seed, folder if resume else None)
+    source = GraphSource(graph, _add_direction(graph, graph_options, model))
+    job = TrainingJob(
+        model=model,
+        method_reason=reason,
+        source=source,
+        corruption=build_corruption(noise, rate, seed, source),
+        clean=clean,
+        seed=seed,
+        folder=folder,
         report=report,
         resume=resume,
         force=force,
-        checkpoint_every=checkpoint_every,
-        checkpoint_minutes=checkpoint_minutes,
-        callbacks=tuple(callbacks),
+        fit_options=_list_fit_options(model, callbacks, folder, checkpoint_every, checkpoint_minutes, resume),
     )
-    if clean is not None and clean not in TREATMENTS:
-        raise unknown("way to clean", clean, TREATMENTS)
-    model, reason = choose_method(method, settings or {}, seed, output)
-    source = GraphSource(graph, _add_direction(graph, graph_options, model))
-    corruption = build_corruption(noise, rate, seed, source)
-    output.check(model, [*source.input_paths, *([Path(noise)] if isinstance(noise, str | Path) else [])])
-    job = TrainingJob(
-        model=model, method_reason=reason, source=source, corruption=corruption, clean=clean, seed=seed, output=output
-    )
+    job.check(noise)
     return job.execute(on_graph_read)
+
+
+def is_restarted() -> bool:
+    """Whether torchrun started all processes again after one had died: they go on where they were."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+
+
+def _list_fit_options(
+    model: Method, callbacks: Iterable[Any], folder: Path | None, every: int, minutes: float, resume: bool
+) -> dict[str, Any]:
+    """What :meth:`Method.fit` takes; methods without epochs have nothing to follow or to continue."""
+    if every < 1:
+        raise ConfigError(f"checkpoint_every must be at least 1, not {every}")
+    if not has_epochs(model):
+        if callbacks:
+            raise ConfigError(f"callbacks follow epochs, and '{model.name}' has none; leave them out")
+        return {}
+    options: dict[str, Any] = {"callbacks": callbacks}
+    if folder is not None:
+        options |= {"checkpoint": folder, "checkpoint_every": every, "checkpoint_minutes": minutes}
+        options["resume"] = resume or is_restarted()
+    return options
 
 
 def has_epochs(method: Method) -> bool:
@@ -231,27 +209,27 @@ def has_epochs(method: Method) -> bool:
 
 
 def choose_method(
-    method: str | Method | None, settings: Mapping[str, Any], seed: int, output: RunOutput
+    method: str | Method | None, settings: Mapping[str, Any], seed: int, resumed_folder: Path | None
 ) -> tuple[Method, str]:
     """The method with its settings, checked, and why it is not ``auto`` where nobody named one."""
     reason = ""
     if isinstance(method, Method):
         if settings:
             raise ConfigError(f"{min(settings)} is given beside a method that has its settings; set it there")
-        model = method
-    else:
-        if method is None:
-            settings = {key: value for key, value in settings.items() if (key, value) != ("device", "cpu")}
-            needs = list_network_settings(settings)
-            if output.resume and output.has_checkpoint:
-                needs.append("resume")
-            if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-                needs.append("torchrun")
-            method = "pi-gnn" if needs else "auto"
+        method.check_settings()
+        return method, reason
+    if method is None:
+        settings = {key: value for key, value in settings.items() if (key, value) != ("device", "cpu")}
+        needs = list_network_settings(settings)
+        if resumed_folder is not None and checkpoint.has_checkpoint(resumed_folder):
+            needs.append("resume")
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            needs.append("torchrun")
+        method = "pi-gnn" if needs else "auto"
+        if needs:
             verb = "requires" if len(needs) == 1 else "require"
-            reason = f"using pi-gnn because {', '.join(needs)} {verb} a network; choose another method to change that"
-            reason = reason if needs else ""
-        model = methods.make(method, seed=seed, **settings)
+            reason = f"using pi-gnn because {', '.join(needs)} {verb} a network; name a method to choose another"
+    model = methods.make(method, seed=seed, **settings)
     model.check_settings()
     return model, reason
 
