@@ -111,8 +111,8 @@ WRONG = {
     "nowhere/store": ((), "no store at nowhere/store"),
     ".": ((), ". is not a store"),
     "nowhere": ((), "unknown dataset 'nowhere'"),
-    "store": (("--data", "num_nodes=3"), "--data nodes=... is for named datasets; store is a store"),
-    "./store": (("--features", "stand-in"), "--features is for named datasets"),
+    "store": (("--data", "num_nodes=3"), "num_nodes is an option of named datasets; store is a graph store"),
+    "./store": (("--features", "stand-in"), "features is an option of named datasets"),
     "../{}/store": (("--split", "own"), "no split of its own"),
     "store/": (("--split-index", "3"), "split_index 3 is out of range"),
 }

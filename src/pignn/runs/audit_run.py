@@ -76,7 +76,6 @@ class AuditRun:
     audit: Audit
     data: Data
     seconds: float
-    seed: int = 0
     review: pd.DataFrame | None = None
     input_paths: tuple[Path, ...] = ()
 
@@ -177,24 +176,21 @@ def audit(
     """Find the labels of a graph that are probably wrong.
 
     Args:
-        graph: a graph, the name of a dataset or the folder of a graph store; None for files. A graph is used as it is.
-            In a dataset, all labels are audited, corrupted by ``noise``.
+        graph: a graph, which is used as it is; the name of a dataset or the folder of a graph store; None for files.
         method: ``smoothed`` (quick), or a method to judge labels by: its name, or one with settings.
         settings: of the method.
         folds: each label is judged by a model that was trained without its fold.
-        review: number of labels to choose for a check by hand.
-        random_share: share of them that are drawn at random, not from the top.
+        review: number of labels to choose for a check by hand, of which ``random_share`` are drawn at random.
         decisions: of an earlier review, a file or a table: their labels are trusted.
         noise: label noise to add, as :func:`pignn.corrupt` takes it, or a file with labels or a transition matrix.
         rate: share of labels to corrupt.
         seed: random seed for folds, models, review and noise.
         intervals: also bootstrap intervals of the noise rate and the transition matrix.
         warn: warn of what the notes of the audit say.
-        out: folder for audit.html and the tables.
-        force: replace the audit in ``out``.
+        out: folder for audit.html and the tables; ``force`` replaces an audit that is there.
         on_graph_read: called with the graph before the audit, to show it.
-        graph_options: of files, as :func:`pignn.read_graph` takes them (``nodes=``, ``edges=``, ``label=``, ...); of a
-            dataset, as :func:`pignn.load` takes them; see :class:`~pignn.runs.graph_source.GraphSource`.
+        graph_options: ``nodes=``, ``edges=``, ``label=``, ... of :func:`pignn.read_graph`, or those of
+            :func:`pignn.load`; see :class:`~pignn.runs.graph_source.GraphSource`.
     """
     judge = _choose_judge(method, settings or {}, seed)
     source = GraphSource(graph, graph_options)
@@ -214,7 +210,7 @@ def audit(
         seconds, chosen = time.perf_counter() - start, None
         if review is not None:
             chosen = auditing.sample_for_review(result.issues, review, random_share=random_share, seed=seed)
-        run = AuditRun(result, data, seconds, seed, chosen, tuple(inputs))
+        run = AuditRun(result, data, seconds, chosen, tuple(inputs))
         if folder is not None:
             run.write_files(folder)
     return run
