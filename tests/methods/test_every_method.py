@@ -50,7 +50,7 @@ def test_with_every_backbone(name, backbone, noisy):
 
 @pytest.mark.parametrize("name", [name for name in NETWORKS if name != "planetoid-t"])
 def test_in_batches(name, noisy):
-    model = quick(name, batch_size=16, neighbours=(5, 5)).fit(noisy)
+    model = quick(name, batch_size=16, num_neighbors=(5, 5)).fit(noisy)
     assert np.isfinite(model.predict_proba(noisy)).all()
     assert model.history_[-1]["class_loss"] != model.history_[-2]["class_loss"]
 
