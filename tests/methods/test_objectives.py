@@ -16,7 +16,7 @@ from pignn.graphs.sparse import Pattern
 from pignn.methods import dividemix, lpm, t_revision
 from pignn.methods.core import committee, learner
 from pignn.methods.core.losses import noisy_cross_entropy
-from pignn.methods.planetoid import walk
+from pignn.methods.planetoid import sample_walks
 
 H = torch.tensor([[2.0, 0.5, -1.0], [0.1, 0.2, 0.3], [-3.0, 4.0, 0.0], [1.0, 1.0, 1.0]])
 Y = torch.tensor([0, 2, 0, 1])
@@ -66,9 +66,9 @@ def test_gce_is_cross_entropy_near_zero_and_absolute_error_at_one():
 
 def test_truncated_gce_leaves_out_unlikely_labels_until_the_next_look():
     method = pignn.make("gce", truncated=True, start=2, refresh=3, k=0.5)
-    from pignn.methods.gce import Kept
+    from pignn.methods.gce import KeptNodes
 
-    kept = {"kept": Kept(4)}
+    kept = {"kept": KeptNodes(4)}
     h = H.clone().requires_grad_()
     method.objective(step(h, epoch=1, networks=kept)).backward()
     assert (h.grad.abs().sum(1) > 0).all()
@@ -144,14 +144,16 @@ TWO = torch.stack([H, torch.tensor([[1.0, 2.0, 0.0], [0.1, 0.2, 0.3], [9.0, 0.0,
 
 def test_small_losses():
     loss, nobody = torch.tensor([3.0, 1.0, 2.0, 4.0]), torch.zeros(4, dtype=torch.bool)
-    assert committee.small_losses(loss, 0.5, nobody).tolist() == [False, True, True, False]
-    assert committee.small_losses(loss, 0.0, nobody).sum() == 1
-    assert committee.small_losses(loss, 1.0, nobody).all()
+    assert committee.select_small_losses(loss, 0.5, nobody).tolist() == [False, True, True, False]
+    assert committee.select_small_losses(loss, 0.0, nobody).sum() == 1
+    assert committee.select_small_losses(loss, 1.0, nobody).all()
     trusted = torch.tensor([False, False, False, True])
-    assert committee.small_losses(loss, 0.5, trusted).tolist() == [False, True, False, True]
-    assert committee.small_losses(torch.empty(0), 0.5, nobody[:0]).tolist() == []
-    assert [committee.forgotten(epoch, 0.4, 10) for epoch in (0, 5, 10, 99)] == pytest.approx([0, 0.2, 0.4, 0.4])
-    assert committee.forgotten(0, 0.4, 0) == 0.4
+    assert committee.select_small_losses(loss, 0.5, trusted).tolist() == [False, True, False, True]
+    assert committee.select_small_losses(torch.empty(0), 0.5, nobody[:0]).tolist() == []
+    assert [committee.compute_forget_share(epoch, 0.4, 10) for epoch in (0, 5, 10, 99)] == pytest.approx(
+        [0, 0.2, 0.4, 0.4]
+    )
+    assert committee.compute_forget_share(0, 0.4, 0) == 0.4
 
 
 def test_decoupling_learns_where_predictions_differ():
@@ -221,7 +223,7 @@ def test_a_mean_over_the_chosen_keeps_the_weights():
 
 def test_two_gaussians_divide_small_losses_from_large_ones():
     losses = torch.tensor([[0.1, 0.12, 0.15, 2.0, 2.1], [3.0, 0.2, 0.25, 3.1, 0.22]])
-    clean = dividemix.clean_probability(losses)
+    clean = dividemix.compute_clean_probs(losses)
     assert (clean > 0.5).tolist() == [[True, True, True, False, False], [False, True, True, False, True]]
     from sklearn.mixture import GaussianMixture
 
@@ -230,13 +232,13 @@ def test_two_gaussians_divide_small_losses_from_large_ones():
     scaled = ((sample - sample.min()) / np.ptp(sample))[:, None]
     mixture = GaussianMixture(2, reg_covar=5e-4, random_state=0).fit(scaled)
     expected = mixture.predict_proba(scaled)[:, mixture.means_.argmin()]
-    found = dividemix.clean_probability(torch.tensor(sample, dtype=torch.float32)[None], iterations=50)[0]
+    found = dividemix.compute_clean_probs(torch.tensor(sample, dtype=torch.float32)[None], iterations=50)[0]
     np.testing.assert_allclose(found, expected, atol=0.02)
 
 
 @pytest.mark.parametrize("losses", [[0.7] * 5, [0.7], [0.0, 1e9], [0.0, 0.0, 0.0, 1.0]])
 def test_losses_without_spread_are_no_nan(losses):
-    clean = dividemix.clean_probability(torch.tensor([losses, losses]))
+    clean = dividemix.compute_clean_probs(torch.tensor([losses, losses]))
     assert torch.isfinite(clean).all()
     if len(set(losses)) == 1:
         assert (clean == 1).all()
@@ -250,16 +252,16 @@ def test_sharpening_squares_at_one_half():
 def test_each_network_gets_the_split_of_the_other(monkeypatch):
     """Network 0 finds node 2 wrong, network 1 node 0: each takes the other's word for it."""
     method = pignn.make("dividemix", warm_epochs=0)
-    monkeypatch.setattr(dividemix, "clean_probability", lambda losses: torch.tensor([[1.0, 1, 0, 1], [0, 1.0, 1, 1]]))
+    monkeypatch.setattr(dividemix, "compute_clean_probs", lambda losses: torch.tensor([[1.0, 1, 0, 1], [0, 1.0, 1, 1]]))
     seen = []
-    monkeypatch.setattr(method, "_member", lambda *args: seen.append(args[5].tolist()) or torch.zeros(()))
+    monkeypatch.setattr(method, "_network_loss", lambda *args: seen.append(args[3].tolist()) or torch.zeros(()))
     method.objective(step(TWO))
     assert seen == [[0, 1, 1, 1], [1, 1, 0, 1]]
 
 
 def test_dividemix_by_hand(monkeypatch):
     """Nothing mixed (share 1): CE on labelled targets + λ_u·squared error on the others + KL to the uniform prior."""
-    method = pignn.make("dividemix", warm_epochs=0, ramp=4, unlabelled=10.0)
+    method = pignn.make("dividemix", warm_epochs=0, ramp=4, unlabeled_weight=10.0)
     clean = torch.tensor([0.9, 0.2, 0.8, 0.3])
     one = step(TWO, epoch=2)
     monkeypatch.setattr(torch.distributions.Beta, "sample", lambda self: torch.tensor(1.0))
@@ -270,7 +272,7 @@ def test_dividemix_by_hand(monkeypatch):
     labelled = -(target * np.log(p[0])).sum(1)[[0, 2]].mean()
     unlabelled = ((p[0] - target) ** 2).mean(1)[[1, 3]].mean()
     prior = (np.log(1 / 3) - np.log(p[0].mean(0))).mean()
-    found = method._member(one, TWO[0], *(torch.tensor(v) for v in (p[0], mean, given)), clean, 0.5)
+    found = method._network_loss(one, 0, torch.tensor(np.stack(p)), clean, 0.5)
     assert found.item() == pytest.approx(labelled + 5.0 * unlabelled + prior, rel=1e-4)
 
 
@@ -286,9 +288,9 @@ def test_every_class_counts_the_same_in_the_warm_up():
 
 def test_anchors_are_just_below_the_percentile():
     probs = torch.linspace(0, 1, 101)
-    rows = t_revision.anchors(torch.stack([probs, 1 - probs], dim=1), 97)
+    rows = t_revision.read_transition_at_anchors(torch.stack([probs, 1 - probs], dim=1), 97)
     np.testing.assert_allclose(rows, [[0.97, 0.03], [0.03, 0.97]], atol=1e-6)
-    np.testing.assert_allclose(t_revision.anchors(torch.tensor([[0.2, 0.8]]), 97), [[0.2, 0.8]] * 2)
+    np.testing.assert_allclose(t_revision.read_transition_at_anchors(torch.tensor([[0.2, 0.8]]), 97), [[0.2, 0.8]] * 2)
 
 
 def test_the_slack_learns_and_rows_stay_probabilities(noisy):
@@ -332,8 +334,8 @@ def test_propagated_labels_come_from_the_nearer_seed_and_nowhere_else():
         )
     )
     inputs = backbones.GraphInputs.from_data(data)
-    said = lpm.propagate(inputs, data.y, torch.tensor([0, 4]), 2, 0.9, 50)
-    assert said.tolist() == [0, 0, 0, 1, 1, -1, -1] or said.tolist() == [0, 0, 1, 1, 1, -1, -1]
+    labels = lpm.propagate_labels(inputs, data.y, torch.tensor([0, 4]), 2, 0.9, 50)
+    assert labels.tolist() == [0, 0, 0, 1, 1, -1, -1] or labels.tolist() == [0, 0, 1, 1, 1, -1, -1]
 
 
 def test_the_meta_gradient_is_the_one_that_autograd_finds():
@@ -349,7 +351,7 @@ def test_the_meta_gradient_is_the_one_that_autograd_finds():
 
     weight = torch.rand(30).double()
     one = step(network(x), y, trusted=trusted, weight=weight, networks={"classifier": network}, evaluate=evaluate)
-    found = method.meta_gradient(one, other, share)
+    found = method.compute_meta_gradient(one, other, share)
 
     share.requires_grad_()
     parameters = dict(network.named_parameters())
@@ -381,11 +383,11 @@ def test_label_propagation_by_hand():
     assert 0 < loose[0, 1] < 0.5 < loose[1, 1] < 1
 
 
-def test_ica_uses_the_neighbours():
+def test_ica_uses_the_neighbors():
     noisy = pignn.corrupt(graphs.csbm(num_nodes=300, num_classes=3, signal=5.0, seed=0), "symmetric", 0.2, seed=0)
     model = pignn.make("ica").fit(noisy)
-    assert model.learnt_["beside"].shape == (32 + 3 + 1, 3)
-    alone = (noisy.x @ model.learnt_["alone"][:-1] + model.learnt_["alone"][-1]).argmax(1)
+    assert model.state_["with_neighbors"].shape == (32 + 3 + 1, 3)
+    alone = (noisy.x @ model.state_["features_only"][:-1] + model.state_["features_only"][-1]).argmax(1)
     test = noisy.test_mask
     assert model.score(noisy) >= (alone == noisy.y_true)[test].float().mean()
     cut = noisy.clone()
@@ -395,6 +397,6 @@ def test_ica_uses_the_neighbours():
 
 def test_walks_follow_edges_and_stay_where_there_are_none():
     ring = Pattern.from_sorted(torch.arange(5), (torch.arange(5) + 1) % 5, (5, 5))
-    assert walk(ring, torch.tensor([0, 3]), 3).tolist() == [[0, 1, 2, 3], [3, 4, 0, 1]]
+    assert sample_walks(ring, torch.tensor([0, 3]), 3).tolist() == [[0, 1, 2, 3], [3, 4, 0, 1]]
     lonely = Pattern.from_sorted(torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.int64), (3, 3))
-    assert walk(lonely, torch.tensor([2]), 2).tolist() == [[2, 2, 2]]
+    assert sample_walks(lonely, torch.tensor([2]), 2).tolist() == [[2, 2, 2]]

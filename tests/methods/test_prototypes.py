@@ -15,10 +15,17 @@ import pignn
 from pignn import graphs
 from pignn.core import errors
 from pignn.methods.core.calibration import fit_inverse_temperature
-from pignn.methods.core.labels import GivenLabels, fitted_transition, symmetric
-from pignn.methods.denoised import EVEN, balanced, denoise, even_rate, left_out_cosines, logistic
-from pignn.methods.low_density import information, separate
-from pignn.methods.prototypes import class_means, fit_mixture
+from pignn.methods.core.labels import GivenLabels, fit_transition, symmetric_transition
+from pignn.methods.denoised import (
+    BALANCE_PRIOR_LABELS,
+    balance_classes,
+    denoise,
+    fit_logistic_regression,
+    fit_symmetric_rate,
+    leave_one_out_cosines,
+)
+from pignn.methods.low_density import compute_information, fit_low_density_classifier
+from pignn.methods.prototypes import compute_class_means, fit_mixture
 
 METHODS: list[tuple[str, dict[str, Any]]] = [
     ("prototypes", {"noise": "none"}),
@@ -38,9 +45,9 @@ def given(y: list[int], trusted: list[int] | None = None, classes: int = 2) -> G
 def test_one_round_of_the_mixture_by_hand() -> None:
     h = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     labels = given([0, 1, 1])
-    means = class_means(h, labels)
+    means = compute_class_means(h, labels)
     torch.testing.assert_close(means, torch.tensor([[1.0, 0.0], [math.sqrt(0.5), math.sqrt(0.5)]]))
-    found = fit_mixture(h, labels, concentration=2.0, unlabelled=0.0, rounds=1)
+    found = fit_mixture(h, labels, concentration=2.0, unlabeled_weight=0.0, max_rounds=1)
     r = math.sqrt(0.5)
     q0 = [0.7 * math.exp(2), 0.3 * math.exp(2 * r)]
     q1 = [0.3 * math.exp(2), 0.7 * math.exp(2 * r)]
@@ -53,11 +60,11 @@ def test_one_round_of_the_mixture_by_hand() -> None:
     torch.testing.assert_close(found.prototypes, total / total.norm(dim=1, keepdim=True))
 
 
-def test_information_is_that_of_sure_nodes_and_used_classes() -> None:
+def test_information_is_high_for_certain_nodes_and_used_classes() -> None:
     sure = torch.tensor([[50.0, 0.0], [0.0, 50.0]])
-    assert float(information(sure)) == pytest.approx(math.log(2))
-    assert float(information(sure[:, :1])) == pytest.approx(0.0, abs=1e-6)
-    assert float(information(torch.zeros(2, 3))) == pytest.approx(0.0, abs=1e-6)
+    assert float(compute_information(sure)) == pytest.approx(math.log(2))
+    assert float(compute_information(sure[:, :1])) == pytest.approx(0.0, abs=1e-6)
+    assert float(compute_information(torch.zeros(2, 3))) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_boundaries_run_between_clusters_whatever_the_labels_say() -> None:
@@ -71,16 +78,16 @@ def test_boundaries_run_between_clusters_whatever_the_labels_say() -> None:
     truth = y.clone()
     y[flipped] = 0
     labels = given(y.tolist(), classes=3)  # nothing is of the third class
-    start = logistic(h, torch.nn.functional.one_hot(y, 3).float(), 1.0)
+    start = fit_logistic_regression(h, torch.nn.functional.one_hot(y, 3).float(), 1.0)
     assert (torch.where(labels.present, h @ start, -1e4).argmax(1) != truth).any()
-    weight, transition = separate(h, labels, start, 15.0, 0.3)
+    weight, transition = fit_low_density_classifier(h, labels, start, 15.0, 0.3)
     assert torch.equal(torch.where(labels.present, h @ weight, -1e4).argmax(1), truth)
     assert 0.2 < float(transition[1, 0]) < 0.5 > float(transition[0, 1])
     sure = given(y.tolist(), [1] * 100, classes=3)
-    assert torch.equal(fitted_transition(torch.nn.functional.one_hot(truth, 3).float(), sure), torch.eye(3))
+    assert torch.equal(fit_transition(torch.nn.functional.one_hot(truth, 3).float(), sure), torch.eye(3))
 
 
-def test_trusted_labels_stay_and_a_wrong_one_is_found_out() -> None:
+def test_trusted_labels_stay_and_a_wrong_label_is_detected() -> None:
     h = torch.tensor([[1.0, 0.0]] * 5 + [[0.0, 1.0]] * 5)
     wrong = [0, 0, 0, 0, 1, 1, 1, 1, 1, 1]
     assert float(fit_mixture(h, given(wrong)).posterior[4, 0]) > 0.9
@@ -88,16 +95,16 @@ def test_trusted_labels_stay_and_a_wrong_one_is_found_out() -> None:
     torch.testing.assert_close(kept[4], torch.tensor([0.0, 1.0]))
 
 
-def test_cosines_leave_the_node_itself_out() -> None:
+def test_cosines_to_class_means_leave_the_node_itself_out() -> None:
     h = torch.nn.functional.normalize(torch.randn(9, 4, generator=torch.Generator().manual_seed(0)), dim=1)
     labels = given([0, 1, 2, 0, 1, 2, 0, 1, 2], classes=3)
-    found = left_out_cosines(h, labels)
+    found = leave_one_out_cosines(h, labels)
     for i in range(9):
         keep = torch.arange(9) != i
-        torch.testing.assert_close(found[i], h[i] @ class_means(h, labels.take(keep)).T, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(found[i], h[i] @ compute_class_means(h, labels.subset(keep)).T, atol=1e-5, rtol=1e-5)
 
 
-def test_noise_does_not_dull_the_sharpness() -> None:
+def test_noise_does_not_flatten_calibrated_probabilities() -> None:
     scores = torch.tensor([[1.0, 0.0]]).repeat(100, 1)
     y = torch.tensor([0] * 80 + [1] * 20)
     noisy = torch.tensor([[0.8, 0.2], [0.2, 0.8]])
@@ -117,36 +124,38 @@ def test_few_labels_that_agree_are_no_proof_of_certainty() -> None:
     assert 1 < found[0] < found[1] < found[2] < 10
 
 
-def test_the_rate_of_symmetric_noise_is_found() -> None:
+def test_the_rate_of_symmetric_noise_is_estimated() -> None:
     generator = torch.Generator().manual_seed(0)
     truth = torch.randint(0, 4, (2000,), generator=generator)
     wrong = torch.rand(2000, generator=generator) < 0.4
     y = torch.where(wrong, (truth + torch.randint(1, 4, (2000,), generator=generator)) % 4, truth)
     cosines = 0.5 * torch.nn.functional.one_hot(truth, 4) + 0.1 * torch.randn(2000, 4, generator=generator)
-    assert even_rate(cosines, y) == pytest.approx(0.4, abs=0.051)
-    assert even_rate(cosines, truth) < 0.06
+    assert fit_symmetric_rate(cosines, y) == pytest.approx(0.4, abs=0.051)
+    assert fit_symmetric_rate(cosines, truth) < 0.06
 
 
-def test_labels_are_the_mean_of_what_noise_models_say() -> None:
+def test_posteriors_are_averaged_over_the_noise_models() -> None:
     h = torch.nn.functional.normalize(torch.randn(12, 4, generator=torch.Generator().manual_seed(0)), dim=1)
     labels = given([0, 1, 2] * 4, trusted=[1] + [0] * 11, classes=3)
-    models = [symmetric(0.1, 3), symmetric(0.5, 3)]
+    models = [symmetric_transition(0.1, 3), symmetric_transition(0.5, 3)]
     both = denoise(h, labels, models)[1]
     torch.testing.assert_close(both, sum(denoise(h, labels, [model])[1] for model in models) / 2)
     torch.testing.assert_close(both[0], torch.tensor([1.0, 0.0, 0.0]))
 
 
-def test_balance_draws_class_totals_together() -> None:
+def test_balancing_pulls_class_totals_together() -> None:
     target = torch.eye(3)[torch.tensor([0] * 9 + [1] * 3)].double()  # class 2 has none
-    total = balanced(target, torch.ones(12)).sum(0)
-    expected = torch.tensor([9 + EVEN, 3 + EVEN, 0.0]) * 12 / (12 + 2 * EVEN)
+    total = balance_classes(target, torch.ones(12)).sum(0)
+    expected = (
+        torch.tensor([9 + BALANCE_PRIOR_LABELS, 3 + BALANCE_PRIOR_LABELS, 0.0]) * 12 / (12 + 2 * BALANCE_PRIOR_LABELS)
+    )
     torch.testing.assert_close(total.float(), expected)
 
 
 def test_logistic_regression_is_at_its_optimum() -> None:
     generator = torch.Generator().manual_seed(0)
     x, target = torch.randn(40, 5, generator=generator), torch.rand(40, 3, generator=generator)
-    weights = logistic(x, target, 2.0).double()
+    weights = fit_logistic_regression(x, target, 2.0).double()
     p = (x.double() @ weights).softmax(1)
     slope = x.double().T @ (target.sum(1, keepdim=True) * p - target) + 2.0 * weights
     assert float(slope.abs().max()) < 1e-2
@@ -171,8 +180,10 @@ def test_learns_saves_and_never_reads_the_truth(noisy: Data, tmp_path: Path, nam
 
 
 @pytest.mark.parametrize(("name", "chosen"), METHODS)
-def test_odd_graphs_give_numbers(noisy: Data, name: str, chosen: dict[str, Any]) -> None:
-    few = noisy.clone()  # one label a class, one class without any, no edges, a node without features
+def test_graphs_without_edges_features_or_a_class_give_finite_probabilities(
+    noisy: Data, name: str, chosen: dict[str, Any]
+) -> None:
+    few = noisy.clone()  # one label per class, one class without any, no edges, a node without features
     few.train_mask = torch.zeros(noisy.num_nodes, dtype=torch.bool)
     for c in (0, 1):
         few.train_mask[(noisy.y == c).nonzero()[0, 0]] = True
@@ -186,7 +197,7 @@ def test_odd_graphs_give_numbers(noisy: Data, name: str, chosen: dict[str, Any])
     assert not proba[:, 2].any()
 
 
-def test_weights_count(noisy: Data) -> None:
+def test_label_weights_count_and_wrong_settings_are_refused(noisy: Data) -> None:
     heavy = noisy.clone()
     heavy.label_weight = torch.where(noisy.y == noisy.y_true, 1.0, 0.0)
     right = pignn.make("prototypes", noise="none").fit(heavy).prototypes_
@@ -195,5 +206,5 @@ def test_weights_count(noisy: Data) -> None:
     torch.testing.assert_close(pignn.make("prototypes", noise="none").fit(only).prototypes_, right)
     with pytest.raises(errors.ConfigError, match="class_weight"):
         pignn.make("denoised", class_weight="equal").fit(noisy)
-    with pytest.raises(errors.ConfigError, match="noise model"):
+    with pytest.raises(errors.ConfigError, match="unknown noise 'symetric'; did you mean 'symmetric'"):
         pignn.make("prototypes", noise="symetric").fit(noisy)

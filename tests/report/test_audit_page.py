@@ -170,7 +170,7 @@ def test_the_page_shows_the_evidence_of_the_audit() -> None:
 
 def test_the_page_uses_the_embedding_of_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
     audit = audit_labels(corrupt(graphs.csbm(100, 3, signal=2.0), "symmetric", 0.2, splits="all"))
-    for name in ("embed_nodes", "checked_inputs", "find_similar"):
+    for name in ("embed_nodes", "build_inputs", "find_similar"):
         monkeypatch.setattr(f"pignn.auditing.evidence.{name}", None)
     assert len(content(audit.report())["neighborhoods"]["similar"]) == 100
 

@@ -348,7 +348,7 @@ def test_what_methods_say_stands_below_the_table(tmp_path, here):
 
 def test_a_value_that_tuning_cannot_try_is_found_before_it_begins(tmp_path, here):
     row = StudyRow("GCN", "vanilla", search={"hidden_channels": [8, "a"]})
-    with pytest.raises(ConfigError, match="row 'GCN', search: hidden_channels must be a whole number"):
+    with pytest.raises(ConfigError, match="row 'GCN', search: hidden_channels must be an integer"):
         run_study(make(rows=(row,), protocol=Protocol.named("honest", trials=2)), tmp_path)
 
 

@@ -197,7 +197,7 @@ def test_other_pair_labels_in_batches(noisy, settings):
 def test_wrong_settings(noisy):
     with pytest.raises(ConfigError, match="batch_size must be"):
         pignn.PIGNN(batch_size=1).fit(noisy)
-    with pytest.raises(ConfigError, match="num_neighbors must be at least 2 numbers"):
+    with pytest.raises(ConfigError, match="num_neighbors must be at least 2 numbers, one per layer"):
         pignn.PIGNN(batch_size=10, num_neighbors=[5]).fit(noisy)
     with pytest.raises(ConfigError, match="each of num_neighbors must be"):
         pignn.PIGNN(batch_size=10, num_neighbors=[5, 0]).fit(noisy)

@@ -16,7 +16,7 @@ from ..backbones import GraphInputs
 from ..core.errors import DataError, PignnWarning
 from ..graphs.checks import node_ids
 from ..graphs.sparse import SparseFeatures
-from ..methods.core.base import checked_inputs
+from ..methods.core.base import build_inputs
 from ..noise.kinds import Floats, Ints
 from ..propagation import Embedding, smooth, unit_rows
 from .crossfit import Bools, CrossFitLogistic, Singles, assign_folds
@@ -123,7 +123,7 @@ def gather_evidence(data: Data, num_folds: int, seed: int) -> Evidence:
     fold = assign_folds(given, num_folds, seed, None if sources is None else np.unique(sources, return_inverse=True)[1])
     return Evidence(
         graph=graph,
-        inputs=checked_inputs(graph, directed=False, stacklevel=4),
+        inputs=build_inputs(graph, directed=False, stacklevel=4),
         nodes=nodes,
         given=given,
         given_before=None if before is None else before.cpu().numpy()[nodes],

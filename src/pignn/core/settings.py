@@ -143,6 +143,20 @@ class Either:
 
 
 @dataclass(frozen=True)
+class OrNone:
+    """``None``, or a value that fits another constraint: for settings whose default is another value."""
+
+    other: Constraint
+
+    def check(self, name: str, value: Any) -> None:
+        if value is not None:
+            self.other.check(name, value)
+
+    def describe(self) -> str:
+        return f"none, {self.other.describe()}"
+
+
+@dataclass(frozen=True)
 class Anything:
     """No constraint that could be declared; the owner checks it."""
 

@@ -1,4 +1,4 @@
-"""Methods: one small file each; none has its own copy of the loop."""
+"""Methods, one small file each. They share one training loop."""
 
 from __future__ import annotations
 
@@ -9,12 +9,23 @@ from .factory import make
 from .registry import METHODS, list_methods
 
 if TYPE_CHECKING:
-    from .core.base import Method, load_model
+    from .core.base import FitFacts, Method
+    from .core.loading import load_model
     from .core.network import NetworkMethod
     from .pi_gnn import PIGNN
     from .vanilla import Vanilla
 
-__all__ = ["METHODS", "PIGNN", "Method", "NetworkMethod", "Vanilla", "list_methods", "load_model", "make"]
+__all__ = [
+    "METHODS",
+    "PIGNN",
+    "FitFacts",
+    "Method",
+    "NetworkMethod",
+    "Vanilla",
+    "list_methods",
+    "load_model",
+    "make",
+]
 
 # Imported on first use, so that listing things does not wait for torch.
 __getattr__, __dir__ = import_on_first_use(__name__, __file__)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from ..core import validation as settings
-from .core.losses import normalised_cross_entropy, reverse_cross_entropy
+from ..core.settings import Float, setting
+from .core.losses import normalized_cross_entropy, reverse_cross_entropy
 from .core.network import NetworkMethod
 
 
@@ -17,19 +17,10 @@ class APL(NetworkMethod):
 
     Ma et al., "Normalized Loss Functions for Deep Learning with Noisy Labels", ICML 2020.
     NCE = log p_y / Σ_c log p_c; RCE = −Σ_c p_c log ȳ_c = 9.21·(1 − p_y), log 0 taken as log 1e-4.
-
-    Args:
-        active: α.
-        passive: β.
     """
 
-    active: float = 1.0
-    passive: float = 1.0
+    active: float = setting(1.0, Float(), "weight α of the active loss (normalized cross-entropy)")
+    passive: float = setting(1.0, Float(), "weight β of the passive loss (reverse cross-entropy)")
 
-    def pointwise(self, h: Tensor, y: Tensor) -> Tensor:
-        return self.active * normalised_cross_entropy(h, y) + self.passive * reverse_cross_entropy(h, y)
-
-    def check_settings(self) -> None:
-        super().check_settings()
-        settings.number("active", self.active)
-        settings.number("passive", self.passive)
+    def pointwise(self, logits: Tensor, y: Tensor) -> Tensor:
+        return self.active * normalized_cross_entropy(logits, y) + self.passive * reverse_cross_entropy(logits, y)

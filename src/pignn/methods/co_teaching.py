@@ -7,53 +7,46 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from ..core import validation as settings
+from ..core.settings import Float, Int, setting
 from ..training import Phase
-from .core.committee import TwoNetworks, forgotten, small_losses
+from .core.committee import TwoNetworkMethod, compute_forget_share, select_small_losses
 from .core.learner import Step, Task
 from .core.noise_estimation import estimate_noise
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SmallLosses(TwoNetworks):
-    """Two networks that learn from the nodes whose losses are small, since wrong labels are learnt last.
+class SmallLossMethod(TwoNetworkMethod):
+    """Two networks that learn from the nodes with small losses, because wrong labels are learned last.
 
-    Args:
-        forget_rate: τ, the share of nodes that is left out in the end; ``None`` for the noise rate that
-            :func:`pignn.noise.estimate` finds. ``forget_rate_`` is what was used.
-        ramp: epochs over which the share grows from 0 to τ.
+    After fit: ``forget_rate_``, the share of nodes that was left out in the end.
     """
 
-    learned: ClassVar[tuple[str, ...]] = ("forget_rate_",)
+    learned_attributes: ClassVar[tuple[str, ...]] = ("forget_rate_",)
 
-    forget_rate: float | None = None
-    ramp: int = 10
+    forget_rate: float | None = setting(
+        None, Float(max=1, open_max=True), "share of nodes left out in the end; by default the estimated noise rate"
+    )
+    ramp: int = setting(10, Int(), "epochs over which that share grows from 0")
     forget_rate_: float = field(init=False)
 
     def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
         self.forget_rate_ = estimate_noise(task, self.seed).rate if self.forget_rate is None else self.forget_rate
 
-    def share(self, epoch: int) -> float:
-        """Of the nodes that are learnt from in this epoch."""
-        return 1 - forgotten(epoch, self.forget_rate_, self.ramp)
-
-    def check_settings(self) -> None:
-        super().check_settings()
-        settings.whole("ramp", self.ramp, 0)
-        if self.forget_rate is not None:
-            settings.number("forget_rate", self.forget_rate, below=1)
+    def compute_kept_share(self, epoch: int) -> float:
+        """The share of nodes that this epoch learns from."""
+        return 1 - compute_forget_share(epoch, self.forget_rate_, self.ramp)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CoTeaching(SmallLosses):
-    """Two networks; each picks the nodes with the smallest losses, and the other learns from those.
+class CoTeaching(SmallLossMethod):
+    """Two networks: each selects the nodes with the smallest losses, and the other learns from those.
 
     Han et al., "Co-teaching: Robust Training of Deep Neural Networks with Extremely Noisy Labels", NeurIPS 2018. In
-    epoch t each picks a share 1 − τ·min(t/10, 1) of the nodes.
+    epoch t each selects a share 1 − τ·min(t/10, 1) of the nodes.
     """
 
     def objective(self, step: Step) -> Tensor:
-        first, second = self.both(step)
-        share = self.share(step.epoch)
-        for_second, for_first = (small_losses(loss, share, step.trusted) for loss in (first, second))
+        first, second = self.pointwise_by_network(step)
+        share = self.compute_kept_share(step.epoch)
+        for_second, for_first = (select_small_losses(losses, share, step.trusted) for losses in (first, second))
         return step.weighted_mean(first, for_first) + step.weighted_mean(second, for_second)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..core.errors import ConfigError, PignnWarning
+from ..core.settings import Anything, setting
 from ..noise.matrix_kinds import check_transition_matrix
 from ..training import Phase
 from .core.learner import Step, Task
@@ -20,20 +21,21 @@ from .core.losses import noisy_cross_entropy
 from .core.network import NetworkMethod
 from .core.noise_estimation import estimate_noise
 
-SINGULAR = 1e3  # a matrix of a larger condition number is not inverted
+MAX_CONDITION_NUMBER = 1e3  # of a matrix that can be inverted
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Corrected(NetworkMethod):
-    """A method that knows, or estimates, the transition matrix T[i, j] = P(given = j | true = i).
+class TransitionMethod(NetworkMethod):
+    """A method that knows or estimates the transition matrix T[i, j] = P(given = j | true = i).
 
-    Args:
-        transition: T; ``None`` to estimate it with :func:`pignn.noise.estimate`. ``transition_`` is what was used.
+    After fit: ``transition_``, the matrix that was used.
     """
 
-    learned: ClassVar[tuple[str, ...]] = ("transition_",)
+    learned_attributes: ClassVar[tuple[str, ...]] = ("transition_",)
 
-    transition: Sequence[Sequence[float]] | None = None
+    transition: Sequence[Sequence[float]] | None = setting(
+        None, Anything("matrix"), "transition matrix P(given | true), one row per true class; by default estimated"
+    )
     transition_: list[list[float]] = field(init=False)
 
     def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
@@ -48,8 +50,8 @@ class Corrected(NetworkMethod):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Forward(Corrected):
-    """Cross-entropy of the labels that noise would make of the predictions: −log (Tᵀp)_y.
+class Forward(TransitionMethod):
+    """Cross-entropy of the predictions after the noise has been applied to them: −log (Tᵀp)_y.
 
     Patrini et al., "Making Deep Neural Networks Robust to Label Noise: a Loss Correction Approach", CVPR 2017.
     """
@@ -59,22 +61,22 @@ class Forward(Corrected):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Backward(Corrected):
+class Backward(TransitionMethod):
     """Cross-entropy whose expectation under the noise is that of true labels: Σ_c (T⁻¹)_yc · (−log p_c).
 
-    Patrini et al., CVPR 2017. Unbiased, and not bounded below: with few labels it may grow large and negative.
+    Patrini et al., CVPR 2017. Unbiased but not bounded below: with few labels it may grow large and negative.
     """
 
     def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
         super().prepare(task, networks, phase)
         matrix = np.asarray(self.transition_)
-        if np.linalg.cond(matrix) > SINGULAR:
+        if np.linalg.cond(matrix) > MAX_CONDITION_NUMBER:
             warnings.warn(
                 "the transition matrix can hardly be inverted: its rows are too alike; 'forward' needs no inverse",
                 PignnWarning,
                 stacklevel=2,
             )
-        inverse = np.linalg.pinv(matrix, rcond=1 / SINGULAR)
+        inverse = np.linalg.pinv(matrix, rcond=1 / MAX_CONDITION_NUMBER)
         self._inverse = torch.as_tensor(inverse, dtype=torch.float32, device=task.y.device)
 
     def objective(self, step: Step) -> Tensor:

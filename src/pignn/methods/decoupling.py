@@ -6,20 +6,20 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from .core.committee import TwoNetworks
+from .core.committee import TwoNetworkMethod
 from .core.learner import Step
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Decoupling(TwoNetworks):
+class Decoupling(TwoNetworkMethod):
     """Two networks that learn only from the nodes on which their predictions differ.
 
-    Malach & Shalev-Shwartz, "Decoupling 'when to update' from 'how to update'", NeurIPS 2017. Where they agree on
-    every node nothing is learnt in that step; dropout makes them differ again. Trusted labels are always learnt from.
+    Malach & Shalev-Shwartz, "Decoupling 'when to update' from 'how to update'", NeurIPS 2017. A step in which they
+    agree on every node changes nothing; dropout makes them differ again. Trusted labels are always learned from.
     """
 
     def objective(self, step: Step) -> Tensor:
-        said = step.logits.argmax(-1)
-        differ = (said[0] != said[1]) | step.trusted
-        first, second = self.both(step)
-        return step.weighted_mean(first, differ) + step.weighted_mean(second, differ)
+        predicted = step.logits.argmax(-1)
+        disagree = (predicted[0] != predicted[1]) | step.trusted
+        first, second = self.pointwise_by_network(step)
+        return step.weighted_mean(first, disagree) + step.weighted_mean(second, disagree)

@@ -11,104 +11,100 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
+from torch.nn import functional as F
 
 from .. import backbones
-from ..core import validation as settings
+from ..core.settings import Bool, Float, Int, setting
 from ..graphs.sparse import SparseFeatures
-from .core.non_iterative import DirectMethod
+from .core.non_iterative import NonIterativeMethod
+
+UNSEEN_CLASS_LOGIT = -30.0  # intercept of a class without a label, which is never predicted
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ICA(DirectMethod):
-    """Logistic regression on features, then on features and the classes of the neighbours, again and again.
+class ICA(NonIterativeMethod):
+    """Logistic regression on features, then repeatedly on features and the classes of the neighbors.
 
-    Lu & Getoor, "Link-based Classification", ICML 2003. Neighbours count by their class, given or predicted so far, as
-    shares that sum to 1. Prediction starts from the features alone and reads no label, so that it works for any graph.
-
-    Args:
-        iterations: of prediction.
-        rounds: the second regression is fitted again with what the first, and then it, predicted of the others.
-        C: C of scikit-learn's logistic regression.
-        balanced: every class counts the same. Noise makes some classes of given labels larger than others, and
-            iterating makes the largest one larger still.
+    Lu & Getoor, "Link-based Classification", ICML 2003. Neighbors count by their class, given or predicted so far, as
+    shares that sum to 1. Prediction starts from the features alone and reads no label, so it works for any graph.
     """
 
-    iterations: int = 10
-    rounds: int = 3
-    C: float = 0.1
-    balanced: bool = True
+    iterations: int = setting(10, Int(min=1), "iterations of prediction")
+    rounds: int = setting(3, Int(min=1), "how often the second regression is fitted, each time to newer predictions")
+    C: float = setting(0.1, Float(), "inverse strength of the L2 penalty, as in scikit-learn")
+    balanced: bool = setting(
+        True, Bool(), "give every class the same total weight; otherwise noise and iteration favor the largest class"
+    )
 
-    def learn(self, inputs: backbones.GraphInputs, y: Tensor, weight: Tensor, classes: int) -> dict[str, Tensor]:
-        x = _matrix(inputs)
+    def fit_state(
+        self, inputs: backbones.GraphInputs, y: Tensor, label_weight: Tensor, num_classes: int
+    ) -> dict[str, Tensor]:
+        x = _build_feature_matrix(inputs)
         nodes = (y >= 0).nonzero().view(-1)
-        fit_on = nodes.numpy()
-        given, weights = y.numpy()[fit_on], weight.numpy()[fit_on]
-        first = self._regression(x[fit_on], given, weights, classes)
-        learnt = {"alone": first, "beside": torch.empty(0)}
-        said = torch.from_numpy(_apply(x, first)).argmax(1)
+        rows = nodes.numpy()
+        labels, weights = y.numpy()[rows], label_weight.numpy()[rows]
+        first = self._fit_regression(x[rows], labels, weights, num_classes)
+        state = {"features_only": first, "with_neighbors": torch.empty(0)}
+        classes = torch.from_numpy(_apply_regression(x, first)).argmax(1)
         for _ in range(self.rounds):
-            said[nodes] = y[nodes]
-            beside = sparse.hstack([x[fit_on], _shares(inputs, said, classes)[fit_on]], format="csr")
-            learnt["beside"] = self._regression(beside, given, weights, classes)
-            said = self._iterate(inputs, x, learnt, classes).argmax(1)
-        return learnt
+            classes[nodes] = y[nodes]
+            wide = sparse.hstack([x[rows], _compute_neighbor_shares(inputs, classes, num_classes)[rows]], format="csr")
+            state["with_neighbors"] = self._fit_regression(wide, labels, weights, num_classes)
+            classes = self._iterate(inputs, x, state, num_classes).argmax(1)
+        return state
 
-    def outputs(self, inputs: backbones.GraphInputs, learnt: dict[str, Tensor]) -> Tensor:
-        return self._iterate(inputs, _matrix(inputs), learnt, len(self.class_names_))
+    def compute_logits(self, inputs: backbones.GraphInputs, state: dict[str, Tensor]) -> Tensor:
+        return self._iterate(inputs, _build_feature_matrix(inputs), state, len(self.class_names_))
 
     def _iterate(
-        self, inputs: backbones.GraphInputs, x: sparse.csr_array, learnt: dict[str, Tensor], classes: int
+        self, inputs: backbones.GraphInputs, x: sparse.csr_array, state: dict[str, Tensor], num_classes: int
     ) -> Tensor:
-        h = torch.from_numpy(_apply(x, learnt["alone"]))
-        fixed = x @ learnt["beside"][: x.shape[1]].numpy() + learnt["beside"][-1].numpy()
-        weights = learnt["beside"][x.shape[1] : -1]
+        """Logits after as many iterations as were set, or as soon as the predicted classes stay the same."""
+        logits = torch.from_numpy(_apply_regression(x, state["features_only"]))
+        table = state["with_neighbors"]
+        fixed = x @ table[: x.shape[1]].numpy() + table[-1].numpy()
+        neighbor_weights = table[x.shape[1] : -1]
         for _ in range(self.iterations):
-            before = h.argmax(1)
-            h = torch.from_numpy(fixed + (_shares(inputs, before, classes) @ weights).numpy())
-            if torch.equal(h.argmax(1), before):
+            classes = logits.argmax(1)
+            shares = _compute_neighbor_shares(inputs, classes, num_classes)
+            logits = torch.from_numpy(fixed + (shares @ neighbor_weights).numpy())
+            if torch.equal(logits.argmax(1), classes):
                 break
-        return h.float()
+        return logits.float()
 
-    def _regression(self, x: sparse.csr_array, y: np.ndarray, weight: np.ndarray, classes: int) -> Tensor:
-        """Coefficients [features + 1, classes], the intercept last; a class without a label is never predicted."""
-        table = np.zeros((x.shape[1] + 1, classes), dtype=np.float32)
-        table[-1] = -30.0
-        seen = np.unique(y)
-        if len(seen) == 1:
-            table[-1, seen] = 0.0
+    def _fit_regression(self, x: sparse.csr_array, y: np.ndarray, weight: np.ndarray, num_classes: int) -> Tensor:
+        """Coefficients [features + 1, classes], the intercept last."""
+        table = np.zeros((x.shape[1] + 1, num_classes), dtype=np.float32)
+        table[-1] = UNSEEN_CLASS_LOGIT
+        present = np.unique(y)
+        if len(present) == 1:
+            table[-1, present] = 0.0
             return torch.from_numpy(table)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            even = "balanced" if self.balanced else None
-            model = LogisticRegression(C=self.C, class_weight=even, max_iter=500)
+            class_weight = "balanced" if self.balanced else None
+            model = LogisticRegression(C=self.C, class_weight=class_weight, max_iter=500)
             model.fit(x, y, sample_weight=weight)
         coefficients, intercept = model.coef_, model.intercept_
-        if len(seen) == 2:  # scikit-learn keeps one row for two classes
+        if len(present) == 2:  # scikit-learn keeps one row for two classes
             coefficients, intercept = np.vstack([-coefficients / 2, coefficients / 2]), np.r_[-intercept, intercept] / 2
-        table[:-1, seen] = coefficients.T
-        table[-1, seen] = intercept
+        table[:-1, present] = coefficients.T
+        table[-1, present] = intercept
         return torch.from_numpy(table)
 
-    def check_settings(self) -> None:
-        super().check_settings()
-        settings.whole("iterations", self.iterations, 1)
-        settings.whole("rounds", self.rounds, 1)
-        settings.number("C", self.C)
-        settings.flag("balanced", self.balanced)
 
-
-def _matrix(inputs: backbones.GraphInputs) -> sparse.csr_array:
+def _build_feature_matrix(inputs: backbones.GraphInputs) -> sparse.csr_array:
     x = inputs.features
     if isinstance(x, SparseFeatures):
-        parts = (x.values.numpy(), x.pattern.col.numpy(), x.pattern.crow.numpy())
-        return sparse.csr_array(parts, shape=x.pattern.shape)
+        arrays = (x.values.numpy(), x.pattern.col.numpy(), x.pattern.crow.numpy())
+        return sparse.csr_array(arrays, shape=x.pattern.shape)
     return sparse.csr_array(x.numpy())
 
 
-def _shares(inputs: backbones.GraphInputs, said: Tensor, classes: int) -> Tensor:
-    """Of each node, the shares of the classes among its neighbours; zeros where it has none."""
-    return inputs.mean_adj @ torch.nn.functional.one_hot(said, classes).float()
+def _compute_neighbor_shares(inputs: backbones.GraphInputs, classes: Tensor, num_classes: int) -> Tensor:
+    """The share of each class among the neighbors of each node; zeros for a node without any."""
+    return inputs.mean_adj @ F.one_hot(classes, num_classes).float()
 
 
-def _apply(x: sparse.csr_array, table: Tensor) -> np.ndarray:
+def _apply_regression(x: sparse.csr_array, table: Tensor) -> np.ndarray:
     return (x @ table[:-1].numpy() + table[-1].numpy()).astype(np.float32)

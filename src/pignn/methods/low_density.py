@@ -1,4 +1,4 @@
-"""A linear classifier whose boundaries run where nodes are few, learnt together with how labels go wrong."""
+"""A linear classifier whose boundaries run where nodes are few, learned together with the label noise."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..core import validation as settings
-from .core.embedding_classifier import Embedded
-from .core.labels import NEVER, GivenLabels, evidence, fitted_transition, symmetric
-from .denoised import balanced, denoise, logistic
+from ..core.settings import Float, setting
+from .core.embedding_classifier import EmbeddingClassifier
+from .core.labels import IMPOSSIBLE_LOGIT, GivenLabels, fit_transition, log_likelihood, symmetric_transition
+from .denoised import balance_classes, denoise, fit_logistic_regression
 
-START = 0.3  # the rate of noise to begin with
-ROUNDS = 4  # of learning W and T in turn
-STEPS = 12  # of each
-MOST_NODES = 4_000  # that tell where nodes are few; of more, as many are drawn
-MOST_LABELS = 20_000  # that are learnt from; likewise
+INITIAL_NOISE_RATE = 0.3
+NUM_ROUNDS = 4  # in which W and T are learned in turn
+LBFGS_STEPS = 12  # per round
+MAX_NODES = 4_000  # nodes that show where the graph is dense; of more, as many are drawn
+MAX_LABELS = 20_000  # labels that are learned from; of more, as many are drawn
 
 
-def information(logits: Tensor) -> Tensor:
-    """I(node; class) = H(mean of p) − mean of H(p): high where every node is sure and all classes are used.
+def compute_information(logits: Tensor) -> Tensor:
+    """I(node; class) = H(mean of p) − mean of H(p): high if every prediction is certain and all classes are used.
 
     ``logits`` are [classes, nodes].
     """
@@ -31,86 +31,74 @@ def information(logits: Tensor) -> Tensor:
     return (p * log_p).sum(0).mean() - (mean * mean.clamp(min=1e-9).log()).sum()
 
 
-def separate(
-    h: Tensor, given: GivenLabels, start: Tensor, push: float, l2: float, seed: int = 0
+def fit_low_density_classifier(
+    h: Tensor, given: GivenLabels, start: Tensor, information_weight: float, l2: float, seed: int = 0
 ) -> tuple[Tensor, Tensor]:
-    """(W, T) that maximise Σ log Σ_c p_c T[c, given] + λ·I(node; class) − ½·l2·|W|², p = softmax(h W).
+    """(W, T) that maximize Σ log Σ_c p_c T[c, given] + λ·I(node; class) − ½·l2·|W|², p = softmax(h W).
 
-    λ = push·√labels. W begins at ``start``; it and T are learnt in turn. Classes without a label are never used.
+    λ = information_weight·√labels. W starts at ``start``; W and T are learned in turn. Classes without a label are
+    never used.
     """
-    draw = torch.Generator().manual_seed(seed)
-    rest = h if len(h) <= MOST_NODES else h[torch.randperm(len(h), generator=draw)[:MOST_NODES]]
+    generator = torch.Generator().manual_seed(seed)
+    sample = h if len(h) <= MAX_NODES else h[torch.randperm(len(h), generator=generator)[:MAX_NODES]]
     present = given.present
-    if len(given.y) > MOST_LABELS:
-        given = given.take(torch.randperm(len(given.y), generator=draw)[:MOST_LABELS])
+    if len(given.y) > MAX_LABELS:
+        given = given.subset(torch.randperm(len(given.y), generator=generator)[:MAX_LABELS])
     # Classes along the first dimension: with so few of them, a softmax over the last one takes eight times as long.
-    x, rest = (rows.double().t().contiguous() for rows in (h[given.nodes], rest))
+    x, sample = (rows.double().t().contiguous() for rows in (h[given.nodes], sample))
     weight = given.weight.double()
     w = start.double().t().contiguous().requires_grad_()
-    transition = symmetric(START, given.classes)
+    transition = symmetric_transition(INITIAL_NOISE_RATE, given.num_classes)
 
-    def logits(columns: Tensor) -> Tensor:
-        return torch.where(present[:, None], w @ columns, NEVER)
+    def compute_logits(columns: Tensor) -> Tensor:
+        return torch.where(present[:, None], w @ columns, IMPOSSIBLE_LOGIT)
 
-    for _ in range(ROUNDS):
-        reach = evidence(given, transition).double().t().contiguous()
-        steps = torch.optim.LBFGS([w], max_iter=STEPS, line_search_fn="strong_wolfe")
+    for _ in range(NUM_ROUNDS):
+        log_noise = log_likelihood(given, transition).double().t().contiguous()
+        optimizer = torch.optim.LBFGS([w], max_iter=LBFGS_STEPS, line_search_fn="strong_wolfe")
 
-        def loss(reach: Tensor = reach, steps: torch.optim.Optimizer = steps) -> Tensor:
-            steps.zero_grad()
-            likely = weight @ (logits(x).log_softmax(0) + reach).logsumexp(0)
-            pushed = push * math.sqrt(len(given.y)) * information(logits(rest))
-            value = 0.5 * l2 * w.square().sum() - likely - pushed
+        def compute_loss(log_noise: Tensor = log_noise, optimizer: torch.optim.Optimizer = optimizer) -> Tensor:
+            optimizer.zero_grad()
+            likelihood = weight @ (compute_logits(x).log_softmax(0) + log_noise).logsumexp(0)
+            information = information_weight * math.sqrt(len(given.y)) * compute_information(compute_logits(sample))
+            value = 0.5 * l2 * w.square().sum() - likelihood - information
             value.backward()
             return value
 
         with torch.enable_grad():
-            steps.step(loss)
+            optimizer.step(compute_loss)
         with torch.no_grad():
-            posterior = (logits(x).log_softmax(0) + reach).softmax(0).t()
-        transition = fitted_transition(posterior, given)
+            posterior = (compute_logits(x).log_softmax(0) + log_noise).softmax(0).t()
+        transition = fit_transition(posterior, given)
     return w.detach().t().contiguous().float(), transition
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LowDensity(Embedded):
-    """Boundaries between classes avoid nodes: unlabelled ones say where to cut, labels which side is which. Seconds.
+class LowDensity(EmbeddingClassifier):
+    """Boundaries between classes avoid nodes: unlabeled ones say where to cut, labels which side is which. Seconds.
 
     The embedding is that of ``prototypes``. Beside the likelihood of the given labels under a transition matrix that
-    is learnt with it, the classifier maximises the information that a node gives about its class (Krause, Perona and
-    Gomes, NeurIPS 2010): that every node is surely of some class, and all classes are used. So labels that lie
-    among many of another class are noise rather than a boundary. It begins with what ``denoised`` learns.
-
-    Fitted: ``transition_`` (P(given | true)), ``posterior_`` (P(true | features, given label) of the nodes in
-    ``labelled_``), ``inverse_temperature_``.
-
-    Args:
-        labels: learn from the ``"train"`` labels, or from all ``"train+val"`` ones, of validation nodes too.
-        dimensions, alpha, num_hops: of the embedding.
-        push: weight of the information, times the square root of the number of labels.
-        l2: of the regularisation, beside a sum over the labels.
-        class_weight: ``None``, ``"balanced"``, or one number a class.
-        directed: propagate along the edges' direction only.
+    is learned with it, the classifier maximizes the information that a node gives about its class (Krause, Perona and
+    Gomes, NeurIPS 2010): every node certainly belongs to some class, and all classes are used. A label surrounded by
+    another class is then treated as noise instead of bending the boundary. It starts from what ``denoised`` learns.
     """
 
-    push: float = 15.0
-    l2: float = 0.3
+    information_weight: float = setting(
+        15.0, Float(), "weight of the information, times the square root of the number of labels"
+    )
+    l2: float = setting(0.3, Float(), "strength of the L2 penalty, relative to a sum over the labels")
 
-    def _learn(self, h: Tensor, given: GivenLabels) -> Tensor:
-        self._models, posterior = denoise(h, given)
-        weight, self.transition_ = self._separated(h, given, posterior)
-        scores = torch.where(given.present, h[given.nodes] @ weight, NEVER)
-        self.posterior_ = (scores.log_softmax(1) + evidence(given, self.transition_)).softmax(1)
-        return weight
+    def _fit_weights(self, h: Tensor, given: GivenLabels) -> Tensor:
+        self._transitions, posterior = denoise(h, given)
+        weights, self.transition_ = self._fit_from_posterior(h, given, posterior)
+        scores = torch.where(given.present, h[given.nodes] @ weights, IMPOSSIBLE_LOGIT)
+        self.posterior_ = (scores.log_softmax(1) + log_likelihood(given, self.transition_)).softmax(1)
+        return weights
 
-    def _learn_again(self, h: Tensor, given: GivenLabels) -> Tensor:
-        return self._separated(h, given, denoise(h, given, self._models)[1])[0]
+    def _refit_weights(self, h: Tensor, given: GivenLabels) -> Tensor:
+        return self._fit_from_posterior(h, given, denoise(h, given, self._transitions)[1])[0]
 
-    def _separated(self, h: Tensor, given: GivenLabels, posterior: Tensor) -> tuple[Tensor, Tensor]:
-        start = logistic(h[given.nodes], balanced(posterior, given.weight), 1.0)
-        return separate(h, given, start, float(self.push), float(self.l2), int(self.seed) % 2**31)
-
-    def check_settings(self) -> None:
-        super().check_settings()
-        settings.number("push", self.push)
-        settings.number("l2", self.l2)
+    def _fit_from_posterior(self, h: Tensor, given: GivenLabels, posterior: Tensor) -> tuple[Tensor, Tensor]:
+        start = fit_logistic_regression(h[given.nodes], balance_classes(posterior, given.weight), 1.0)
+        weight, seed = float(self.information_weight), int(self.seed) % 2**31
+        return fit_low_density_classifier(h, given, start, weight, float(self.l2), seed)

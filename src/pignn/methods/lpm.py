@@ -10,14 +10,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..backbones import GraphInputs
-from ..core import validation as settings
 from ..core.errors import DataError
+from ..core.settings import Float, Int, setting
 from ..graphs.sparse import SparseFeatures
 from ..training import Phase
 from .core.learner import Step, Task
 from .core.network import NetworkMethod
 
-FAR = 1e-2  # half the distance over which a derivative is taken
+DIFFERENCE_STEP = 1e-2  # half the distance of the central difference
 
 
 class Mixer(nn.Module):
@@ -31,8 +31,8 @@ class Mixer(nn.Module):
         return self.layers(losses).view(-1).sigmoid()
 
 
-def similar_edges(inputs: GraphInputs) -> Tensor:
-    """The cosine of the features at both ends of every edge, at least a little, one value an entry of the pattern."""
+def compute_edge_similarities(inputs: GraphInputs) -> Tensor:
+    """The cosine of the features at both ends of every edge, at least 0.001; one value per entry of ``inputs.adj``."""
     x = inputs.features
     if isinstance(x, SparseFeatures):
         x = inputs.x
@@ -40,56 +40,52 @@ def similar_edges(inputs: GraphInputs) -> Tensor:
     return inputs.adj.products(unit, unit).clamp(min=1e-3)
 
 
-def propagate(inputs: GraphInputs, y: Tensor, seeds: Tensor, classes: int, alpha: float, num_hops: int) -> Tensor:
-    """F ← αŜF + (1 − α)Y from the labels of ``seeds``, Ŝ the row-normalised similarities; the class of each node.
+def propagate_labels(
+    inputs: GraphInputs, y: Tensor, seeds: Tensor, num_classes: int, alpha: float, num_hops: int
+) -> Tensor:
+    """The class of each node by F ← αŜF + (1 − α)Y from the labels of ``seeds``, Ŝ the row-normalized similarities.
 
     −1 where no label arrives.
     """
-    values = similar_edges(inputs)
+    values = compute_edge_similarities(inputs)
     pattern = inputs.adj
     total = torch.segment_reduce(values, "sum", lengths=pattern.counts, initial=0)
     matrix = pattern.matrix(values / pattern.repeat_rows(total.clamp(min=1e-12)))
-    start = torch.zeros(inputs.num_nodes, classes, device=y.device)
+    start = torch.zeros(inputs.num_nodes, num_classes, device=y.device)
     start[seeds, y[seeds]] = 1
     f = start
     for _ in range(num_hops):
         f = torch.lerp(start, matrix @ f, alpha)
-    top, said = f.max(1)
-    return said.where(top > 0, -1)
+    score, predicted = f.max(1)
+    return predicted.where(score > 0, -1)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LPM(NetworkMethod):
-    """Given labels mixed with propagated ones, by shares learnt so that a step helps on the trusted nodes.
+    """Given labels mixed with propagated ones, by shares learned so that a step helps on the trusted nodes.
 
-    Xia et al., "Towards Robust Graph Neural Networks against Label Noise", 2021 (LPM-1: one trusted node a class).
-    Labels of trusted nodes are propagated along edges weighed by similarity. Where the propagated label ŷ is the given
-    one it is learnt; elsewhere the loss is λ·CE(ŷ) + (1 − λ)·CE(ȳ), with λ from a small network that sees both losses.
-    That network goes down the meta-gradient: how the loss of the trusted nodes, after one step of the classifier,
+    Xia et al., "Towards Robust Graph Neural Networks against Label Noise", 2021 (LPM-1: one trusted node per class).
+    Labels of trusted nodes are propagated along edges weighted by similarity. Where the propagated label ŷ is the given
+    one it is learned; elsewhere the loss is λ·CE(ŷ) + (1 − λ)·CE(ȳ), with λ from a small network that sees both losses.
+    That network follows the meta-gradient: how the loss of the trusted nodes, after one step of the classifier,
     depends on λ. With L = Σ w_i(λ_i a_i + (1 − λ_i) b_i) and g' the trusted nodes' gradient at θ − η∇L,
     ∂/∂λ_i = −η w_i g'·∇(a_i − b_i): a derivative along g', taken as a central difference for all nodes at once.
-
-    Args:
-        alpha: of the propagation, how much comes from the neighbours.
-        num_hops: of the propagation.
-        step_size: η of the step that is looked ahead.
-        mixer_lr: learning rate of the small network.
     """
 
     trusted_per_class: ClassVar[int] = 1
 
-    alpha: float = 0.9
-    num_hops: int = 50
-    step_size: float = 0.1
-    mixer_lr: float = 0.003
+    alpha: float = setting(0.9, Float(max=1, open_max=True), "share that comes from the neighbors in the propagation")
+    num_hops: int = setting(50, Int(min=1), "number of propagation steps")
+    step_size: float = setting(0.1, Float(), "size η of the step that is looked ahead")
+    mixer_lr: float = setting(0.003, Float(), "learning rate of the network that mixes both labels")
 
-    def make_networks(self, width: int, classes: int, nodes: int) -> dict[str, nn.Module]:
-        return {**super().make_networks(width, classes, nodes), "mixer": Mixer()}
+    def make_networks(self, in_channels: int, num_classes: int, num_nodes: int) -> dict[str, nn.Module]:
+        return {**super().make_networks(in_channels, num_classes, num_nodes), "mixer": Mixer()}
 
-    def optimizer(self, name: str, network: nn.Module) -> torch.optim.Optimizer:
+    def make_optimizer(self, name: str, network: nn.Module) -> torch.optim.Optimizer:
         if name == "mixer":
             return torch.optim.Adam(network.parameters(), lr=self.mixer_lr)
-        return super().optimizer(name, network)
+        return super().make_optimizer(name, network)
 
     def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
         seeds = (task.trusted & (task.y >= 0)).nonzero().view(-1)
@@ -97,55 +93,50 @@ class LPM(NetworkMethod):
             raise DataError(
                 "lpm needs trusted labels: --trusted COLUMN, or data.trusted_mask in Python, for training nodes"
             )
-        said = propagate(task.inputs, task.y, seeds, task.num_classes, self.alpha, self.num_hops)
-        self._propagated = said.where((said >= 0) & ~task.trusted, task.y)
+        labels = propagate_labels(task.inputs, task.y, seeds, task.num_classes, self.alpha, self.num_hops)
+        self._propagated = labels.where((labels >= 0) & ~task.trusted, task.y)
 
     def objective(self, step: Step) -> Tensor:
-        other = self._propagated[step.nodes]
-        mixed = other != step.y
-        ours, theirs = self.pointwise(step.logits, other), self.pointwise(step.logits, step.y)
-        share = step.networks["mixer"](torch.stack([ours, theirs], dim=1).detach())
-        loss = step.weighted_mean(torch.lerp(theirs, ours, share.detach() * mixed))
+        propagated = self._propagated[step.nodes]
+        mixed = propagated != step.y
+        propagated_loss, given_loss = self.pointwise(step.logits, propagated), self.pointwise(step.logits, step.y)
+        share = step.networks["mixer"](torch.stack([propagated_loss, given_loss], dim=1).detach())
+        loss = step.weighted_mean(torch.lerp(given_loss, propagated_loss, share.detach() * mixed))
         if not bool(step.trusted.any()) or not bool(mixed.any()):
             return loss
-        slope = self.meta_gradient(step, other, (share * mixed).detach())
+        slope = self.compute_meta_gradient(step, propagated, (share * mixed).detach())
         # Its gradient with respect to λ is the meta-gradient, and its value is 0.
         return loss + ((share - share.detach()) * slope * mixed).sum()
 
-    def meta_gradient(self, step: Step, other: Tensor, share: Tensor) -> Tensor:
+    def compute_meta_gradient(self, step: Step, propagated: Tensor, share: Tensor) -> Tensor:
         """∂/∂λ_i of the trusted nodes' loss after one step, up to a positive factor common to all; [n]."""
-        here: dict[str, Tensor] = dict(step.networks["classifier"].named_parameters())
+        parameters: dict[str, Tensor] = dict(step.networks["classifier"].named_parameters())
 
-        def differences(h: Tensor) -> tuple[Tensor, Tensor]:
-            ours, theirs = self.pointwise(h, other), self.pointwise(h, step.y)
-            return ours - theirs, theirs
+        def compute_difference(logits: Tensor) -> tuple[Tensor, Tensor]:
+            given_loss = self.pointwise(logits, step.y)
+            return self.pointwise(logits, propagated) - given_loss, given_loss
 
-        difference, theirs = differences(step.eval_logits())
-        ahead = moved(here, _gradient(step.weighted_mean(theirs + share * difference), here), -self.step_size)
+        difference, given_loss = compute_difference(step.eval_logits())
+        gradient = _compute_gradient(step.weighted_mean(given_loss + share * difference), parameters)
+        ahead = move_parameters(parameters, gradient, -self.step_size)
         after = self.pointwise(step.eval_logits(ahead)[step.trusted], step.y[step.trusted]).mean()
-        direction = _gradient(after, ahead)
+        direction = _compute_gradient(after, ahead)
         length = sum(float(d.square().sum()) for d in direction) ** 0.5
         if length == 0:
             return torch.zeros_like(difference)
         with torch.no_grad():
             up, down = (
-                differences(step.eval_logits(moved(here, direction, sign * FAR / length)))[0] for sign in (1, -1)
+                compute_difference(step.eval_logits(move_parameters(parameters, direction, distance)))[0]
+                for distance in (DIFFERENCE_STEP / length, -DIFFERENCE_STEP / length)
             )
-        return -step.weight * (up - down) / (2 * FAR)
-
-    def check_settings(self) -> None:
-        super().check_settings()
-        settings.number("alpha", self.alpha, below=1)
-        settings.whole("num_hops", self.num_hops, 1)
-        settings.number("step_size", self.step_size)
-        settings.number("mixer_lr", self.mixer_lr)
+        return -step.weight * (up - down) / (2 * DIFFERENCE_STEP)
 
 
-def moved(parameters: dict[str, Tensor], direction: list[Tensor], far: float) -> dict[str, Tensor]:
-    """Parameters so far along a direction, to be differentiated anew."""
-    pairs = zip(parameters.items(), direction, strict=True)
-    return {name: (p.detach() + far * d).requires_grad_() for (name, p), d in pairs}
+def move_parameters(parameters: dict[str, Tensor], direction: list[Tensor], distance: float) -> dict[str, Tensor]:
+    """The parameters moved along a direction, with gradients of their own."""
+    moves = zip(parameters.items(), direction, strict=True)
+    return {name: (p.detach() + distance * d).requires_grad_() for (name, p), d in moves}
 
 
-def _gradient(loss: Tensor, parameters: dict[str, Tensor]) -> list[Tensor]:
+def _compute_gradient(loss: Tensor, parameters: dict[str, Tensor]) -> list[Tensor]:
     return list(torch.autograd.grad(loss, list(parameters.values()), materialize_grads=True))

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..core.settings import Choice, OrNone, setting
 from .core.network import NetworkMethod
+from .core.network_settings import PAIR_MODES, PAIRS_HELP
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PIGNN(NetworkMethod):
-    """Cross-entropy plus the pair regulariser.
+    """Cross-entropy plus the pair regularizer.
 
     Du et al., "Noise-robust Graph Learning by Estimating and Leveraging Pairwise Interactions", TMLR 2023. The
     estimator learns from the graph alone whether two nodes are connected; σ(h_i·h_j) is the estimated pair label. The
-    classifier minimises cross-entropy + β·L_reg, where pair labels weigh L_reg after a warm-up. The defaults are
-    those that reproduce the paper's table 1.
+    classifier minimizes cross-entropy + β·L_reg, where pair labels weight L_reg after a warm-up. The defaults
+    reproduce table 1 of the paper.
     """
 
-    pairs: str | None = "auto"
+    pairs: str | None = setting("auto", OrNone(Choice(PAIR_MODES)), PAIRS_HELP)

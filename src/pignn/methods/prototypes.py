@@ -1,4 +1,4 @@
-"""Prototypes: one direction a class in an embedding that the graph smoothed, and a model of how labels go wrong."""
+"""Prototypes: one direction per class in an embedding of smoothed features, and a model of the label noise."""
 
 from __future__ import annotations
 
@@ -10,32 +10,33 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..core import validation as settings
-from ..core.errors import unknown
+from ..core.settings import Choice, Float, Int, setting
 from ..propagation import unit_rows
-from .core.calibration import found_transition
-from .core.embedding_classifier import Embedded
-from .core.labels import NEVER, GivenLabels, evidence, fitted_transition, symmetric
+from .core.calibration import estimate_transition
+from .core.embedding_classifier import EmbeddingClassifier
+from .core.labels import IMPOSSIBLE_LOGIT, GivenLabels, fit_transition, log_likelihood, symmetric_transition
 
 NOISE_MODELS = ("none", "symmetric", "full")
-START = 0.3  # the rate of noise that the mixture begins with
-MOST_UNLABELLED = 20_000  # nodes without a label that the mixture reads; more are represented by as many drawn ones
+INITIAL_NOISE_RATE = 0.3
+PRIOR_LABELS_PER_CLASS = 5.0  # how many labels the prior of symmetric noise counts as if T is full
+MAX_UNLABELED = 20_000  # unlabeled nodes that are read; of more, as many are drawn and count more each
+TOLERANCE = 1e-4  # EM ends when no entry of a prototype changes by more
 
 
-def class_means(h: Tensor, given: GivenLabels) -> Tensor:
-    """The direction of each class's weighted mean, [classes, d]; zero for a class without a label."""
-    total = torch.zeros(given.classes, h.shape[1], dtype=h.dtype)
+def compute_class_means(h: Tensor, given: GivenLabels) -> Tensor:
+    """The direction of the weighted mean of each class, [classes, d]. Zero for a class without a label."""
+    total = torch.zeros(given.num_classes, h.shape[1], dtype=h.dtype)
     return unit_rows(total.index_add_(0, given.y, h[given.nodes] * given.weight[:, None]))
 
 
 @dataclass
 class Mixture:
-    """One prototype a class on the unit sphere, and T[i, j] = P(given = j | true = i)."""
+    """One prototype per class on the unit sphere, and T[i, j] = P(given = j | true = i)."""
 
     prototypes: Tensor
     transition: Tensor
-    posterior: Tensor  # P(true | node, given label) of the labelled nodes
-    rounds: int
+    posterior: Tensor  # P(true | node, given label) of the labeled nodes
+    num_rounds: int
 
 
 def fit_mixture(
@@ -44,124 +45,106 @@ def fit_mixture(
     *,
     noise: str = "symmetric",
     concentration: float = 20.0,
-    unlabelled: float = 0.05,
-    rounds: int = 50,
-    pseudo: float = 5.0,
+    unlabeled_weight: float = 0.05,
+    max_rounds: int = 50,
     seed: int = 0,
 ) -> Mixture:
-    """Expectation–maximisation of P(h, given) = Σ_c exp(κ h·m_c) T[c, given] / C over unit rows ``h``.
+    """Expectation–maximization of P(h, given) = Σ_c exp(κ h·m_c) T[c, given] / C over unit rows ``h``.
 
-    Starts from the class means, and with ``"none"`` stays there. A node without a label has no factor T and counts
-    ``unlabelled``; a trusted label is its class. ``"full"`` learns every entry of T, with ``pseudo`` labels a class of
-    what symmetric noise would give; a class without a label keeps out of it.
+    Starts from the class means, and with ``"none"`` stays there. An unlabeled node has no factor T and counts
+    ``unlabeled_weight``; a trusted label is its class. ``"full"`` learns every entry of T, with a prior of symmetric
+    noise. A class without a label stays unused.
     """
-    classes = given.classes
-    means = class_means(h, given)
-    hot = F.one_hot(given.y, classes).to(h)
+    means = compute_class_means(h, given)
+    one_hot = F.one_hot(given.y, given.num_classes).to(h)
     if noise == "none":
-        return Mixture(means, torch.eye(classes), hot, 0)
-    mine, weight = h[given.nodes], given.weight[:, None].to(h)
-    rest, weight_rest = _unlabelled(h, given, unlabelled, seed)
+        return Mixture(means, torch.eye(given.num_classes), one_hot, 0)
+    labeled, weight = h[given.nodes], given.weight[:, None].to(h)
+    unlabeled, unlabeled_weight = _sample_unlabeled(h, given, unlabeled_weight, seed)
     absent = ~given.present
-    transition, posterior, done = symmetric(START, classes), hot, 0
-    while done < rounds:
-        done += 1
-        logits = concentration * mine @ means.T + evidence(given, transition)
-        posterior = logits.masked_fill_(absent, NEVER).softmax(1)
-        total = (posterior * weight).T @ mine
-        if len(rest):
-            spread = (concentration * rest @ means.T).masked_fill_(absent, NEVER).softmax(1)
-            total += weight_rest * spread.T @ rest
+    transition, posterior, num_rounds = symmetric_transition(INITIAL_NOISE_RATE, given.num_classes), one_hot, 0
+    while num_rounds < max_rounds:
+        num_rounds += 1
+        logits = concentration * labeled @ means.T + log_likelihood(given, transition)
+        posterior = logits.masked_fill_(absent, IMPOSSIBLE_LOGIT).softmax(1)
+        total = (posterior * weight).T @ labeled
+        if len(unlabeled):
+            soft = (concentration * unlabeled @ means.T).masked_fill_(absent, IMPOSSIBLE_LOGIT).softmax(1)
+            total += unlabeled_weight * soft.T @ unlabeled
         before, means = means, unit_rows(total)
         if not bool(given.trusted.all()):
-            transition = fitted_transition(posterior, given, math.inf if noise == "symmetric" else pseudo)
-        if float((means - before).abs().max()) < 1e-4:
+            prior = math.inf if noise == "symmetric" else PRIOR_LABELS_PER_CLASS
+            transition = fit_transition(posterior, given, prior)
+        if float((means - before).abs().max()) < TOLERANCE:
             break
-    return Mixture(means, transition, posterior, done)
+    return Mixture(means, transition, posterior, num_rounds)
 
 
-def _unlabelled(h: Tensor, given: GivenLabels, weight: float, seed: int) -> tuple[Tensor, float]:
-    """Rows of nodes without a label, at most so many, and what each counts."""
+def _sample_unlabeled(h: Tensor, given: GivenLabels, weight: float, seed: int) -> tuple[Tensor, float]:
+    """Rows of unlabeled nodes, at most ``MAX_UNLABELED``, and the weight of each."""
     if not weight:
         return h[:0], 0.0
-    bare = torch.ones(len(h), dtype=torch.bool)
-    bare[given.nodes] = False
-    rest = bare.nonzero().view(-1)
-    if len(rest) > MOST_UNLABELLED:
-        weight *= len(rest) / MOST_UNLABELLED
-        drawn = torch.randperm(len(rest), generator=torch.Generator().manual_seed(seed))[:MOST_UNLABELLED]
-        rest = rest[drawn.sort().values]
-    return h[rest], weight
+    mask = torch.ones(len(h), dtype=torch.bool)
+    mask[given.nodes] = False
+    nodes = mask.nonzero().view(-1)
+    if len(nodes) > MAX_UNLABELED:
+        weight *= len(nodes) / MAX_UNLABELED
+        drawn = torch.randperm(len(nodes), generator=torch.Generator().manual_seed(seed))[:MAX_UNLABELED]
+        nodes = nodes[drawn.sort().values]
+    return h[nodes], weight
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Prototypes(Embedded):
-    """The class whose prototype is nearest, in features that the graph smoothed. No network; seconds.
+class Prototypes(EmbeddingClassifier):
+    """The class of the nearest prototype in features that the graph has smoothed. No network; seconds.
 
-    Features are smoothed by personalised PageRank and reduced by :class:`pignn.propagation.Embedding`, for which no
-    label is needed; each class is one direction there. ``noise="none"`` takes the mean of the given labels' nodes.
-    Otherwise expectation–maximisation learns the directions together with the noise, see :func:`fit_mixture`. How sure
-    a prediction is, is set by held-out given labels under the noise that was found.
+    Features are smoothed by personalized PageRank and reduced by :class:`pignn.propagation.Embedding`, which needs no
+    label. Each class is one direction there. ``noise="none"`` takes the mean of the labeled nodes. Otherwise
+    expectation–maximization learns the directions together with the noise, see :func:`fit_mixture`. The temperature is
+    fitted to held-out given labels under the estimated noise.
 
-    Fitted: ``transition_`` (P(given | true)), ``posterior_`` (P(true | features, given label) of the nodes in
-    ``labelled_``), ``prototypes_``, ``inverse_temperature_`` and ``rounds_``.
-
-    Args:
-        noise: the model of the noise: ``"none"``, ``"symmetric"`` or ``"full"`` (every entry of a transition matrix).
-        labels: learn from the ``"train"`` labels, or from all ``"train+val"`` ones, of validation nodes too.
-        dimensions, alpha, num_hops: of the embedding.
-        concentration: κ, how tightly the nodes of a class lie around its prototype.
-        unlabelled: what a node without a label counts, beside 1 of a label.
-        rounds: of expectation–maximisation, at most.
-        class_weight: ``None``, ``"balanced"``, or one number a class.
-        directed: propagate along the edges' direction only.
+    After fit, beside the attributes of its base class: ``prototypes_`` and ``num_rounds_``.
     """
 
-    noise: str = "symmetric"
-    concentration: float = 20.0
-    unlabelled: float = 0.05
-    rounds: int = 50
+    noise: str = setting(
+        "symmetric", Choice(NOISE_MODELS), "model of the label noise; full has a free entry for every pair of classes"
+    )
+    concentration: float = setting(20.0, Float(), "how tightly the nodes of a class lie around its prototype (κ)")
+    unlabeled_weight: float = setting(0.05, Float(), "weight of an unlabeled node, beside 1 of a labeled one")
+    max_rounds: int = setting(50, Int(min=1), "maximum number of rounds of expectation–maximization")
 
     @property
     def prototypes_(self) -> Tensor:
-        """[classes, dimensions], of length 1."""
+        """Unit vectors, [classes, dimensions]."""
         return self.weight_.T / self.concentration
 
-    def _learn(self, h: Tensor, given: GivenLabels) -> Tensor:
-        mixture = self._mixture(h, given)
-        self.transition_, self.posterior_, self.rounds_ = mixture.transition, mixture.posterior, mixture.rounds
+    def _fit_weights(self, h: Tensor, given: GivenLabels) -> Tensor:
+        mixture = self._fit_mixture(h, given)
+        self.transition_, self.posterior_, self.num_rounds_ = mixture.transition, mixture.posterior, mixture.num_rounds
         return self.concentration * mixture.prototypes.T
 
-    def _learn_again(self, h: Tensor, given: GivenLabels) -> Tensor:
-        return self.concentration * self._mixture(h, given).prototypes.T
+    def _refit_weights(self, h: Tensor, given: GivenLabels) -> Tensor:
+        return self.concentration * self._fit_mixture(h, given).prototypes.T
 
-    def _judge(self, given: GivenLabels) -> None:
-        if self.noise == "none":  # the means know of no noise; the sharpness must
-            self.transition_ = found_transition(self.held_out_, given.y, given.trusted)
+    def _update_transition(self, given: GivenLabels) -> None:
+        if self.noise == "none":  # class means have no noise model, but the temperature needs one
+            self.transition_ = estimate_transition(self.held_out_, given.y, given.trusted)
 
-    def _mixture(self, h: Tensor, given: GivenLabels) -> Mixture:
+    def _fit_mixture(self, h: Tensor, given: GivenLabels) -> Mixture:
         return fit_mixture(
             h,
             given,
             noise=self.noise,
             concentration=self.concentration,
-            unlabelled=self.unlabelled,
-            rounds=self.rounds,
+            unlabeled_weight=self.unlabeled_weight,
+            max_rounds=self.max_rounds,
             seed=int(self.seed),
         )
 
-    def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        tensors, about = super()._state()
-        return tensors, {**about, "rounds": self.rounds_}
+    def _get_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        tensors, metadata = super()._get_state()
+        return tensors, {**metadata, "num_rounds": self.num_rounds_}
 
-    def _set_state(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
-        super()._set_state(tensors, about)
-        self.rounds_ = int(about["rounds"])
-
-    def check_settings(self) -> None:
-        super().check_settings()
-        if self.noise not in NOISE_MODELS:
-            raise unknown("noise model", self.noise, NOISE_MODELS)
-        settings.number("concentration", self.concentration)
-        settings.number("unlabelled", self.unlabelled)
-        settings.whole("rounds", self.rounds, 1)
+    def _set_state(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
+        super()._set_state(tensors, metadata)
+        self.num_rounds_ = int(metadata["num_rounds"])

@@ -10,17 +10,17 @@ from torch import Tensor, nn
 from ..training import Phase
 from .core.learner import Step, Task
 from .core.losses import noisy_cross_entropy
-from .correction import Corrected
+from .correction import TransitionMethod
 
 
 class NoiseLayer(nn.Module):
-    """T = softmax(B), row by row, learnt."""
+    """T = softmax(B) row by row, learned."""
 
     ready: Tensor
 
-    def __init__(self, classes: int) -> None:
+    def __init__(self, num_classes: int) -> None:
         super().__init__()
-        self.logits = nn.Parameter(torch.zeros(classes, classes))
+        self.logits = nn.Parameter(torch.zeros(num_classes, num_classes))
         self.register_buffer("ready", torch.tensor(False))
 
     def forward(self) -> Tensor:
@@ -28,19 +28,19 @@ class NoiseLayer(nn.Module):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SModel(Corrected):
-    """The transition matrix is a layer after the softmax and is learnt with the network: −log (softmax(B)ᵀp)_y.
+class SModel(TransitionMethod):
+    """The transition matrix is a layer after the softmax that is learned with the network: −log (softmax(B)ᵀp)_y.
 
     Goldberger & Ben-Reuven, "Training deep neural-networks using a noise adaptation layer", ICLR 2017 (the simple
-    model: T does not depend on the features). It begins at the estimated, or the given, transition matrix;
-    ``transition_`` is where it began.
+    model: T does not depend on the features). It starts at the estimated or the set transition matrix, which stays in
+    ``transition_``.
     """
 
-    def make_networks(self, width: int, classes: int, nodes: int) -> dict[str, nn.Module]:
-        return {**super().make_networks(width, classes, nodes), "noise": NoiseLayer(classes)}
+    def make_networks(self, in_channels: int, num_classes: int, num_nodes: int) -> dict[str, nn.Module]:
+        return {**super().make_networks(in_channels, num_classes, num_nodes), "noise": NoiseLayer(num_classes)}
 
-    def optimizer(self, name: str, network: nn.Module) -> torch.optim.Optimizer:
-        optimizer = super().optimizer(name, network)
+    def make_optimizer(self, name: str, network: nn.Module) -> torch.optim.Optimizer:
+        optimizer = super().make_optimizer(name, network)
         if name == "noise":  # decay would pull every row towards the uniform one
             optimizer.param_groups[0]["weight_decay"] = 0.0
         return optimizer
@@ -49,7 +49,7 @@ class SModel(Corrected):
         super().prepare(task, networks, phase)
         layer = networks["noise"]
         assert isinstance(layer, NoiseLayer)
-        if not layer.ready:  # else it has learnt already: the run is resumed
+        if not layer.ready:  # else it has learned already: the run is resumed
             layer.logits.data.copy_(self._matrix.clamp(min=1e-3).log())
             layer.ready.fill_(True)
 

@@ -7,7 +7,7 @@ from torch_geometric.data import Data
 from .. import __version__
 from ..graphs import summarize_import
 from ..methods.core.base import Method
-from ..methods.core.fingerprint import fingerprint
+from ..methods.core.data_hash import hash_training_data
 from .audit.overview import AuditOverview
 from .training.scores import learns_from_val
 from .training.summary import TrainingSummary
@@ -25,7 +25,7 @@ def build_model_card(model: Method, graph: Data, summary: TrainingSummary) -> st
         "## Data",
         "",
         f"- nodes {origin.nodes}, edges {origin.edges or 'in the same file'}, labels '{origin.label}'",
-        f"- fingerprint {fingerprint(graph)}{checksum}",
+        f"- fingerprint {hash_training_data(graph)}{checksum}",
         *(f"- {line.strip()}" for line in str(summarize_import(graph)).splitlines()),
         "",
         "## Protocol",

@@ -24,7 +24,7 @@ from ..core.errors import ConfigError, OutputError, PignnWarning
 from ..graphs.tables import is_graph_file, open_table
 from ..io import files
 from ..methods import Method
-from ..methods.core.fingerprint import fingerprint
+from ..methods.core.data_hash import hash_training_data
 from ..noise import Corrupt, NoiseEstimate
 from ..report.cards import build_audit_card
 from .graph_source import GraphSource, build_corruption
@@ -109,7 +109,7 @@ class AuditRun:
             tables.write_table(folder / "review.csv", tables.build_review_table(self.review, names))
         origin = self.data.get("origin")
         name = self.data.get("name") if origin is None else origin.nodes
-        card = build_audit_card(name, fingerprint(self.data), self.audit.overview)
+        card = build_audit_card(name, hash_training_data(self.data), self.audit.overview)
         files.write_bytes(folder / "card.md", card.encode())
         self.report(folder / "audit.html")
         record = msgspec.structs.replace(self.summary, pignn=__version__)

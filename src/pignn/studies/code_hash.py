@@ -31,7 +31,7 @@ NEUTRAL_PACKAGES = (
     "cli",
     "methods.registry",
 )
-NEUTRAL_ROLES = ("checkpoint", "fingerprint", "interrupt", "progress")
+NEUTRAL_ROLES = ("checkpoint", "data_hash", "interrupt", "progress")
 # What methods compute with, although it lives among the graphs. The first prepares every graph, whoever imports it.
 GRAPH_ARITHMETIC = ("pignn.graphs.edges", "pignn.graphs.sparse")
 

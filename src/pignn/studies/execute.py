@@ -80,7 +80,7 @@ class TrainingWork:
         self, method: str, settings: dict[str, Any], trials: list[dict[str, Any]], seed: int, data: Data
     ) -> Evaluation:
         from ..methods import make
-        from ..methods.core.base import truth
+        from ..methods.core.scoring import select_scored_labels
 
         best: tuple[float, Any, dict[str, Any]] | None = None
         start = time.perf_counter()
@@ -93,7 +93,7 @@ class TrainingWork:
         assert best is not None
         seconds = time.perf_counter() - start
         _, model, chosen = best
-        nodes, y = truth(data, "test")
+        nodes, y = select_scored_labels(data, "test")
         measures = {"best_epoch": getattr(model, "best_epoch_", None), "seconds": seconds}
         chosen = chosen | ({"method": str(model.chosen_)} if hasattr(model, "chosen_") else {})
         return Evaluation(y, model.predict_proba(data)[nodes], measures, chosen)

@@ -80,7 +80,7 @@ def score_predictions(path: str | Path, label: str, folder: str | Path) -> dict[
 
 
 def _score_task(name: str, predictions: NDArray[Any], graph: GraphSpec, path: Path) -> RunResult:
-    from ..methods.core.base import truth
+    from ..methods.core.scoring import select_scored_labels
     from . import run_graphs
 
     _, graph_digest = run_graphs.load_clean_graph(graph)
@@ -88,7 +88,7 @@ def _score_task(name: str, predictions: NDArray[Any], graph: GraphSpec, path: Pa
     if (graph_digest, labels_digest) != (graph.graph_digest, graph.labels_digest):
         raise DataError(f"task '{name}' cannot be scored: the files of {graph.dataset} are not those it was made of")
     probs, classes = _check_predictions(predictions, data.num_nodes, len(data.class_names), f"{path}, {name}")
-    nodes, y = truth(data, "test")
+    nodes, y = select_scored_labels(data, "test")
     return RunResult(metrics=compute_metrics(y, classes[nodes], None if probs is None else probs[nodes]))
 
 

@@ -1,1 +1,16 @@
-"""What methods are made of: bases, the learner, labels, and small helpers."""
+"""What methods are built from. Which base class to take for a new method:
+
+| the method | base class | implement |
+|---|---|---|
+| trains a network with another loss per node | `network.NetworkMethod` | `pointwise` |
+| has a loss that needs the epoch, all logits or a second forward pass | `network.NetworkMethod` | `objective` |
+| trains further networks, or in several phases | `network.NetworkMethod` | `make_networks`, `phases`, `prepare` |
+| trains two networks that select nodes for each other | `committee.TwoNetworkMethod` | `objective` |
+| knows or estimates a transition matrix | `methods.correction.TransitionMethod` | `objective` |
+| is linear in smoothed features | `embedding_classifier.EmbeddingClassifier` | `_fit_weights`, `_refit_weights` |
+| has no epochs and keeps a few tensors | `non_iterative.NonIterativeMethod` | `fit_state`, `compute_logits` |
+| is none of these | `base.Method` | `fit`, `_compute_logits`, `_get_state`, `_set_state` |
+
+Settings are dataclass fields made by :func:`pignn.core.settings.setting`. One line in `pignn/methods/registry.py`, or
+an entry point `pignn.methods` of another package, gives the method its name.
+"""

@@ -1,4 +1,4 @@
-"""What methods share that learn in an embedding of smoothed features: no network, no loop, seconds."""
+"""Linear classifiers in an embedding of smoothed features: no network, no loop, seconds."""
 
 from __future__ import annotations
 
@@ -13,94 +13,91 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ... import backbones, graphs
-from ...core import validation as settings
-from ...core.errors import unknown
+from ...core.settings import Anything, Bool, Choice, Float, Int, setting
 from ...propagation import Embedding
-from .base import FitFacts, Method, checked_inputs, class_names
-from .calibration import FOLDS, fit_inverse_temperature, held_out
-from .labels import LABELS, NEVER, GivenLabels, evidence
+from .base import FitFacts, Method, build_inputs
+from .calibration import NUM_FOLDS, cross_val_scores, fit_inverse_temperature
+from .labels import CLASS_WEIGHT_HELP, IMPOSSIBLE_LOGIT, LABEL_SPLITS, LABELS_HELP, GivenLabels, log_likelihood
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Embedded(Method):
-    """Linear scores in a :class:`pignn.propagation.Embedding`, made as sure as held-out given labels allow.
+class EmbeddingClassifier(Method):
+    """Linear scores in a :class:`pignn.propagation.Embedding`, with a temperature fitted to held-out given labels.
 
-    A method says how it learns (``_learn``) and how it scores labels that it has not seen (``_held_out``). All of them
-    leave behind ``transition_`` (P(given | true)), ``posterior_`` (P(true | features, given label) of the nodes in
-    ``labelled_``), ``held_out_`` (scores of these labels by a classifier that has not seen them) and
+    A method implements how weights are learned (:meth:`_fit_weights`) and learned again from a part of the labels
+    (:meth:`_refit_weights`).
+
+    After fit: ``transition_`` (P(given | true)), ``posterior_`` (P(true | features, given label) of the nodes in
+    ``labeled_``), ``held_out_`` (scores of these labels by a classifier that was not trained on them) and
     ``inverse_temperature_``.
     """
 
-    tensors: ClassVar[tuple[str, ...]] = (
-        "components",
-        "weight",
-        "present",
-        "transition",
-        "posterior",
-        "labelled",
-        "held_out",
+    state_tensors: ClassVar[tuple[str, ...]] = (
+        *("components", "weight", "present", "transition"),
+        *("posterior", "labeled", "held_out"),
     )
 
-    labels: str = "train"
-    dimensions: int = 64
-    alpha: float = 0.1
-    num_hops: int = 20
-    class_weight: str | Sequence[float] | None = None
-    directed: bool = False
+    labels: str = setting("train", Choice(LABEL_SPLITS), LABELS_HELP)
+    dimensions: int = setting(64, Int(min=1), "dimensions of the embedding")
+    alpha: float = setting(
+        0.1, Float(max=1, open_min=True), "restart probability of personalized PageRank; 1 ignores the graph"
+    )
+    num_hops: int = setting(20, Int(), "number of propagation steps")
+    class_weight: str | Sequence[float] | None = setting(None, Anything("balanced, list of numbers"), CLASS_WEIGHT_HELP)
+    directed: bool = setting(False, Bool(), "propagate along the direction of edges only")
 
     def fit(self, data: Data, *, split_index: int | None = None) -> Self:
         """Learn from the given labels of the training nodes, and of validation nodes with ``labels="train+val"``."""
         self.check_settings()
         data = graphs.check_graph(data, split_index=split_index)
-        given = GivenLabels.of(data, self.labels, self.class_weight)
-        embedding = self.embedding()
-        return self.fit_embedded(data, given, embedding, embedding.fit_transform(checked_inputs(data, self.directed)))
+        given = GivenLabels.from_data(data, self.labels, self.class_weight)
+        embedding = self.make_embedding()
+        return self.fit_embedded(data, given, embedding, embedding.fit_transform(build_inputs(data, self.directed)))
 
     def fit_embedded(self, data: Data, given: GivenLabels, embedding: Embedding, h: Tensor) -> Self:
-        """The same where the graph is checked and embedded already."""
-        self.learn_embedded(given, embedding, h)
+        """Learn from a graph that is checked and embedded already; ``h`` are the embedded nodes."""
+        self.fit_uncalibrated(given, embedding, h)
 
-        def scores(keep: Tensor, ask: Tensor) -> Tensor:
-            part = given.take(keep)
-            return torch.where(part.present, h[given.nodes[ask]] @ self._learn_again(h, part), NEVER)
+        def fit_and_score(train: Tensor, held_out: Tensor) -> Tensor:
+            part = given.subset(train)
+            scores = h[given.nodes[held_out]] @ self._refit_weights(h, part)
+            return torch.where(part.present, scores, IMPOSSIBLE_LOGIT)
 
-        self.held_out_ = held_out(given.y, given.classes, FOLDS, scores, int(self.seed))
-        self._judge(given)
-        self.inverse_temperature_ = fit_inverse_temperature(
-            self.held_out_, evidence(given, self.transition_).exp(), given.weight
-        )[0]
-        self.class_names_ = class_names(data)
-        self.settings_ = self._plain_settings()
+        self.held_out_ = cross_val_scores(given.y, given.num_classes, NUM_FOLDS, fit_and_score, int(self.seed))
+        self._update_transition(given)
+        likelihood = log_likelihood(given, self.transition_).exp()
+        self.inverse_temperature_ = fit_inverse_temperature(self.held_out_, likelihood, given.weight)[0]
+        self._record_fit(data)
         return self
 
-    def learn_embedded(self, given: GivenLabels, embedding: Embedding, h: Tensor) -> Self:
-        """Learn, and leave out what tells how sure to be: no label is held out, and the sharpness is 1."""
-        self.components_, self.present_, self.labelled_ = embedding.components_, given.present, given.nodes
+    def fit_uncalibrated(self, given: GivenLabels, embedding: Embedding, h: Tensor) -> Self:
+        """Learn the weights only: no label is held out, and the temperature is 1."""
+        self.components_, self.present_, self.labeled_ = embedding.components_, given.present, given.nodes
         # Laid out as a file would hold it: on some machines a product with a transposed matrix has other last digits.
-        self.weight_ = self._learn(h, given).contiguous()
-        self.held_out_, self.inverse_temperature_ = torch.zeros(0, given.classes), 1.0
+        self.weight_ = self._fit_weights(h, given).contiguous()
+        self.held_out_, self.inverse_temperature_ = torch.zeros(0, given.num_classes), 1.0
         self.num_features_ = len(embedding.components_)
         return self
 
-    def of_part(self, part: GivenLabels, h: Tensor) -> Self:
-        """A copy that has learnt from a part of the labels; how noisy they are is known from all."""
+    def refit_subset(self, part: GivenLabels, h: Tensor) -> Self:
+        """A copy that has learned from a part of the labels, with the noise that was estimated from all."""
         other = copy.copy(self)
-        other.labelled_, other.posterior_ = part.nodes, self.posterior_[torch.isin(self.labelled_, part.nodes)]
-        other.weight_ = self._learn_again(h, part).contiguous()
+        other.labeled_, other.posterior_ = part.nodes, self.posterior_[torch.isin(self.labeled_, part.nodes)]
+        other.weight_ = self._refit_weights(h, part).contiguous()
         return other
 
     @abstractmethod
-    def _learn(self, h: Tensor, given: GivenLabels) -> Tensor:
-        """W, [dimensions, classes]; sets ``transition_`` and ``posterior_``."""
+    def _fit_weights(self, h: Tensor, given: GivenLabels) -> Tensor:
+        """The weights W, [dimensions, classes]. Sets ``transition_`` and ``posterior_``."""
 
     @abstractmethod
-    def _learn_again(self, h: Tensor, given: GivenLabels) -> Tensor:
-        """W from a part of the labels; sets nothing."""
+    def _refit_weights(self, h: Tensor, given: GivenLabels) -> Tensor:
+        """W from a part of the labels. Sets nothing."""
 
-    def _judge(self, given: GivenLabels) -> None:
-        """A last word on ``transition_``, with ``held_out_`` at hand."""
+    def _update_transition(self, given: GivenLabels) -> None:
+        """Change ``transition_`` once ``held_out_`` is there."""
 
-    def embedding(self) -> Embedding:
+    def make_embedding(self) -> Embedding:
         return Embedding(
             self.dimensions,
             alpha=self.alpha,
@@ -109,36 +106,28 @@ class Embedded(Method):
             seed=int(self.seed) % 2**31,
         )
 
-    def embedded(self, inputs: backbones.GraphInputs) -> Tensor:
-        """[N, dimensions], of the graph that was learnt from or another one."""
-        embedding = self.embedding()
+    def embed_inputs(self, inputs: backbones.GraphInputs) -> Tensor:
+        """The nodes of this or another graph in the fitted embedding, [N, dimensions]."""
+        embedding = self.make_embedding()
         embedding.components_ = self.components_
         return embedding.transform(inputs)
 
-    def scores(self, h: Tensor) -> Tensor:
-        """Of embedded nodes; a class that had no label is never predicted."""
-        return torch.where(self.present_, h @ self.weight_, NEVER)
+    def score_embedded(self, h: Tensor) -> Tensor:
+        """Scores of embedded nodes. A class without a label is never predicted."""
+        return torch.where(self.present_, h @ self.weight_, IMPOSSIBLE_LOGIT)
 
-    def _outputs(self, data: Data) -> Tensor:
-        return self.inverse_temperature_ * self.scores(
-            self.embedded(backbones.GraphInputs.from_data(data, directed=self.directed))
-        )
+    def _compute_logits(self, data: Data) -> Tensor:
+        inputs = backbones.GraphInputs.from_data(data, directed=self.directed)
+        return self.inverse_temperature_ * self.score_embedded(self.embed_inputs(inputs))
 
     def fit_facts(self) -> FitFacts:
         return replace(super().fit_facts(), learns_from_val=self.labels == "train+val")
 
-    def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        return {name: getattr(self, f"{name}_").contiguous() for name in self.tensors}, {
-            "inverse_temperature": self.inverse_temperature_
-        }
+    def _get_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        tensors = {name: getattr(self, f"{name}_").contiguous() for name in self.state_tensors}
+        return tensors, {"inverse_temperature": self.inverse_temperature_}
 
-    def _set_state(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
-        for name in self.tensors:
+    def _set_state(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
+        for name in self.state_tensors:
             setattr(self, f"{name}_", tensors[name])
-        self.inverse_temperature_ = float(about["inverse_temperature"])
-
-    def check_settings(self) -> None:
-        if self.labels not in LABELS:
-            raise unknown("labels", self.labels, LABELS)
-        settings.seed("seed", self.seed)
-        self.embedding()  # checks its own
+        self.inverse_temperature_ = float(metadata["inverse_temperature"])

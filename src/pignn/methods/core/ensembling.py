@@ -1,4 +1,4 @@
-"""How candidates are averaged: weights by what they say of labels that they have not seen."""
+"""How candidates are averaged: with weights by how well they predict labels that they were not trained on."""
 
 from __future__ import annotations
 
@@ -8,31 +8,45 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-BELIEF = 0.3  # of a held-out label: fewer than one, for labels of near nodes are judged by the same neighbours
-LEAST = 0.01  # weight in the average; what has less is left out
+from .labels import GivenLabels
+
+EVIDENCE_PER_LABEL = 0.3  # less than one: held-out labels of nearby nodes are predicted from the same neighbors
+MIN_WEIGHT = 0.01  # smaller weights are left out of the average
 
 
-def likely(evidence: Mapping[str, float]) -> dict[str, float]:
-    """Weights ∝ exp(``BELIEF``·evidence), without those that hardly count."""
-    weight = (BELIEF * torch.tensor(list(evidence.values()), dtype=torch.float64)).softmax(0)
-    weight = torch.where(weight < min(LEAST, float(weight.max())), 0.0, weight)
+def softmax_weights(evidence: Mapping[str, float]) -> dict[str, float]:
+    """Weights ∝ exp(``EVIDENCE_PER_LABEL``·evidence), without negligible ones."""
+    weight = (EVIDENCE_PER_LABEL * torch.tensor(list(evidence.values()), dtype=torch.float64)).softmax(0)
+    weight = torch.where(weight < min(MIN_WEIGHT, float(weight.max())), 0.0, weight)
     return {name: float(w / weight.sum()) for name, w in zip(evidence, weight, strict=True) if w > 0}
 
 
-def average(scores: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
-    """Logarithm of the weighted mean of probabilities whose logits are ``scores``, [rows, classes]."""
-    parts = [scores[name].log_softmax(1) + math.log(weight) for name, weight in weights.items()]
-    return torch.stack(parts).logsumexp(0)
+def log_mean_probs(scores: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
+    """Logarithm of the weighted mean of softmax(scores), [rows, classes]."""
+    terms = [scores[name].log_softmax(1) + math.log(weight) for name, weight in weights.items()]
+    return torch.stack(terms).logsumexp(0)
 
 
-def not_surer(scores: Tensor, share: float) -> Tensor:
-    """Logarithms of probabilities of which ``share`` is spread over all classes: no n labels exclude 1 in n."""
-    even = torch.full_like(scores, math.log(share / scores.shape[1]))
-    return torch.logaddexp(scores.log_softmax(1) + math.log1p(-share), even)
+def mix_with_uniform(scores: Tensor, uniform_mass: float) -> Tensor:
+    """Log-probabilities of which ``uniform_mass`` is spread over all classes: no n labels exclude 1 in n."""
+    uniform = torch.full_like(scores, math.log(uniform_mass / scores.shape[1]))
+    return torch.logaddexp(scores.log_softmax(1) + math.log1p(-uniform_mass), uniform)
 
 
-def surely_better(value: Tensor, other: Tensor, weight: Tensor) -> bool:
-    """By more than a standard error of the mean difference."""
-    difference = value - other
+def is_significantly_better(values: Tensor, others: Tensor, weight: Tensor) -> bool:
+    """Whether the weighted mean difference exceeds its standard error."""
+    difference = values - others
     gain = float(weight @ difference)
     return gain > float((weight.square() @ (difference - gain).square()).sqrt())
+
+
+def upper_bound(estimate: tuple[float, float]) -> float:
+    """What an estimate with its standard error hardly exceeds."""
+    value, error = estimate
+    return value + 2 * error
+
+
+def compute_agreement(scores: Tensor, labels: GivenLabels) -> float:
+    """The weighted share of labels that are the likeliest class."""
+    right = (scores.argmax(1) == labels.y).double()
+    return float(labels.weight.double() @ right / labels.weight.sum())

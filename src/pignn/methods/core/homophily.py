@@ -1,4 +1,4 @@
-"""Whether links join nodes of one class, as noisy labels tell it."""
+"""How often edges join nodes of one class, estimated from noisy labels."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ from ... import backbones
 from .labels import GivenLabels
 
 
-def homophily(inputs: backbones.GraphInputs, given: GivenLabels, transition: Tensor) -> tuple[float, float] | None:
-    """(share of links whose ends have one true class, standard error), by how many have one given label.
+def estimate_homophily(
+    inputs: backbones.GraphInputs, given: GivenLabels, transition: Tensor
+) -> tuple[float, float] | None:
+    """(share of edges whose ends have one true class, standard error), from how many ends have one given label.
 
-    What the noise makes of both kinds of links is taken out. None where no link joins two labelled nodes.
+    The effect of the noise on both kinds of edges is removed. None if no edge joins two labeled nodes.
     """
     y = torch.full((inputs.num_nodes,), -1).index_copy_(0, given.nodes, given.y)
-    one, other = torch.repeat_interleave(y, inputs.adj.crow.diff()), y[inputs.adj.col]
-    both = (one >= 0) & (other >= 0)
+    target_label, source_label = torch.repeat_interleave(y, inputs.adj.crow.diff()), y[inputs.adj.col]
+    both = (target_label >= 0) & (source_label >= 0)
     count = int(both.sum())
     if not count:
         return None
-    seen = float((one[both] == other[both]).double().mean())
-    meet = transition @ transition.T  # that the given labels are one, for every two true classes
+    agreement = float((target_label[both] == source_label[both]).double().mean())
+    meet = transition @ transition.T  # probability that two given labels are equal, for every two true classes
     same = float(meet.diag().mean())
-    differ = float((meet.sum() - meet.trace()) / max(meet.numel() - len(meet), 1))
-    told = max(same - differ, 1e-6)
-    links = count if inputs.directed else count / 2
-    error = math.sqrt(max(seen * (1 - seen), 0.25 / links) / links) / told
-    return min(max((seen - differ) / told, 0.0), 1.0), error
+    different = float((meet.sum() - meet.trace()) / max(meet.numel() - len(meet), 1))
+    contrast = max(same - different, 1e-6)
+    num_edges = count if inputs.directed else count / 2
+    error = math.sqrt(max(agreement * (1 - agreement), 0.25 / num_edges) / num_edges) / contrast
+    return min(max((agreement - different) / contrast, 0.0), 1.0), error

@@ -15,7 +15,7 @@ from ... import backbones, graphs, pairs
 from ...core.errors import DataError
 from ...training import Phase
 from ...training.batches import Batch, iter_seed_batches, make_neighbor_sampler
-from .labels import class_weights, counting
+from .labels import compute_class_weights, usable_mask
 from .pair_regularizer import PairRegularizer
 
 
@@ -34,7 +34,7 @@ class Task:
     def from_data(cls, data: Data, inputs: backbones.GraphInputs, class_weight: str | Sequence[float] | None) -> Task:
         """The given labels of the training nodes, on the device of ``inputs``. Labels of weight 0 are left out."""
         device, classes = inputs.x.device, graphs.num_classes(data)
-        counts = counting(data, data.train_mask)
+        counts = usable_mask(data, data.train_mask)
         nodes = counts.nonzero().view(-1).to(device)
         y = torch.where(counts, data.y, -1).to(device)
         trusted = data.get("trusted_mask")
@@ -52,7 +52,7 @@ def _compute_node_weights(
     if data.get("label_weight") is not None:
         weight = data.label_weight.to(nodes.device)[nodes].clone()
     if class_weight is not None:
-        weight *= class_weights(class_weight, y.cpu(), classes).to(nodes.device)[y]
+        weight *= compute_class_weights(class_weight, y.cpu(), classes).to(nodes.device)[y]
     total = weight.sum()
     if not total > 0:
         raise DataError("the weights of all training labels are 0; nothing would be learned")

@@ -1,4 +1,4 @@
-"""Losses that more than one method is made of; logits [n, classes] in, one number a node out."""
+"""Losses that several methods share: logits [n, classes] in, one loss per node out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch.nn import functional as F
 LOG_ZERO = math.log(1e-4)  # what stands for log 0
 
 
-def normalised_cross_entropy(h: Tensor, y: Tensor) -> Tensor:
+def normalized_cross_entropy(h: Tensor, y: Tensor) -> Tensor:
     """log p_y / Σ_c log p_c, in [0, 1]."""
     logs = F.log_softmax(h, dim=-1)
     return logs.gather(1, y[:, None]).view(-1) / logs.sum(-1)

@@ -339,7 +339,7 @@ def _picture(model: Method, scores: Any) -> list[Block | Table]:
 
 
 def _settings(model: Method) -> dict[str, Any]:
-    return {"method": model.name} | (getattr(model, "settings_", None) or model._plain_settings())
+    return {"method": model.name} | (getattr(model, "settings_", None) or model.settings_as_json())
 
 
 def _made(model: Method, data: Data, summary: TrainingSummary) -> dict[str, str]:
