@@ -23,7 +23,7 @@ from pignn.auditing.neighborhoods import describe_neighborhoods
 from pignn.auditing.tables import replace_codes_by_names
 from pignn.core.errors import ConfigError
 from pignn.noise import NoiseEstimate, corrupt
-from pignn.report.audit import build_audit_page
+from pignn.report.audit import AuditPageContent, build_audit_page
 from pignn.report.audit.page import encode_json
 
 from .reading import HOSTILE, Elements, admitted
@@ -177,9 +177,9 @@ def test_the_page_uses_the_embedding_of_the_audit(monkeypatch: pytest.MonkeyPatc
 
 def test_without_neighborhoods_the_page_has_none() -> None:
     audit = make_audit(30, 3)
-    values = {"title": "t", "overview": audit.overview, "class_names": audit.class_names, "issues": audit.issues}
+    names, graph = audit.class_names, audit.evidence.graph
     page = build_audit_page(
-        **values, transition=audit.noise.transition, classes=[], sources=[], columns={}, graph=audit.evidence.graph
+        AuditPageContent("t", audit.overview, names, audit.noise.transition, [], [], audit.issues, {}, graph)
     )
     shown = content(page)
     assert len(shown["suspects"]["node"]) == 30

@@ -17,7 +17,7 @@ from pignn import graphs
 from pignn.core.errors import DataError, NotFittedError
 from pignn.report import build_training_page
 from pignn.report.training import TrainingSummary
-from pignn.report.training.scores import DRAWN, Beside, parts, places
+from pignn.report.training.scores import MAX_DRAWN_NODES, LabelComparison, compare_with_labels, project_nodes
 from pignn.training.metrics import calibration_error
 
 from .reading import HOSTILE, Elements, admitted
@@ -51,18 +51,18 @@ def test_every_kind_of_method_has_a_page(noisy: Data, name: str, settings: dict[
     text = words(page)
     assert f"accuracy on test nodes {100 * model.score(noisy):.1f} %" in text
     assert "agreement, not accuracy" in text
-    learnt = int(noisy.train_mask.sum() + noisy.val_mask.sum() * (name == "auto"))
-    assert f"learnt from {learnt} given labels" in text
-    assert ("agrees with labels held out" in text) == (name != "auto")
+    learned = int(noisy.train_mask.sum() + noisy.val_mask.sum() * (name == "auto"))
+    assert f"learned from {learned} given labels" in text
+    assert ("agreement with held-out labels" in text) == (name != "auto")
 
 
 def test_without_true_labels_no_accuracy_is_told(noisy: Data) -> None:
     del noisy["y_true"]
     model = pignn.make("prototypes").fit(noisy)
     text = words(build_training_page(model, noisy))
-    assert "accuracy not known" in text
+    assert "accuracy unknown" in text
     assert "true labels of test nodes" not in text.lower().replace("no true labels of test nodes are known", "")
-    assert "given labels that are wrong" not in text
+    assert "wrong given labels" not in text
 
 
 def test_true_labels_change_nothing_that_is_said_of_given_ones(noisy: Data) -> None:
@@ -70,21 +70,21 @@ def test_true_labels_change_nothing_that_is_said_of_given_ones(noisy: Data) -> N
     other = noisy.clone()
     other.y_true = (other.y_true + 1) % 3
     scores = model.embed(noisy)
-    one, two = parts(model, noisy, scores), parts(model, other, scores)
-    for name in ("learnt", "held_out"):
-        assert getattr(one, name).confusion() == getattr(two, name).confusion()
+    one, two = (compare_with_labels(graph, scores, learns_from_val=False) for graph in (noisy, other))
+    for name in ("learned", "held_out"):
+        assert getattr(one, name).count_confusion() == getattr(two, name).count_confusion()
     assert one.test is not None
     assert two.test is not None
     assert one.test.share != two.test.share
 
 
 def test_what_chose_the_epoch_is_told(noisy: Data) -> None:
-    for rule, said in (("clean-val", "an oracle"), ("noisy-val", "a little too high"), ("last", "last epoch was kept")):
+    for rule, said in (("clean-val", "an oracle"), ("noisy-val", "slightly too high"), ("last", "last epoch was kept")):
         model = pignn.make("vanilla", epochs=3, selection=rule).fit(noisy)
         page = build_training_page(model, noisy)
         assert said in words(page)
-        assert ("right on true validation labels" in page) == (rule == "clean-val")
-        assert f"kept: {model.best_epoch_}<" in page
+        assert ("accuracy on true validation labels" in page) == (rule == "clean-val")
+        assert f"selected: {model.best_epoch_}<" in page
 
 
 def test_an_oracle_is_called_one(noisy: Data) -> None:
@@ -97,14 +97,18 @@ def test_counts_are_those_of_scikit_learn() -> None:
 
     rng = np.random.default_rng(0)
     labels, proba = rng.integers(0, 4, 300), rng.dirichlet(np.ones(4), 300)
-    beside = Beside(labels, proba)
+    comparison = LabelComparison(labels, proba)
     matrix = confusion_matrix(labels, proba.argmax(1), labels=range(4))
-    assert beside.confusion() == matrix.tolist()
-    assert beside.share == pytest.approx(np.trace(matrix) / 300)
-    bins = beside.calibration().values()
+    assert comparison.count_confusion() == matrix.tolist()
+    assert comparison.share == pytest.approx(np.trace(matrix) / 300)
+    bins = comparison.compute_calibration_bins().values()
     assert sum(n for _, _, n in bins) == 300
     expected = sum(n * abs(x - y) for x, y, n in bins) / 300
-    assert beside.error == pytest.approx(expected) == pytest.approx(calibration_error(labels, proba, num_bins=10))
+    assert (
+        comparison.calibration_error
+        == pytest.approx(expected)
+        == pytest.approx(calibration_error(labels, proba, num_bins=10))
+    )
 
 
 def test_the_interval_covers_as_often_as_it_says() -> None:
@@ -112,7 +116,7 @@ def test_the_interval_covers_as_often_as_it_says() -> None:
     proba = np.tile([0.6, 0.4], (60, 1))
     covered = 0
     for _ in range(2_000):
-        low, high = Beside((rng.random(60) > 0.8).astype(np.int64), proba).interval
+        low, high = LabelComparison((rng.random(60) > 0.8).astype(np.int64), proba).interval
         covered += low <= 0.8 <= high
     assert 0.92 < covered / 2_000 < 0.98
 
@@ -121,24 +125,24 @@ def test_places_keep_alike_nodes_together_and_are_few() -> None:
     rng = np.random.default_rng(0)
     group = rng.integers(0, 3, 5_000)
     scores = (6.0 * np.eye(3)[group] + rng.normal(0, 0.3, (5_000, 3))).astype(np.float32)
-    where = places(scores)
-    assert len(where.nodes) == len(set(where.nodes.tolist())) == DRAWN
-    assert where.held == pytest.approx(1)  # three classes have two dimensions
+    where = project_nodes(scores)
+    assert len(where.nodes) == len(set(where.nodes.tolist())) == MAX_DRAWN_NODES
+    assert where.variance_share == pytest.approx(1)  # three classes have two dimensions
     middles = np.stack([where.xy[group[where.nodes] == c].mean(0) for c in range(3)])
     nearest = ((where.xy[:, None] - middles) ** 2).sum(-1).argmin(1)
     assert (nearest == group[where.nodes]).all()
-    np.testing.assert_array_equal(places(scores).xy, where.xy)
+    np.testing.assert_array_equal(project_nodes(scores).xy, where.xy)
     # A shift of all scores of a node means nothing; minus infinity is a probability of 0.
     shifted = scores + rng.normal(0, 5, (5_000, 1)).astype(np.float32)
-    np.testing.assert_allclose(places(shifted).xy, where.xy, atol=1e-3)
+    np.testing.assert_allclose(project_nodes(shifted).xy, where.xy, atol=1e-3)
     scores[0, 1] = -np.inf
-    assert np.isfinite(places(scores).xy).all()
+    assert np.isfinite(project_nodes(scores).xy).all()
 
 
 def test_two_classes_lie_on_a_line() -> None:
     scores = np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32)
-    where = places(scores)
-    assert where.flat
+    where = project_nodes(scores)
+    assert where.is_flat
     order = np.argsort(scores[:, 1] - scores[:, 0])
     steps = np.diff(where.xy[order, 0])
     assert (steps >= -1e-9).all() or (steps <= 1e-9).all()
@@ -222,7 +226,7 @@ def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixtu
     run = json.loads((out / "run.json").read_text())
     text = words(page)
     assert f"accuracy on test nodes {100 * run['test_accuracy']:.1f} %" in text
-    assert f"epoch kept {run['best_epoch']}" in text
+    assert f"selected epoch {run['best_epoch']}" in text
     assert f"seconds {run['seconds']:.6g}" in text
     assert str(tmp_path) not in page
     # A run without a report does not keep that of the run it replaces.

@@ -16,7 +16,14 @@ from ..noise import NoiseEstimate
 from ..noise.estimation import estimate_from_model
 from ..noise.kinds import Ints
 from ..noise.model import fit_noise_model
-from ..report import AuditOverview, build_audit_page, plot_class_quality, plot_transition, render_audit_html
+from ..report import (
+    AuditOverview,
+    AuditPageContent,
+    build_audit_page,
+    plot_class_quality,
+    plot_transition,
+    render_audit_html,
+)
 from . import dawid_skene, diagnostics
 from .columns import Findings, list_columns, tabulate_findings
 from .evidence import Evidence, gather_evidence
@@ -157,7 +164,7 @@ class Audit:
             title: title of the page.
             apply_command: the command that applies the decisions, to show on the page.
         """
-        return build_audit_page(
+        content = AuditPageContent(
             title=title,
             overview=self.overview,
             class_names=self.class_names,
@@ -172,6 +179,7 @@ class Audit:
             node_table=node_table,
             apply_command=apply_command,
         )
+        return build_audit_page(content)
 
     def plot_transition(self) -> Figure:
         """The estimated share of each true class that was given each label, as a matplotlib figure."""

@@ -89,7 +89,7 @@ class Evidence:
     def neighbor_counts(self) -> Floats:
         """How many neighbors were given each class."""
         row, col = self.edges
-        return _count_classes(row, self.given[col], self.given.shape[0], self.num_classes)
+        return count_classes(row, self.given[col], self.given.shape[0], self.num_classes)
 
     @cached_property
     def similar_counts(self) -> Floats | None:
@@ -97,7 +97,7 @@ class Evidence:
         if self.similar is None:
             return None
         row = np.repeat(np.arange(len(self.similar)), self.similar.shape[1])
-        return _count_classes(row, self.given[self.similar.ravel()], len(self.given), self.num_classes)
+        return count_classes(row, self.given[self.similar.ravel()], len(self.given), self.num_classes)
 
     def make_classifier(self, features: Singles, positions: Ints | None = None) -> CrossFitLogistic:
         """A classifier of the labels at some positions; `features` has one row for each of them."""
@@ -242,7 +242,7 @@ def find_similar(embedding: Singles) -> Ints | None:
     return similar
 
 
-def _count_classes(row: Ints, classes: Ints, num_rows: int, num_classes: int) -> Floats:
+def count_classes(row: Ints, classes: Ints, num_rows: int, num_classes: int) -> Floats:
     """[num_rows, num_classes]: how often each class occurs in each row."""
     counts = np.bincount(row * num_classes + classes, minlength=num_rows * num_classes)
     return counts.reshape(-1, num_classes).astype(float)

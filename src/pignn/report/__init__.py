@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..core.lazy import import_on_first_use
 
 if TYPE_CHECKING:
-    from .audit import AuditOverview, PageColumn, build_audit_page, render_audit_html
+    from .audit import AuditOverview, AuditPageContent, PageColumn, build_audit_page, render_audit_html
     from .cards import build_audit_card, build_model_card
     from .page import Code, Drawing, Facts, Section, Text
     from .panels import Panel, Series
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AuditOverview",
+    "AuditPageContent",
     "Cell",
     "Code",
     "Drawing",

@@ -9,7 +9,6 @@ from ..graphs import summarize_import
 from ..methods.core.base import Method
 from ..methods.core.data_hash import hash_training_data
 from .audit.overview import AuditOverview
-from .training.scores import learns_from_val
 from .training.summary import TrainingSummary
 
 
@@ -79,7 +78,7 @@ def build_audit_card(name: str, fingerprint: str, audit: AuditOverview) -> str:
 def _list_protocol(model: Method, graph: Data, summary: TrainingSummary) -> list[str]:
     """What the model learned from, and what it did not see."""
     trusted, num_labeled = graph.get("trusted_mask"), int((graph.y >= 0).sum())
-    num_held_out = 0 if learns_from_val(model) else int((graph.val_mask & (graph.y >= 0)).sum())
+    num_held_out = 0 if model.fit_facts().learns_from_val else int((graph.val_mask & (graph.y >= 0)).sum())
     learned = f"- learned from {num_labeled - num_held_out:,} of {num_labeled:,} given labels"
     lines = [learned if trusted is None else f"{learned}, {int(trusted.sum()):,} of them trusted"]
     if summary.suspects is not None:

@@ -192,11 +192,7 @@ def build_page(title: str, sections: Sequence[Section], intro: Sequence[str] = (
     parts = Markup("\n").join(
         Markup(
             '<section class="card" id="part-{0}" aria-labelledby="h-{0}"><h2 id="h-{0}">{1}</h2>\n{2}</section>'
-        ).format(
-            number,
-            section.title,
-            Markup("\n").join(map(_render_block, section.blocks)),
-        )
+        ).format(number, section.title, Markup("\n").join(map(_render_block, section.blocks)))
         for number, section in enumerate(sections)
     )
     body = Markup(

@@ -1,12 +1,13 @@
 """The page of an audit: the estimated noise, and the suspects for a person to decide on."""
 
 from .overview import AuditOverview, render_audit_html
-from .page import DECISION_COLUMNS, REVIEW_COLUMNS, PageColumn, build_audit_page
+from .page import DECISION_COLUMNS, REVIEW_COLUMNS, AuditPageContent, PageColumn, build_audit_page
 
 __all__ = [
     "DECISION_COLUMNS",
     "REVIEW_COLUMNS",
     "AuditOverview",
+    "AuditPageContent",
     "PageColumn",
     "build_audit_page",
     "render_audit_html",

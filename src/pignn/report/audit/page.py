@@ -48,58 +48,54 @@ class PageColumn:
     is_minor: bool = True  # not in the list on a narrow screen
 
 
-def build_audit_page(
-    *,
-    title: str,
-    overview: AuditOverview,
-    class_names: Sequence[str],
-    transition: Any,
-    classes: Sequence[Mapping[str, Any]],
-    sources: Sequence[Mapping[str, Any]],
-    issues: pd.DataFrame,
-    columns: Mapping[str, PageColumn],
-    graph: Data,
-    find_neighborhoods: Callable[[Any], Sequence[Mapping[str, Any]]] | None = None,
-    review: pd.DataFrame | None = None,
-    node_table: pd.DataFrame | None = None,
-    apply_command: str = "",
-) -> str:
-    """The page as text of one HTML file.
+@dataclass(frozen=True, eq=False)
+class AuditPageContent:
+    """Everything that the page of an audit shows."""
 
-    Args:
-        title: title of the page.
-        overview: the headline numbers.
-        class_names: names of the classes.
-        transition: the estimated transition matrix.
-        classes: one row per given class.
-        sources: one row per label source.
-        issues: the table of the audit.
-        columns: the columns of the table that the page shows, by name.
-        graph: the graph that was audited.
-        find_neighborhoods: describes the surroundings of some nodes; None leaves them out.
-        review: the labels to review, with their part, stratum and inclusion probability.
-        node_table: what to show of each node, one row per node; by default its largest features.
-        apply_command: the command that applies the decisions; by default the page shows a pattern of it.
-    """
+    title: str
+    overview: AuditOverview
+    class_names: Sequence[str]
+    transition: Any  # the estimated transition matrix
+    classes: Sequence[Mapping[str, Any]]  # one row per given class
+    sources: Sequence[Mapping[str, Any]]  # one row per label source
+    issues: pd.DataFrame  # the table of the audit
+    columns: Mapping[str, PageColumn]  # those of the table that the page shows, by name
+    graph: Data
+    # Describes the surroundings of some nodes; None leaves them out.
+    find_neighborhoods: Callable[[Any], Sequence[Mapping[str, Any]]] | None = None
+    review: pd.DataFrame | None = None  # labels to review, with part, stratum and inclusion probability
+    node_table: pd.DataFrame | None = None  # what to show of each node, one row per node; by default its features
+    apply_command: str = ""  # applies the decisions; by default the page shows a pattern of it
+
+
+def build_audit_page(content: AuditPageContent) -> str:
+    """The page as text of one HTML file."""
+    data = encode_json(_encode_content(content))
+    data = data[:-1] + f',"key":"{hashlib.sha256(data.encode()).hexdigest()[:20]}"}}'
+    script = '"use strict";\n(() => {\n' + "".join(map(_read_asset, SCRIPTS)) + "})();\n"
+    body = Markup(_read_asset("page.html"))
+    return build_document("Audit of labels", body, style=_read_asset("page.css"), script=script, data=Markup(data))
+
+
+def _encode_content(content: AuditPageContent) -> dict[str, Any]:
+    """The content by the names that the script reads."""
+    issues, review, find = content.issues, content.review, content.find_neighborhoods
     selected = _select_suspects(issues, review)
-    columns = {name: column for name, column in columns.items() if name in issues}
-    categories = {
-        name: sorted({str(value) for value in issues[name]})
-        for name, column in columns.items()
-        if column.kind == "category"
-    }
+    columns = {name: column for name, column in content.columns.items() if name in issues}
+    has_categories = [name for name, column in columns.items() if column.kind == "category"]
+    categories = {name: sorted({str(value) for value in issues[name]}) for name in has_categories}
     suspects = _encode_suspects(selected, columns, categories)
     nodes = selected["node"].to_numpy()[: len(suspects["node"])]
     counts, edges = np.histogram(issues["p_wrong"], bins=NUM_BINS, range=(0, 1))
-    neighborhoods, named_nodes = _encode_neighborhoods(find_neighborhoods(nodes) if find_neighborhoods else [], graph)
-    content = {
-        "title": title,
-        "overview": asdict(overview),
-        "class_names": list(class_names),
-        "transition": np.round(transition, 4).tolist(),
-        "flagged_confusion": _count_flagged(issues, len(class_names)),
-        "by_class": classes,
-        "by_source": sources,
+    neighborhoods, named_nodes = _encode_neighborhoods([] if find is None else find(nodes), content.graph)
+    return {
+        "title": content.title,
+        "overview": asdict(content.overview),
+        "class_names": list(content.class_names),
+        "transition": np.round(content.transition, 4).tolist(),
+        "flagged_confusion": _count_flagged(issues, len(content.class_names)),
+        "by_class": content.classes,
+        "by_source": content.sources,
         "histogram": {"counts": counts.tolist(), "edges": np.round(edges, 4).tolist()},
         "columns": [{"name": name, **asdict(column)} for name, column in columns.items()],
         "categories": categories,
@@ -108,14 +104,9 @@ def build_audit_page(
         "suspects": suspects,
         "neighborhoods": neighborhoods,
         "named_nodes": named_nodes,
-        "cells": _encode_cells(graph, nodes, node_table),
-        "apply_command": apply_command,
+        "cells": _encode_cells(content.graph, nodes, content.node_table),
+        "apply_command": content.apply_command,
     }
-    data = encode_json(content)
-    data = data[:-1] + f',"key":"{hashlib.sha256(data.encode()).hexdigest()[:20]}"}}'
-    script = '"use strict";\n(() => {\n' + "".join(map(_read_asset, SCRIPTS)) + "})();\n"
-    body = Markup(_read_asset("page.html"))
-    return build_document("Audit of labels", body, style=_read_asset("page.css"), script=script, data=Markup(data))
 
 
 def _read_asset(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The page of one training: what was learnt from, how it agrees with labels, and how far to believe it."""
+"""The page of one training, and the summary that it shares with run.json and the model card."""
 
 from .page import build_training_page
 from .summary import TrainingSummary
