@@ -194,21 +194,21 @@ def test_chunked_inference_equals_inference_in_one_go(monkeypatch, name, weighte
         data.edge_weight = torch.rand(300) + 0.5
     inputs = backbones.GraphInputs.from_data(data, directed=directed)
     network = backbones.build(name, 12, 4).eval()
-    monkeypatch.setattr("pignn.graphs.sparse.PART", 20)
+    monkeypatch.setattr("pignn.graphs.sparse.CHUNK_ENTRIES", 20)
     with torch.no_grad():
         whole = network(inputs)
         torch.testing.assert_close(network(inputs.as_chunked()), whole, rtol=1e-6, atol=1e-6)
-    sizes = [part.size for _, _, part in inputs.adj.parts()]
+    sizes = [part.size for _, _, part in inputs.adj.iter_chunks()]
     assert len(sizes) > 5
     assert sum(sizes) == inputs.adj.size
 
 
 def test_chunks_cover_all_rows_once(monkeypatch):
-    monkeypatch.setattr("pignn.graphs.sparse.PART", 3)
+    monkeypatch.setattr("pignn.graphs.sparse.CHUNK_ENTRIES", 3)
     counts = [0, 0, 7, 1, 1, 1, 1, 0, 3, 0]  # a row with more than a part holds, and empty ones at both ends
     row = torch.repeat_interleave(torch.arange(10), torch.tensor(counts))
     pattern = Pattern.from_sorted(row, torch.arange(len(row)), (10, 20))
-    parts = list(pattern.parts())
+    parts = list(pattern.iter_chunks())
     assert [i for rows, _, _ in parts for i in range(rows.start, rows.stop)] == list(range(10))
     assert torch.equal(torch.cat([part.col for _, _, part in parts]), pattern.col)
     assert [int(n) for _, _, part in parts for n in part.counts] == counts

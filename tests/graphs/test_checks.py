@@ -164,8 +164,16 @@ BAD = {
     "a name twice": (lambda: graph(class_names=["a", "b", "a"]), {}, "class_names has 'a' twice"),
     "an infinite label": (lambda: graph(y=torch.tensor([0, 1, 0, 1, float("inf"), 0])), {}, "y: labels not integers"),
     "another number of nodes": (lambda: graph(num_nodes=9), {}, "num_nodes is 9, but x has 6 rows"),
-    "split_index a text": (lambda: graph(train_mask=two_splits), {"split_index": "0"}, "must be a whole number"),
-    "split_index true": (lambda: graph(train_mask=two_splits), {"split_index": True}, "must be a whole number"),
+    "split_index a text": (
+        lambda: graph(train_mask=two_splits),
+        {"split_index": "0"},
+        "split_index must be an integer of at least 0",
+    ),
+    "split_index true": (
+        lambda: graph(train_mask=two_splits),
+        {"split_index": True},
+        "split_index must be an integer of at least 0",
+    ),
     "sparse labels": (lambda: graph(y=torch.ones(N).to_sparse()), {}, "y must be a dense tensor"),
     "complex weights": (
         lambda: graph(label_weight=torch.ones(N) * 1j),
@@ -175,7 +183,7 @@ BAD = {
     "splits without index": (
         lambda: graph(train_mask=two_splits),
         {},
-        "train_mask holds 2 splits; choose one with split_index=0 to 1, an argument of fit",
+        "train_mask holds 2 splits; choose one with split_index=0 to 1, passed to fit",
     ),
     "split_index too high": (
         lambda: graph(train_mask=two_splits),

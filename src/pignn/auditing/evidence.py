@@ -15,6 +15,7 @@ from .. import graphs
 from ..backbones import GraphInputs
 from ..core.errors import DataError, PignnWarning
 from ..graphs.checks import node_ids
+from ..graphs.homophily import compute_adjusted_homophily, compute_homophily
 from ..graphs.sparse import SparseFeatures
 from ..methods.core.base import build_inputs
 from ..noise.kinds import Floats, Ints
@@ -74,7 +75,8 @@ class Evidence:
     @cached_property
     def homophily(self) -> tuple[float | None, float | None]:
         """Share of edges between equal given labels, plain and adjusted for chance."""
-        return compute_homophily(self.edges, self.given, self.num_classes)
+        ends = self.given[self.edges[0]], self.given[self.edges[1]]
+        return compute_homophily(*ends), compute_adjusted_homophily(*ends, self.num_classes)
 
     @cached_property
     def embedding(self) -> Singles:
@@ -252,14 +254,3 @@ def compute_log_shares(counts: Floats, prior: Floats) -> Floats:
     """Logarithms of class shares; one vote of the prior keeps a few votes from counting for much."""
     smoothed = counts + prior
     return np.log(smoothed / smoothed.sum(axis=1, keepdims=True))
-
-
-def compute_homophily(edges: tuple[Ints, Ints], given: Ints, num_classes: int) -> tuple[float | None, float | None]:
-    """Share of edges between equal given labels, and the same scaled so that chance is 0 and perfection is 1."""
-    row, col = edges
-    if not len(row):
-        return None, None
-    same = float((given[row] == given[col]).mean())
-    ends = np.bincount(given[row], minlength=num_classes) / len(row)
-    chance = float((ends**2).sum())
-    return same, (same - chance) / (1 - chance) if chance < 1 else None

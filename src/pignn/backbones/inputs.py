@@ -157,7 +157,7 @@ class GraphInputs:
         if not self.chunked:
             yield ALL_ROWS, self.adj_with_self_loops
             return
-        for rows, _, part in self.adj.parts():
+        for rows, _, part in self.adj.iter_chunks():
             yield rows, _add_self_loops(part, rows.start)
 
 

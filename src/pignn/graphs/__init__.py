@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .checks import check_graph, has_csr_edges, num_classes
     from .datasets import DATASETS, Dataset, dataset_path, digits, get_dataset, is_available, list_datasets, load
     from .edges import SimpleEdges, simplify_edges
+    from .homophily import compute_adjusted_homophily, compute_homophily
     from .importers import (
         FeatureEncoder,
         Origin,
@@ -24,15 +25,19 @@ if TYPE_CHECKING:
     from .store import Conversion, convert, load_graph_store, open_graph_store
     from .summary import describe_graph
     from .synthetic import csbm
+    from .view import LabeledGraph
 
 __all__ = [
     "DATASETS",
     "Conversion",
     "Dataset",
     "FeatureEncoder",
+    "LabeledGraph",
     "Origin",
     "SimpleEdges",
     "check_graph",
+    "compute_adjusted_homophily",
+    "compute_homophily",
     "convert",
     "csbm",
     "dataset_path",

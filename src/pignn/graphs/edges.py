@@ -1,4 +1,4 @@
-"""The simple graph behind an edge list: no self-loops, no duplicates, and undirected unless asked."""
+"""The simple graph behind an edge list: no self-loops, no duplicates, and undirected unless asked otherwise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..core.text import pluralize
 
 
 class SimpleEdges(NamedTuple):
-    """Edges sorted by (row, column), their weights if there are any, and what was changed, in words."""
+    """Edges sorted by (row, column), their weights if there are any, and notes on what was changed."""
 
     edge_index: Tensor
     edge_weight: Tensor | None
@@ -27,57 +27,57 @@ def simplify_edges(
     so a graph that is symmetric already keeps its weights.
     """
     notes: list[str] = []
-    loops = edge_index[0] == edge_index[1]
-    dropped = int(loops.sum())
-    if dropped:
-        notes.append(f"dropped {pluralize(dropped, 'self-loop')}")
-        edge_index = edge_index[:, ~loops]
-        edge_weight = None if edge_weight is None else edge_weight[~loops]
-    del loops
+    is_loop = edge_index[0] == edge_index[1]
+    num_loops = int(is_loop.sum())
+    if num_loops:
+        notes.append(f"dropped {pluralize(num_loops, 'self-loop')}")
+        edge_index = edge_index[:, ~is_loop]
+        edge_weight = None if edge_weight is None else edge_weight[~is_loop]
+    del is_loop
 
-    # One integer an edge: sorting the keys sorts by (row, column), equal keys are duplicates.
+    # One integer per edge: sorting the keys sorts by (row, column), equal keys are duplicates.
     edge_index = edge_index.long()
-    key = edge_index[0] * num_nodes + edge_index[1]
-    key, weight = sort_keys(key, edge_weight)
-    before = key.numel()
+    key, weight = sort_keys(edge_index[0] * num_nodes + edge_index[1], edge_weight)
+    num_before = key.numel()
     key, weight = merge_duplicates(key, weight)
-    if merged := before - key.numel():
-        notes.append(f"merged {pluralize(merged, 'duplicate edge')}")
+    if num_merged := num_before - key.numel():
+        notes.append(f"merged {pluralize(num_merged, 'duplicate edge')}")
     if not directed:
-        key, weight = _both_ways(key, weight, num_nodes, notes)
+        key, weight = _add_reverse_edges(key, weight, num_nodes, notes)
     row = torch.div(key, max(num_nodes, 1), rounding_mode="floor")
     return SimpleEdges(torch.stack([row, key - row * num_nodes]), weight, notes)
 
 
-def _both_ways(key: Tensor, weight: Tensor | None, num_nodes: int, notes: list[str]) -> tuple[Tensor, Tensor | None]:
-    """Add the reverse of every edge that lacks it; an edge and its reverse get the larger weight."""
+def _add_reverse_edges(
+    key: Tensor, weight: Tensor | None, num_nodes: int, notes: list[str]
+) -> tuple[Tensor, Tensor | None]:
+    """Add the reverse of every edge that lacks it. An edge and its reverse get the larger weight."""
     row = torch.div(key, max(num_nodes, 1), rounding_mode="floor")
-    reverse = (key - row * num_nodes) * num_nodes + row
+    reverse, reverse_weight = sort_keys((key - row * num_nodes) * num_nodes + row, weight)
     del row
-    reverse, reverse_weight = sort_keys(reverse, weight)
-    if not torch.equal(key, reverse):
-        both = torch.cat([key, reverse])
-        both_weight = None if weight is None or reverse_weight is None else torch.cat([weight, reverse_weight])
-        both, both_weight = sort_keys(both, both_weight)
-        first = mark_first_of_runs(both)
-        if both_weight is not None:
-            # Every key is there once or twice, and its twin stands right behind it.
-            twin = torch.cat([both_weight[1:], both_weight[:1]])
-            alone = torch.cat([first[1:], first.new_ones(1)])
-            _say_uneven((first & ~alone & (both_weight != twin)).sum(), notes)
-            both_weight = torch.where(alone, both_weight, torch.maximum(both_weight, twin))[first]
-        both = both[first]
-        notes.append(f"made {pluralize(both.numel() - key.numel(), 'one-way edge')} two-way")
-        return both, both_weight
-    if weight is not None and reverse_weight is not None:
-        _say_uneven((weight != reverse_weight).sum(), notes)
-        weight = torch.maximum(weight, reverse_weight)
-    return key, weight
+    if torch.equal(key, reverse):
+        if weight is not None and reverse_weight is not None:
+            _note_uneven_weights((weight != reverse_weight).sum(), notes)
+            weight = torch.maximum(weight, reverse_weight)
+        return key, weight
+    both = torch.cat([key, reverse])
+    both_weight = None if weight is None or reverse_weight is None else torch.cat([weight, reverse_weight])
+    both, both_weight = sort_keys(both, both_weight)
+    is_first = mark_first_of_runs(both)
+    if both_weight is not None:
+        # Every key is there once or twice, and its twin stands right behind it.
+        twin_weight = torch.cat([both_weight[1:], both_weight[:1]])
+        is_alone = torch.cat([is_first[1:], is_first.new_ones(1)])
+        _note_uneven_weights((is_first & ~is_alone & (both_weight != twin_weight)).sum(), notes)
+        both_weight = torch.where(is_alone, both_weight, torch.maximum(both_weight, twin_weight))[is_first]
+    both = both[is_first]
+    notes.append(f"made {pluralize(both.numel() - key.numel(), 'one-way edge')} two-way")
+    return both, both_weight
 
 
-def _say_uneven(directions: Tensor, notes: list[str]) -> None:
-    if uneven := int(directions) // 2:
-        notes.append(f"took the larger weight of {pluralize(uneven, 'edge')} whose two directions differ")
+def _note_uneven_weights(num_directions: Tensor, notes: list[str]) -> None:
+    if num_uneven := int(num_directions) // 2:
+        notes.append(f"took the larger weight of {pluralize(num_uneven, 'edge')} whose two directions differ")
 
 
 def sort_keys(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
@@ -94,18 +94,18 @@ def sort_keys(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None
 
 def merge_duplicates(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """One entry for every run of equal keys, its weights summed."""
-    first = mark_first_of_runs(key)
-    if bool(first.all()):
+    is_first = mark_first_of_runs(key)
+    if bool(is_first.all()):
         return key, weight
     if weight is not None:
-        start = first.nonzero().view(-1)
+        start = is_first.nonzero().view(-1)
         stop = torch.cat([start[1:], start.new_tensor([key.numel()])])
         weight = torch.segment_reduce(weight, "sum", lengths=stop - start)
-    return key[first], weight
+    return key[is_first], weight
 
 
 def mark_first_of_runs(key: Tensor) -> Tensor:
     """Where a run of equal keys begins."""
-    first = torch.ones_like(key, dtype=torch.bool)
-    torch.ne(key[1:], key[:-1], out=first[1:])
-    return first
+    is_first = torch.ones_like(key, dtype=torch.bool)
+    torch.ne(key[1:], key[:-1], out=is_first[1:])
+    return is_first

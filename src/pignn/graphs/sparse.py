@@ -1,4 +1,4 @@
-"""Sparse matrices that do not change: the pattern of a graph, and products whose transpose is kept."""
+"""Constant sparse matrices: the sparsity pattern of a graph, and products that cache the transpose."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ import torch
 from torch import Tensor
 
 INT32_MAX = 2**31 - 1
-PART = 2**21  # entries that are held at once where a matrix is made in parts
-LEAST_WIDTH = 8  # torch's sampled product takes several times as long for narrower rows
+CHUNK_ENTRIES = 2**21  # entries that are held at once where a matrix is built in chunks
+MIN_WIDTH = 8  # torch's sampled product takes several times as long for narrower rows
 
 
 @cache
-def _past_the_notice() -> None:
-    """torch says once a process that CSR tensors are in beta: that is let pass here."""
+def _silence_beta_warning() -> None:
+    """torch warns once per process that CSR tensors are in beta. The warning is triggered and dropped here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         torch.sparse_csr_tensor([0, 1], [0], [1.0], (1, 1), check_invariants=False)
 
 
-def csr(crow: Tensor, col: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
-    """A CSR tensor, without torch's beta notice and without its costly check of the indices."""
-    _past_the_notice()
+def build_csr(crow: Tensor, col: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
+    """A CSR tensor, without torch's beta warning and without its costly check of the indices."""
+    _silence_beta_warning()
     return torch.sparse_csr_tensor(crow, col, values, shape, check_invariants=False)
 
 
 class Pattern:
-    """Where a sparse matrix has entries, row by row. Indices take half the memory wherever that suffices."""
+    """Where a sparse matrix has entries, row by row. Indices are 32-bit wherever that suffices."""
 
     def __init__(self, crow: Tensor, col: Tensor, shape: tuple[int, int]) -> None:
         self.crow, self.col, self.shape = crow, col, shape
-        self._unread: Tensor | None = None  # values that a product multiplies by 0
+        self._zeros: Tensor | None = None  # values that a sampled product multiplies by 0
 
     @classmethod
     def from_sorted(cls, row: Tensor, col: Tensor, shape: tuple[int, int]) -> Pattern:
-        """From coordinates that are sorted by row."""
+        """A pattern from coordinates that are sorted by row."""
         crow = torch.zeros(shape[0] + 1, dtype=torch.int64, device=row.device)
         torch.cumsum(torch.bincount(row, minlength=shape[0]), 0, out=crow[1:])
         index = torch.int32 if max(row.numel(), *shape) <= INT32_MAX else torch.int64
@@ -58,43 +58,43 @@ class Pattern:
         return torch.repeat_interleave(torch.arange(self.shape[0], device=self.col.device), self.counts)
 
     def matrix(self, values: Tensor) -> Tensor:
-        return csr(self.crow, self.col, values, self.shape)
+        return build_csr(self.crow, self.col, values, self.shape)
 
-    def parts(self) -> Iterator[tuple[slice, slice, Pattern]]:
-        """Consecutive rows with at most so many entries (or one row): which rows, which entries, and their pattern."""
+    def iter_chunks(self) -> Iterator[tuple[slice, slice, Pattern]]:
+        """Rows, entries and pattern of consecutive rows with at most CHUNK_ENTRIES entries (or of a single row)."""
         stop, end = 0, int(self.crow[-1])
         while stop < self.shape[0]:
             start, first = stop, int(self.crow[stop])
-            most = torch.tensor(min(first + PART, end), dtype=self.crow.dtype, device=self.crow.device)
-            stop = max(int(torch.searchsorted(self.crow, most, right=True)) - 1, start + 1)
+            limit = torch.tensor(min(first + CHUNK_ENTRIES, end), dtype=self.crow.dtype, device=self.crow.device)
+            stop = max(int(torch.searchsorted(self.crow, limit, right=True)) - 1, start + 1)
             entries = slice(first, int(self.crow[stop]))
             crow = self.crow[start : stop + 1] - first
             yield slice(start, stop), entries, Pattern(crow, self.col[entries], (stop - start, self.shape[1]))
 
     @cached_property
     def transposed(self) -> tuple[Pattern, Tensor]:
-        """The pattern of the transpose, and where each of its values stands here."""
+        """The pattern of the transpose, and the position here of each of its values."""
         order = torch.argsort(self.col, stable=True)
         return Pattern.from_sorted(self.col[order].long(), self.row[order], self.shape[::-1]), order
 
     def repeat_rows(self, rows: Tensor) -> Tensor:
-        """One value (or more) a row → one an entry."""
+        """Values per row [rows, ...] repeated for every entry of the row [entries, ...]."""
         return torch.repeat_interleave(rows, self.counts, dim=0, output_size=self.size)
 
     def products(self, a: Tensor, b: Tensor) -> Tensor:
         """a_i·b_j at every entry (i, j), without gathering rows."""
-        missing = LEAST_WIDTH - a.shape[1]
+        missing = MIN_WIDTH - a.shape[1]
         if missing > 0:
             a, b = torch.nn.functional.pad(a, (0, missing)), torch.nn.functional.pad(b, (0, missing))
-        if self._unread is None or self._unread.dtype != a.dtype:
-            self._unread = torch.zeros(self.size, dtype=a.dtype, device=a.device)
-        return torch.sparse.sampled_addmm(self.matrix(self._unread), a, b.t(), beta=0.0).values()
+        if self._zeros is None or self._zeros.dtype != a.dtype:
+            self._zeros = torch.zeros(self.size, dtype=a.dtype, device=a.device)
+        return torch.sparse.sampled_addmm(self.matrix(self._zeros), a, b.t(), beta=0.0).values()
 
 
 class Operator:
-    """A constant sparse matrix M, perhaps with a diagonal apart, and ``M @ x`` differentiable in ``x``.
+    """A constant sparse matrix M, perhaps with a separate diagonal, and ``M @ x`` differentiable in ``x``.
 
-    Autograd's own product transposes M at every backward pass; here the transpose is made once.
+    Autograd's own product transposes M at every backward pass; here it is built once.
     """
 
     def __init__(self, matrix: Tensor, transpose: Tensor, diagonal: Tensor | None = None) -> None:
@@ -104,7 +104,7 @@ class Operator:
 
     @classmethod
     def from_values(cls, pattern: Pattern, values: Tensor, diagonal: Tensor | None = None) -> Operator:
-        """From the values at the entries of a pattern."""
+        """An operator from the values at the entries of a pattern."""
         transposed, order = pattern.transposed
         return cls(pattern.matrix(values), transposed.matrix(values[order]), diagonal)
 
@@ -117,7 +117,7 @@ class Operator:
 
 
 class ChunkedOperator:
-    """The same product with a matrix that is made some rows at a time and never held; for inference only."""
+    """The same product with a matrix that is built some rows at a time and never held. For inference only."""
 
     def __init__(
         self,
@@ -135,13 +135,13 @@ class ChunkedOperator:
     @torch.no_grad()
     def __matmul__(self, x: Tensor) -> Tensor:
         result = x.new_empty(self.pattern.shape[0], x.shape[1])
-        for rows, entries, part in self.pattern.parts():
-            result[rows].addmm_(part.matrix(self.values(part, rows, entries)), x, beta=0)
+        for rows, entries, chunk in self.pattern.iter_chunks():
+            result[rows].addmm_(chunk.matrix(self.values(chunk, rows, entries)), x, beta=0)
         return result if self.diagonal is None else result.addcmul_(self.diagonal, x)
 
 
 class SparseFeatures:
-    """Features that are mostly zeros, as a matrix to multiply weights with."""
+    """Features that are mostly zeros, as a sparse matrix to multiply weights with."""
 
     def __init__(self, pattern: Pattern, values: Tensor) -> None:
         self.pattern, self.values = pattern, values
@@ -153,7 +153,7 @@ class SparseFeatures:
         return cls(Pattern.from_sorted(row, col, (x.shape[0], x.shape[1])), x[row, col])
 
     def dropout(self, p: float, training: bool) -> SparseFeatures:
-        """As on the dense features: zeros stay what they are."""
+        """Dropout as on the dense features, where zeros stay zeros."""
         if not training or p == 0:
             return self
         return SparseFeatures(self.pattern, torch.nn.functional.dropout(self.values, p))
@@ -175,7 +175,7 @@ class _Product(torch.autograd.Function):
 
 
 def spmm(matrix: Tensor, x: Tensor) -> Tensor:
-    """M·x of a CSR matrix. (``matrix @ x`` first writes zeros, which takes as long as the product if rows are wide.)"""
+    """M·x of a CSR matrix. (``matrix @ x`` first writes zeros, which takes as long as the product for wide rows.)"""
     return torch.addmm(x.new_zeros(1), matrix, x, beta=0)
 
 
@@ -213,8 +213,8 @@ class _RowSoftmax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, pattern: Pattern) -> Tensor:
         counts = pattern.counts
-        top = torch.segment_reduce(logits, "max", lengths=counts, axis=0)
-        result = (logits - pattern.repeat_rows(top)).exp_()
+        row_max = torch.segment_reduce(logits, "max", lengths=counts, axis=0)
+        result = (logits - pattern.repeat_rows(row_max)).exp_()
         result /= pattern.repeat_rows(torch.segment_reduce(result, "sum", lengths=counts, axis=0))
         ctx.save_for_backward(result)
         ctx.pattern = pattern
@@ -223,6 +223,6 @@ class _RowSoftmax(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (result,) = ctx.saved_tensors
-        pull = result * grad
-        total = torch.segment_reduce(pull, "sum", lengths=ctx.pattern.counts, axis=0)
-        return pull - result * ctx.pattern.repeat_rows(total), None
+        weighted_grad = result * grad
+        total = torch.segment_reduce(weighted_grad, "sum", lengths=ctx.pattern.counts, axis=0)
+        return weighted_grad - result * ctx.pattern.repeat_rows(total), None

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 from ..core.errors import DataError
 from ..core.text import pluralize
 
-TRAIN, VAL = 20, 30
+TRAIN_PER_CLASS, VAL_PER_CLASS = 20, 30
 
 
 class Masks(NamedTuple):
@@ -23,31 +23,31 @@ class Masks(NamedTuple):
     test_mask: Tensor
 
 
-def split_per_class(y: Tensor, train: int = TRAIN, val: int = VAL, *, seed: int = 0) -> Masks:
-    """`train` and `val` nodes of every class, drawn at random; all other nodes test.
+def split_per_class(y: Tensor, train: int = TRAIN_PER_CLASS, val: int = VAL_PER_CLASS, *, seed: int = 0) -> Masks:
+    """Draw `train` and `val` nodes of every class at random; all other nodes test.
 
     A class with no more than `train + val` nodes is divided in the same proportions with at least one node in
     each part. Nodes without a label (-1) are in no part.
     """
     order = torch.randperm(y.numel(), generator=torch.Generator().manual_seed(seed))
-    return _by_rank(y, rank_within_class(y, order), train, val)
+    return _masks_from_ranks(y, rank_within_class(y, order), train, val)
 
 
-def split_first_per_class(y: Tensor, train: int = TRAIN, val: int = TRAIN) -> Masks:
+def split_first_per_class(y: Tensor, train: int = TRAIN_PER_CLASS, val: int = TRAIN_PER_CLASS) -> Masks:
     """The first `train` nodes of every class train, the next `val` validate, all other nodes test."""
-    return _by_rank(y, rank_within_class(y, torch.arange(y.numel())), train, val)
+    return _masks_from_ranks(y, rank_within_class(y, torch.arange(y.numel())), train, val)
 
 
 def masks_from_indices(num_nodes: int, train: Tensor, val: Tensor, test: Tensor) -> Masks:
     """Masks from lists of node numbers."""
     masks = Masks(*(torch.zeros(num_nodes, dtype=torch.bool) for _ in range(3)))
-    for mask, index in zip(masks, (train, val, test), strict=True):
-        mask[index] = True
+    for mask, nodes in zip(masks, (train, val, test), strict=True):
+        mask[nodes] = True
     return masks
 
 
 def rank_within_class(y: Tensor, order: Tensor) -> Tensor:
-    """Position of every node among the nodes of its class, in the given order."""
+    """Position of every node among the nodes of its class, in the given order of all nodes."""
     by_class = order[torch.argsort(y[order], stable=True)]
     sizes = torch.bincount(y + 1)  # nodes without a label come first
     start = torch.cumsum(sizes, 0) - sizes
@@ -56,39 +56,38 @@ def rank_within_class(y: Tensor, order: Tensor) -> Tensor:
     return rank
 
 
-def _by_rank(y: Tensor, rank: Tensor, train: int, val: int) -> Masks:
+def _masks_from_ranks(y: Tensor, rank: Tensor, train: int, val: int) -> Masks:
     sizes = torch.bincount(y[y >= 0])
-    small = ((sizes > 0) & (sizes < 3)).nonzero().view(-1)
-    if small.numel():
-        name, size = int(small[0]), int(sizes[small[0]])
+    too_small = ((sizes > 0) & (sizes < 3)).nonzero().view(-1)
+    if too_small.numel():
+        small_class, size = int(too_small[0]), int(sizes[too_small[0]])
         raise DataError(
-            f"cannot split: class {name} has {pluralize(size, 'node')}, and train, val and test need one each; "
+            f"cannot split: class {small_class} has {pluralize(size, 'node')}, and train, val and test need one each; "
             "leave that class out or give masks of your own"
         )
-    short = sizes <= train + val
-    whole = train + val + 1
-    train_size = torch.where(short, (sizes * train // whole).clamp(min=1), train)
-    val_size = torch.where(short, (sizes * val // whole).clamp(min=1), val)
-    labelled = y >= 0
-    mine = y.clamp(min=0)
-    in_train = labelled & (rank < train_size[mine])
-    in_val = labelled & ~in_train & (rank < (train_size + val_size)[mine])
-    return Masks(in_train, in_val, labelled & ~in_train & ~in_val)
+    is_short = sizes <= train + val
+    train_sizes = torch.where(is_short, (sizes * train // (train + val + 1)).clamp(min=1), train)
+    val_sizes = torch.where(is_short, (sizes * val // (train + val + 1)).clamp(min=1), val)
+    labeled = y >= 0
+    classes = y.clamp(min=0)
+    in_train = labeled & (rank < train_sizes[classes])
+    in_val = labeled & ~in_train & (rank < (train_sizes + val_sizes)[classes])
+    return Masks(in_train, in_val, labeled & ~in_train & ~in_val)
 
 
 def sample_trusted(data: Data, per_class: int = 1, *, seed: int = 0) -> Data:
-    """A copy in which so many labels of every class are trusted: `corrupt` leaves them true, methods may rely on them.
+    """A copy in which `per_class` labels of every class are trusted: `corrupt` leaves them true, methods may use them.
 
-    For experiments, before `corrupt`. They are drawn among the nodes that are in no split, which then join the
-    training nodes; of a class that has none of those, among its training nodes.
+    For experiments, before `corrupt`. They are drawn among the nodes that are in no split, which then join the training
+    nodes. If a class has none of those, they are drawn among its training nodes.
     """
     data = copy.copy(data)
-    used = data.train_mask | data.val_mask | data.test_mask
+    in_split = data.train_mask | data.val_mask | data.test_mask
     order = torch.randperm(data.num_nodes, generator=torch.Generator().manual_seed(seed))
-    free = data.y.masked_fill(used, -1)
-    missing = torch.bincount(free[free >= 0], minlength=int(data.y.max()) + 1) < per_class
-    candidates = torch.where(missing[data.y.clamp(min=0)], data.y.masked_fill(~data.train_mask, -1), free)
-    chosen = (candidates >= 0) & (rank_within_class(candidates, order) < per_class)
-    data.train_mask = data.train_mask | chosen
-    data.trusted_mask = chosen
+    unused = data.y.masked_fill(in_split, -1)
+    lacks_unused = torch.bincount(unused[unused >= 0], minlength=int(data.y.max()) + 1) < per_class
+    candidates = torch.where(lacks_unused[data.y.clamp(min=0)], data.y.masked_fill(~data.train_mask, -1), unused)
+    trusted = (candidates >= 0) & (rank_within_class(candidates, order) < per_class)
+    data.train_mask = data.train_mask | trusted
+    data.trusted_mask = trusted
     return data

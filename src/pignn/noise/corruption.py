@@ -14,6 +14,7 @@ from torch_geometric.transforms import BaseTransform
 from ..core.errors import DataError, unknown
 from ..core.settings import SEED
 from ..graphs.checks import check_data_type, check_graph, num_classes
+from ..graphs.view import LabeledGraph
 from .kinds import LabelsToCorrupt, NoiseKind
 from .matrix_kinds import CustomMatrixNoise
 from .recorded import RecordedLabels
@@ -134,9 +135,6 @@ def _resolve_noise_kind(kind: Noise) -> NoiseKind:
     return kind if isinstance(kind, NoiseKind) else CustomMatrixNoise(kind)
 
 
-def get_node_mask(data: Data, name: str) -> NDArray[np.bool_]:
-    """`<name>_mask` as an array, all False where the graph has no such mask for a single split."""
-    mask = data.get(f"{name}_mask")
-    if mask is None or mask.dim() != 1:
-        return np.zeros(data.num_nodes, dtype=bool)
-    return mask.detach().cpu().numpy().astype(bool)
+def get_node_mask(data: Data, split: str) -> NDArray[np.bool_]:
+    """The mask of a split as an array, all False where the graph has no such mask for a single split."""
+    return LabeledGraph.from_data(data).get_mask(split).cpu().numpy()

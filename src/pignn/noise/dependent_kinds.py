@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 from torch_geometric.data import Data
 
-from ..graphs.checks import has_csr_edges
-from ..graphs.edges import simplify_edges
+from ..graphs.view import LabeledGraph
 from .kinds import Floats, Ints, LabelsToCorrupt, NoiseKind, make_generator
 
 FEATURES_PER_KEYWORD, MIN_KEYWORDS = 20, 3
@@ -118,12 +117,10 @@ def _standardize(columns: Floats) -> Floats:
 
 def _grow_regions(data: Data, generator: np.random.Generator) -> tuple[Ints, int]:
     """The region of every node, step by step outwards from random centers; an unreached node is a region of its own."""
-    num_nodes = int(data.num_nodes or 0)
-    if has_csr_edges(data):
-        row = np.repeat(np.arange(num_nodes), np.diff(data.crow.cpu().numpy()))
-        col = data.col.cpu().numpy()
-    else:
-        row, col = simplify_edges(data.edge_index.cpu(), num_nodes).edge_index.numpy()
+    graph = LabeledGraph.from_data(data)
+    num_nodes = graph.num_nodes
+    degree, neighbors = (part.cpu().numpy() for part in graph.get_neighbor_lists())
+    row, col = np.repeat(np.arange(num_nodes), degree), neighbors
     region = np.full(num_nodes, -1, dtype=np.int64)
     centers = generator.permutation(num_nodes)[: max(num_nodes // NODES_PER_CENTER, 1)]
     region[centers] = np.arange(len(centers))

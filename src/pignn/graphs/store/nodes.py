@@ -15,7 +15,7 @@ import pandas as pd
 
 from ...core.errors import ConfigError, DataError
 from ...core.text import pluralize
-from ..checks import LARGEST
+from ..checks import MAX_MAGNITUDE
 from ..tables.arrays import ArrayOrFile, load_array
 from ..tables.cells import MAX_CLASSES, encode_labels, format_cell, is_number_text, to_numbers
 from ..tables.table import Table
@@ -118,7 +118,7 @@ class Nodes:
                     x = part.astype(np.float32)
                 if (bad := _unusable(x)) is not None:
                     where = f"node {first + bad[0]}, column {bad[1]}"
-                    kind = f"value beyond {LARGEST:g}" if np.isfinite(x[bad]) else "NaN or infinite value"
+                    kind = f"value beyond {MAX_MAGNITUDE:g}" if np.isfinite(x[bad]) else "NaN or infinite value"
                     raise DataError(f"{title} has a {kind} at {where}; replace or drop it")
                 file.write(x)
 
@@ -236,7 +236,7 @@ def _columns(frame: pd.DataFrame, title: str, first: int) -> np.ndarray:
 
 def _unusable(x: np.ndarray) -> tuple[int, int] | None:
     """Row and column of the first value that is not finite, or so large that nothing can be computed with it."""
-    usable = np.abs(x) < LARGEST
+    usable = np.abs(x) < MAX_MAGNITUDE
     if usable.all():
         return None
     row, column = np.argwhere(~usable)[0].tolist()

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.errors import DataError
-from ..checks import LARGEST
+from ..checks import MAX_MAGNITUDE
 
 MAX_CLASSES = 10_000
 
@@ -35,10 +35,10 @@ def parse_edge_weights(column: pd.Series[Any], title: str, first_row: int, advic
     """A column of weights, all finite and not negative. ``advice`` tells how to read the edges without weights."""
     with np.errstate(over="ignore"):
         values = to_numbers(column).astype(np.float32)
-    bad = ~((values >= 0) & (values < LARGEST))
+    bad = ~((values >= 0) & (values < MAX_MAGNITUDE))
     if bad.any():
         row = int(bad.argmax())
-        rule = f"below {LARGEST:g}" if np.isfinite(values[row]) and values[row] > 0 else "finite and not negative"
+        rule = f"below {MAX_MAGNITUDE:g}" if np.isfinite(values[row]) and values[row] > 0 else "finite and not negative"
         cell = format_cell(column.iloc[row])
         raise DataError(f"{title}, row {first_row + row:,}: a weight must be {rule}, not {cell}; {advice}")
     return values

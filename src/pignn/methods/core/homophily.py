@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ... import backbones
+from ...graphs.homophily import compute_homophily, get_end_labels
 from .labels import GivenLabels
 
 
@@ -19,12 +20,10 @@ def estimate_homophily(
     The effect of the noise on both kinds of edges is removed. None if no edge joins two labeled nodes.
     """
     y = torch.full((inputs.num_nodes,), -1).index_copy_(0, given.nodes, given.y)
-    target_label, source_label = torch.repeat_interleave(y, inputs.adj.crow.diff()), y[inputs.adj.col]
-    both = (target_label >= 0) & (source_label >= 0)
-    count = int(both.sum())
-    if not count:
+    ends = get_end_labels(y, inputs.adj.crow.diff(), inputs.adj.col)
+    count, agreement = len(ends[0]), compute_homophily(*ends)
+    if agreement is None:
         return None
-    agreement = float((target_label[both] == source_label[both]).double().mean())
     meet = transition @ transition.T  # probability that two given labels are equal, for every two true classes
     same = float(meet.diag().mean())
     different = float((meet.sum() - meet.trace()) / max(meet.numel() - len(meet), 1))
