@@ -25,7 +25,7 @@ def script(name):
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_benchmark_explains_itself(name):
+def test_every_benchmark_has_a_help_text(name):
     command = [sys.executable, str(FOLDER / f"{name}.py"), "--help"]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "usage:" in result.stdout
@@ -41,7 +41,7 @@ def test_the_dense_program_trains_what_the_exact_losses_train():
 
 
 @pytest.mark.parametrize("target", ["masked", "structure + masked"])
-def test_both_dense_ways_have_the_gradients_of_the_exact_losses(target):
+def test_dense_programs_have_the_gradients_of_the_exact_losses(target):
     pairs = script("pairs")
     h, h_e, edge_index = pairs.inputs(50, 4)
     graph = pignn.pairs.PairGraph(edge_index, 50)

@@ -102,12 +102,12 @@ for arguments in (["study", "--help"], ["study", "run", "--help"], ["study", "li
     assert done.returncode == 0, done.stderr
 
 
-def test_the_list(command):
+def test_all_studies_are_listed(command):
     assert len(json.loads(command("study", "list", "--json").out)) == 27
     assert "effectiveness" in command("study", "list").out
 
 
-def test_run_table_status_and_again(swept, command):
+def test_a_study_is_run_shown_and_not_computed_again(swept, command):
     again = command("study", "run", "mine.toml", "--json")
     assert json.loads(again.out) == {"study": "mine", "planned": 8, "cached": 8, "computed": 0, "failed": 0}
     assert again.err == ""
@@ -121,14 +121,14 @@ def test_run_table_status_and_again(swept, command):
     assert "6 runs planned, 4 are there" in more.err
 
 
-def test_silence_in_a_pipe(swept, command):
+def test_nothing_but_the_result_is_printed_into_a_pipe(swept, command):
     result = command("study", "run", "mine.toml", "--seeds", "5")
     assert result.out == ""
     assert result.err.count("\n") == 1
     assert "4 computed" in result.err
 
 
-def test_files(swept, command):
+def test_results_are_exported_to_every_kind_of_file(swept, command):
     for name in ("runs.csv", "page.html", "page.md", "tables.tex", "plan.toml"):
         assert command("study", "export", "mine", name).code == 0
         assert (swept / name).stat().st_size > 100
@@ -140,7 +140,7 @@ def test_files(swept, command):
     assert "8 were there, 0 computed" in command("study", "run", "plan.toml").err
 
 
-def test_tasks(swept, command):
+def test_tasks_are_exported_and_predictions_scored(swept, command):
     names = json.loads(command("task", "export", "mine", "--to", "tasks", "--json").out)
     np.savez("preds.npz", **{name: np.zeros(120, dtype=int) for name in names})
     assert command("task", "score", "preds.npz", "--name", "other").code == 0
@@ -148,7 +148,7 @@ def test_tasks(swept, command):
     assert "other" in command("study", "test", "mine").out
 
 
-def test_a_failed_run_is_told(folder, command):
+def test_failed_runs_are_reported_with_their_error(folder, command):
     result = command("study", "run", "mine.toml", "--set", "lr=1e29")
     assert result.code == 1
     assert "8 failed (pignn study status" in result.err

@@ -41,7 +41,7 @@ def package(tmp_path, monkeypatch):
         cached.cache_clear()
 
 
-def test_words_about_the_code_do_not_count_but_the_code_does(package):
+def test_comments_and_docstrings_do_not_change_the_hash_but_code_does(package):
     first = package(
         method='"""Doc."""\nfrom .part import f\n\ndef g():\n    return f()\n', part="def f():\n    return 1\n"
     )
@@ -51,13 +51,13 @@ def test_words_about_the_code_do_not_count_but_the_code_does(package):
     assert package(method=other.replace("f()", "f() + 1"), part="def f():\n    return 1\n") != first
 
 
-def test_what_is_not_imported_does_not_count(package):
+def test_modules_that_are_not_imported_do_not_change_the_hash(package):
     text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .far import x\nvalue = 1\n"
     first = package(method=text, far="x = 1\n", beside="y = 1\n")
     assert package(method=text, far="x = 2\n", beside="y = 2\n") == first
 
 
-def test_parts_that_a_registry_names_count(package):
+def test_modules_that_a_registry_names_change_the_hash(package):
     text = 'from pignn.core.registry import Entry\nPARTS = [Entry("part", "own.part:f")]\n'
     first = package(method=text, part="def f():\n    return 1\n")
     assert package(method=text, part="def f():\n    return 2\n") != first
@@ -77,11 +77,11 @@ def test_parts_that_a_registry_names_count(package):
         ("elsewhere.report", False),
     ],
 )
-def test_packages_that_only_read_write_or_report_do_not_count(module, neutral):
+def test_packages_that_only_read_write_or_report_are_neutral(module, neutral):
     assert code_hash.is_neutral(module) is neutral
 
 
-def test_the_loop_counts_and_the_progress_bar_does_not():
+def test_the_training_loop_is_hashed_and_the_progress_bar_is_not():
     modules = code_hash.find_imports("pignn.methods.pi_gnn")
     assert {
         "pignn.training.loop",
@@ -102,7 +102,7 @@ def keys(study, folder) -> list[str]:
         return [run.key for run in plan_runs(study, store)]
 
 
-def test_keys_are_steady_and_different(tmp_path):
+def test_keys_of_runs_are_reproducible_and_unique(tmp_path):
     study = make()
     first = keys(study, tmp_path / "a")
     assert len(set(first)) == len(study)
@@ -110,7 +110,7 @@ def test_keys_are_steady_and_different(tmp_path):
     assert keys(study, tmp_path / "b") == first  # computed again
 
 
-def test_a_default_that_is_spelt_out_is_the_same_run(tmp_path):
+def test_a_default_that_is_spelled_out_is_the_same_run(tmp_path):
     row = make(rows=(StudyRow("PI-GNN", "pi-gnn"),))
     spelt = make(rows=(StudyRow("other name", "pi-gnn", {"warmup": 50, "target": "masked"}),))
     assert keys(row, tmp_path) == keys(spelt, tmp_path)
@@ -130,7 +130,7 @@ def test_a_default_that_is_spelt_out_is_the_same_run(tmp_path):
         {"seeds": (2,)},
     ],
 )
-def test_what_could_change_a_number_changes_the_key(tmp_path, changes):
+def test_everything_that_could_change_a_number_changes_the_key(tmp_path, changes):
     base = make(rows=(StudyRow("PI-GNN", "pi-gnn"),), noises=(NoiseSpec("symmetric", 0.2),), seeds=(1,))
     assert keys(base, tmp_path) != keys(replace(base, **changes), tmp_path)
 
@@ -152,7 +152,7 @@ def test_changed_recorded_labels_are_another_run(tmp_path):
     assert keys(study, tmp_path) != first
 
 
-def test_fingerprints_without_features_are_those_with_them():
+def test_digests_of_labels_do_not_depend_on_whether_features_are_read():
     from pignn.studies import run_graphs
 
     spec = GraphSpec(dataset="csbm", options={"num_nodes": 120}, noise="flip", rate=0.4, seed=3)
@@ -161,7 +161,7 @@ def test_fingerprints_without_features_are_those_with_them():
         assert run_graphs.compute_labels_digest(spec) == run_graphs.load_noisy_graph(spec)[1]
 
 
-def test_noisygl_splits():
+def test_noisygl_splits_have_the_sizes_of_the_benchmark():
     import torch
 
     from pignn import graphs
@@ -181,4 +181,4 @@ def test_noisygl_splits():
 
 def test_published_numbers_ship_with_the_package():
     folder = Path(code_hash.__file__).parent / "published"
-    assert {path.name for path in folder.iterdir()} == {"accuracy.csv", "other.csv"}
+    assert {path.name for path in folder.iterdir()} == {"means.csv", "tests.csv"}

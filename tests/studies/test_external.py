@@ -18,7 +18,7 @@ def exported(tiny, swept, tmp_path):
     return {name: dict(np.load(tmp_path / "tasks" / f"{name}.npz")) for name in names}
 
 
-def test_a_task_has_what_a_method_may_see_and_no_more(tiny, exported):
+def test_a_task_holds_only_what_a_method_may_see(tiny, exported):
     assert len(exported) == 4  # 2 noises × 2 seeds; methods do not matter
     for name, arrays in exported.items():
         assert set(arrays) == {
@@ -34,7 +34,7 @@ def truth(name: str, folder) -> np.ndarray:
     return run_graphs.load_noisy_graph(task.read_tasks(folder)[name])[0].y_true.numpy()
 
 
-def test_predictions_become_a_row_of_table_and_tests(tiny, swept, exported, tmp_path):
+def test_scored_predictions_become_a_row_of_tables_and_tests(tiny, swept, exported, tmp_path):
     right = {name: truth(name, swept) for name in exported}
     np.savez(tmp_path / "preds.npz", **right)
     scored = task.score_predictions(tmp_path / "preds.npz", "mine", swept)
@@ -54,7 +54,7 @@ def test_predictions_become_a_row_of_table_and_tests(tiny, swept, exported, tmp_
         assert len(store) == len(tiny) + 4
 
 
-def test_a_name_that_a_row_has_is_another_row(tiny, swept, exported, tmp_path):
+def test_scored_predictions_named_like_a_row_get_a_row_of_their_own(tiny, swept, exported, tmp_path):
     with open_results(swept) as store:
         before = collect_results(tiny, store)
     np.savez(tmp_path / "preds.npz", **{name: truth(name, swept) for name in exported})
@@ -80,14 +80,14 @@ def test_a_name_that_a_row_has_is_another_row(tiny, swept, exported, tmp_path):
         (lambda n: np.array([None] * 120, dtype=object), "pickled"),
     ],
 )
-def test_predictions_that_cannot_be_scored(swept, exported, tmp_path, make, words):
+def test_predictions_that_cannot_be_scored_are_refused_in_one_line(swept, exported, tmp_path, make, words):
     np.savez(tmp_path / "preds.npz", **{next(iter(exported)): make(3)})
     with pytest.raises(DataError, match=words) as caught:
         task.score_predictions(tmp_path / "preds.npz", "mine", swept)
     assert "\n" not in str(caught.value)
 
 
-def test_other_mistakes(swept, exported, tmp_path):
+def test_missing_and_damaged_files_of_predictions_are_refused(swept, exported, tmp_path):
     with pytest.raises(DataError, match="no such file"):
         task.score_predictions(tmp_path / "absent.npz", "mine", swept)
     (tmp_path / "text.npz").write_text("hello")
@@ -104,7 +104,7 @@ def test_other_mistakes(swept, exported, tmp_path):
             task.score_predictions(tmp_path / "preds.npz", "mine", swept)
 
 
-def test_the_checksum_tells_other_labels(tiny, swept, exported, tmp_path, monkeypatch):
+def test_predictions_for_other_labels_are_refused_by_checksum(tiny, swept, exported, tmp_path, monkeypatch):
     name = next(iter(exported))
     np.savez(tmp_path / "preds.npz", **{name: truth(name, swept)})
     original = run_graphs._hash_tensors

@@ -40,7 +40,7 @@ def results(tiny, swept):
     ],
     ids=["bars", "rates", "setting"],
 )
-def test_pictures(numbers, changes):
+def test_figures_are_drawn_as_png_and_svg(numbers, changes):
     results = numbers(make(**changes), lambda dataset, noise, label, seed: len(label) / 30 + seed / 20)
     png, svg = draw_study(results, "png"), draw_study(results, "svg")
     assert png.startswith(b"\x89PNG")
@@ -82,7 +82,7 @@ def test_hostile_names_stay_text(numbers):
     assert r"\|\*\*x\*\*" in build_markdown_page(results)
 
 
-def test_runs_for_other_programs(results, tmp_path, tiny):
+def test_runs_are_exported_as_csv_and_parquet(results, tmp_path, tiny):
     whole = build_dataframe(results)
     assert len(whole) == len(tiny)
     assert {"dataset", "noise", "rate", "row", "seed", "accuracy", "settings", "versions", "key"} <= set(whole.columns)
@@ -94,14 +94,14 @@ def test_runs_for_other_programs(results, tmp_path, tiny):
     assert pd.read_parquet(tmp_path / "runs.parquet")["key"].tolist() == whole["key"].tolist()
 
 
-def test_other_files(results, tmp_path):
+def test_tables_and_pages_are_exported_by_suffix(results, tmp_path):
     assert encode_study(results, tmp_path / "a.tex").decode().count("\\toprule") == 1
     assert encode_study(results, tmp_path / "a.md").startswith(b"# tiny")
     with pytest.raises(ConfigError, match=r"\.csv, \.parquet, \.html"):
         encode_study(results, tmp_path / "a.docx")
 
 
-def test_the_command_that_is_told_runs_the_study(tiny):
+def test_the_command_on_the_page_runs_the_study(tiny):
     said = format_command(tiny)
     assert said.startswith("pignn study run tiny --datasets csbm --noises symmetric:0.2,flip:0.4 --seeds 0-1")
     assert "--set epochs=3" in said

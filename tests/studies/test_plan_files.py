@@ -45,7 +45,7 @@ def write(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_a_plan_is_read(tmp_path):
+def test_a_plan_is_read_with_rates_and_variations_expanded(tmp_path):
     study = read_study(write(tmp_path, GOOD))
     assert study.datasets == (DatasetSpec("csbm"), DatasetSpec("digits", {"num_neighbors": 5}))
     assert [str(noise) for noise in study.noises] == ["none", "symmetric:0.2", "symmetric:0.4", "flip:0.3"]
@@ -56,11 +56,11 @@ def test_a_plan_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("study", [*load_studies().values()], ids=lambda study: study.name)
-def test_what_is_written_is_read_again(tmp_path, study):
+def test_a_written_plan_reads_as_the_same_study(tmp_path, study):
     assert read_study(write(tmp_path, format_plan(study))) == study
 
 
-def test_odd_texts_come_back(tmp_path):
+def test_texts_with_quotes_and_line_breaks_survive_writing_and_reading(tmp_path):
     study = make(
         title='"quotes" \\ and\nlines\x7f',
         rows=(StudyRow("ä | [x] # y", "vanilla", {"class_weight": [1, 2.5]}, {"lr": [0.1]}, x=0.5),),
@@ -117,7 +117,7 @@ def test_rates_are_crossed_with_every_noise_that_takes_one(tmp_path):
     assert noises == ["none", *crossed, "cluster:0.1"]
 
 
-def test_missing_things(tmp_path):
+def test_missing_keys_and_unreadable_files_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="'rows' is missing"):
         read_study(write(tmp_path, 'datasets = ["csbm"]'))
     with pytest.raises(ConfigError, match="cannot read"):
@@ -127,7 +127,7 @@ def test_missing_things(tmp_path):
         read_study(tmp_path / "bytes.toml")
 
 
-def test_where_a_key_stands():
+def test_lines_of_keys_are_found():
     text = 'a = 1\n[b]\nc = 2\n[[d]]\ne = 1\n[[d]]\ne = 2\n[d.f]\ng = { h = 1 }\n"i.j" = 3'
     assert find_line(text, ("a",)) == 1
     assert find_line(text, ("b", "c")) == 3

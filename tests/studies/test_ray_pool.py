@@ -22,7 +22,7 @@ except ImportError:
 needs_ray = pytest.mark.skipif(ray is None, reason="Ray is not installed")
 
 
-def test_without_ray_it_is_one_line(tmp_path, monkeypatch):
+def test_a_missing_ray_is_one_line_with_a_remedy(tmp_path, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "ray", None)
@@ -31,7 +31,7 @@ def test_without_ray_it_is_one_line(tmp_path, monkeypatch):
 
 
 @needs_ray
-def test_a_lost_node_loses_no_run(tmp_path):
+def test_a_lost_machine_of_the_cluster_loses_no_run(tmp_path):
     """Two nodes; one is killed while runs are on it. All planned rows come, none twice, with the usual numbers."""
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:

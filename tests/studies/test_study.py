@@ -13,7 +13,7 @@ from pignn.studies.study import expand_rows, format_seeds, parse_seeds
 from .conftest import make
 
 
-def test_texts_of_noise():
+def test_noises_are_parsed_and_printed():
     assert NoiseSpec.parse("symmetric:0.4") == NoiseSpec("symmetric", 0.4)
     assert NoiseSpec.parse("none") == NoiseSpec("none", None)
     assert NoiseSpec.parse("C:/labels.npz") == NoiseSpec("C:/labels.npz", None)
@@ -21,17 +21,17 @@ def test_texts_of_noise():
 
 
 @given(st.sets(st.integers(0, 60), min_size=1))
-def test_seeds_come_back_from_their_text(seeds):
+def test_seeds_survive_formatting_and_parsing(seeds):
     assert sorted(parse_seeds(format_seeds(sorted(seeds)))) == sorted(seeds)
 
 
 @pytest.mark.parametrize("text", ["", "a", "1-", "-3", "1,,2", True, 0, [1.5]])
-def test_bad_seeds(text):
+def test_malformed_seeds_are_refused(text):
     with pytest.raises(ConfigError):
         parse_seeds(text)
 
 
-def test_cuts():
+def test_a_subset_restricts_datasets_noises_rates_seeds_and_methods():
     study = get_study("effectiveness").subset(
         datasets=["cora"], noises=["none", "flip"], rates=[0.0, 0.4], seeds=[0, 1], methods=["pi-gnn"]
     )
@@ -52,13 +52,13 @@ def test_rows_are_chosen_by_label_or_by_method_or_are_new():
         study.subset(methods=["vanila"])
 
 
-def test_every_combination_is_a_row():
+def test_every_combination_of_values_becomes_a_row():
     rows = expand_rows("pi-gnn", {"hidden_channels": 4}, {"warmup": [0, 5], "beta": ["auto"]})
     assert [row.label for row in rows] == ["warmup=0, beta=auto", "warmup=5, beta=auto"]
     assert rows[1].settings == {"hidden_channels": 4, "warmup": 5, "beta": "auto"}
 
 
-def test_nothing_twice_and_nothing_missing():
+def test_repeated_and_missing_parts_of_a_study_are_refused():
     with pytest.raises(ConfigError, match="seeds twice"):
         make(seeds=(0, 0))
     with pytest.raises(ConfigError, match="no rows"):
@@ -67,7 +67,7 @@ def test_nothing_twice_and_nothing_missing():
         make(reference="nobody")
 
 
-def test_a_protocol_says_what_it_is():
+def test_a_protocol_describes_itself():
     text = str(Protocol.named("paper"))
     assert "clean-val (an oracle)" in text
     assert "no tuning" in text

@@ -37,7 +37,7 @@ from pignn.studies.tuning import draw_trials
 from .conftest import GRAPH, make
 
 
-def test_numbers_are_those_of_a_bare_training(tiny, swept):
+def test_numbers_equal_those_of_a_training_without_the_runner(tiny, swept):
     with open_results(swept) as store:
         results = collect_results(tiny, store)
     assert results.num_done == len(tiny)
@@ -124,7 +124,7 @@ def test_tuning_tries_the_same_number_for_all_and_sees_given_labels_only(tmp_pat
     assert all(set(one) <= {"lr", "weight_decay", "hidden_channels"} for one in chosen)
 
 
-def test_draws():
+def test_trials_begin_with_the_rows_own_settings_and_are_drawn_by_seed():
     assert draw_trials({"lr": [1, 2]}, 0, 0) == [{}]
     assert draw_trials({"lr": [1, 2]}, 9, 0)[0] == {}
     assert sorted(one["lr"] for one in draw_trials({"lr": [1, 2]}, 9, 0)[1:]) == [1, 2]
@@ -320,7 +320,7 @@ def test_interrupt_keeps_what_is_done(tmp_path):
     "noise", [NoiseSpec("symmetric", 0.3), NoiseSpec("rule", 0.3), NoiseSpec("cluster", 0.3)], ids=str
 )
 @pytest.mark.parametrize("stored", [False, True])
-def test_graphs_and_noises_of_every_kind(tmp_path, here, noise, stored):
+def test_graph_stores_and_noises_that_depend_on_the_graph_can_be_run(tmp_path, here, noise, stored):
     """What is planned is what is computed, also where noise depends on features and edges, and for a store on disk."""
     dataset = GRAPH
     if stored:
@@ -338,7 +338,7 @@ def test_graphs_and_noises_of_every_kind(tmp_path, here, noise, stored):
     assert len(task.score_predictions(tmp_path / "preds.npz", "constant", tmp_path / "out")) == 1
 
 
-def test_what_methods_say_stands_below_the_table(tmp_path, here):
+def test_warnings_of_methods_stand_below_the_table(tmp_path, here):
     study = make(rows=(StudyRow("GCN", "vanilla"), StudyRow("PI-GNN", "pi-gnn")))
     run_study(study, tmp_path)
     with open_results(tmp_path) as store:
@@ -346,13 +346,13 @@ def test_what_methods_say_stands_below_the_table(tmp_path, here):
     assert any(note.startswith("PI-GNN: warmup (50) covers all 3 epochs") for note in found.notes)
 
 
-def test_a_value_that_tuning_cannot_try_is_found_before_it_begins(tmp_path, here):
+def test_values_that_tuning_cannot_try_are_found_before_it_begins(tmp_path, here):
     row = StudyRow("GCN", "vanilla", search={"hidden_channels": [8, "a"]})
     with pytest.raises(ConfigError, match="row 'GCN', search: hidden_channels must be an integer"):
         run_study(make(rows=(row,), protocol=Protocol.named("honest", trials=2)), tmp_path)
 
 
-def test_what_is_said_of_one_graph_stands_below_its_table_alone(tmp_path, here):
+def test_a_warning_about_one_graph_stands_below_its_table_only(tmp_path, here):
     study = make(
         datasets=(GRAPH, DatasetSpec("csbm", {"num_nodes": 150})), rows=(StudyRow("GCN", "vanilla"),), seeds=(0,)
     )
@@ -365,14 +365,14 @@ def test_what_is_said_of_one_graph_stands_below_its_table_alone(tmp_path, here):
     assert found == [True, False]
 
 
-def test_values_that_go_together_are_tried_together(tmp_path, here):
+def test_tuning_tries_whole_combinations_of_settings(tmp_path, here):
     settings = {"epochs": 2, "batch_size": 32, "num_neighbors": [5, 5]}
     row = StudyRow("GCN", "vanilla", settings, search={"num_layers": [2, 3], "num_neighbors": [[5, 5, 5], [9, 9, 9]]})
     study = make(rows=(row,), seeds=(0,), protocol=Protocol.named("honest", trials=3))
     assert run_study(study, tmp_path).failed == 0
 
 
-def test_what_is_computed_again(tmp_path, here):
+def test_runs_whose_worker_died_are_computed_again_and_others_on_request(tmp_path, here):
     study = make(noises=(NoiseSpec("symmetric", 0.3),), rows=(StudyRow("GCN", "vanilla"),), seeds=(0, 1))
     with open_results(tmp_path) as store:
         runs = plan_runs(study, store)

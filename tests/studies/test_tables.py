@@ -22,7 +22,7 @@ def planned(**changes):
     return make(**parts | changes)
 
 
-def test_mean_and_spread_in_the_paper_s_form():
+def test_means_and_deviations_are_written_as_in_the_paper():
     assert format_values([0.5, 0.6, 0.7], get_measure("accuracy"), 3) == "0.600(0.10)"
     assert format_values([0.5, 0.6], get_measure("accuracy"), 3) == "0.550(0.07) n=2"
     assert format_values([0.5], get_measure("accuracy"), 1) == "0.500"
@@ -43,7 +43,7 @@ def test_the_best_of_a_column_is_bold(numbers):
     assert "<strong>0.700(0.10)</strong>" in table.to_html()
 
 
-def test_less_is_better_where_it_is(numbers):
+def test_the_smallest_is_bold_where_lower_is_better(numbers):
     results = numbers(planned(metric="seconds"), lambda dataset, noise, label, seed: VALUES[label][seed])
     (table,) = build_tables(results)
     assert [cell.bold for cell in table.rows[0]] == [False, True, True]
@@ -65,7 +65,7 @@ def test_distance_from_the_paper_in_standard_errors(numbers, monkeypatch):
     assert "0 of 2 cells" in comparison.build_comparison_table(results).notes[0]
 
 
-def test_tests_are_scipy_s(numbers):
+def test_statistics_equal_those_of_scipy(numbers):
     results = numbers(planned(), lambda dataset, noise, label, seed: VALUES[label][seed])
     found = significance.compare_rows(results)
     assert [(test.reference, test.row) for test in found] == [("PI-GNN", "GCN")] * 2
@@ -84,6 +84,13 @@ def test_tests_are_scipy_s(numbers):
     assert backwards.p == pytest.approx(test.p)
 
 
+def test_wins_follow_the_direction_of_the_metric(numbers):
+    results = numbers(planned(metric="calibration_error"), lambda dataset, noise, label, seed: VALUES[label][seed])
+    test = significance.compare_rows(results)[0]
+    assert (test.reference, test.wins) == ("PI-GNN", 0.0)
+    assert test.difference > 0
+
+
 def test_equal_numbers_are_no_difference(numbers):
     results = numbers(planned(), lambda *_: 0.5)
     test = significance.compare_rows(results)[0]
@@ -99,7 +106,7 @@ def test_only_seeds_that_both_have_are_paired(numbers):
     assert test.difference == pytest.approx(0.10)
 
 
-def test_holm_by_hand():
+def test_holm_correction_equals_a_calculation_by_hand():
     # From the smallest: 4 · 0.005, 3 · 0.01, 2 · 0.03, and what must not be smaller than the one before.
     assert significance.correct_holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert significance.correct_holm([0.9, 0.9]) == [1.0, 1.0]

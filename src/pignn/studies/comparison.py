@@ -76,20 +76,14 @@ def build_comparison_table(results: StudyResults, published_row: str = "") -> Ta
     study = results.study
     measure = get_measure(study.metric)
     cells = compare_with_paper(results, published_row)
-    rows = [
-        [
-            Cell(cell.dataset),
-            Cell(cell.noise.replace(":", " ")),
-            Cell(cell.row),
-            Cell(str(cell.seeds)),
-            Cell(format_mean(measure, cell.mean, cell.std if cell.seeds > 1 else None)),
-            Cell(format_mean(measure, cell.paper_mean, cell.paper_std)),
-            Cell(f"{cell.difference:+.3f}"),
-            Cell("" if cell.standard_errors is None else f"{cell.standard_errors:+.1f}", cell.is_far),
-            Cell("" if cell.beyond_gcn is None else f"{cell.beyond_gcn:+.3f}"),
-        ]
-        for cell in cells
-    ]
+    rows: list[list[Cell | str]] = []
+    for cell in cells:
+        ours = format_mean(measure, cell.mean, cell.std if cell.seeds > 1 else None)
+        theirs = format_mean(measure, cell.paper_mean, cell.paper_std)
+        errors = "" if cell.standard_errors is None else f"{cell.standard_errors:+.1f}"
+        beyond = "" if cell.beyond_gcn is None else f"{cell.beyond_gcn:+.3f}"
+        names = [cell.dataset, cell.noise.replace(":", " "), cell.row, str(cell.seeds)]
+        rows.append([*names, ours, theirs, f"{cell.difference:+.3f}", Cell(errors, cell.is_far), beyond])
     columns = ["dataset", "noise", "row", "seeds", "ours", "paper", "difference", "in standard errors", "beyond GCN"]
     if all(cell.beyond_gcn is None for cell in cells):
         columns, rows = columns[:-1], [row[:-1] for row in rows]

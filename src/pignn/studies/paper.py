@@ -1,4 +1,4 @@
-"""The numbers that the paper printed.
+"""The numbers that the paper printed, under the names of our studies and rows.
 
 Du et al., "Noise-robust Graph Learning by Estimating and Leveraging Pairwise Interactions", TMLR 2023. What its tables
 call asymmetric noise is ``flip`` here (its released program), not ``pair`` (the formula of its appendix). Curves were
@@ -25,93 +25,38 @@ class PublishedNumber(NamedTuple):
     std: float | None
 
 
-# What the paper calls a row → our label, study by study; what is not here is called the same everywhere.
-_LABELS = {
-    "": {
-        "gcn": "GCN",
-        "pi-gnn w/o pc": "PI-GNN w/o pc",
-        "pi-gnn": "PI-GNN",
-        "decoupling": "Decoupling",
-        "gce": "GCE",
-        "apl": "APL",
-        "co-teaching": "Co-teaching",
-        "lpm-1": "LPM-1",
-        "t-revision": "T-revision",
-        "dividemix": "DivideMix",
-        "ica": "ICA",
-        "label-propagation": "Label propagation",
-        "planetoid": "Planetoid-T",
-        "pi-gnn clean pairs": "PI-GNN clean pairs (oracle)",
-        "pi-gnn sampled": "PI-GNN sampled",
-        "pretrain then freeze": "Pretrain then freeze",
-        "gcn seconds on a Tesla P40": "GCN",
-        "pi-gnn seconds on a Tesla P40": "PI-GNN",
-        "noise ratio of the pair labels": "Pair labels",
-    },
-    "pair-labels": {
-        "random": "Random",
-        "noisy-label": "Given labels compared",
-        "estimated w/o f_e": "Estimated w/o estimator",
-        "clean-label": "True labels compared (oracle)",
-        "estimated": "PI-GNN",
-    },
-    "two-architectures": {
-        "gat-gat": "GAT only",
-        "gcn-gat": "GCN-GAT",
-        "sage-sage": "GraphSAGE only",
-        "gcn-sage": "GCN-GraphSAGE",
-        "gat-sage": "GAT-GraphSAGE",
-    },
-}
-
-
-def find_published(study: str, dataset: str, noise: NoiseSpec, label: str) -> PublishedNumber | None:
+def find_published(study: str, dataset: str, noise: NoiseSpec, row: str) -> PublishedNumber | None:
     """What the paper printed for a cell; its table 1 where a study repeats a row of it."""
-    kind = "asymmetric" if noise.kind == "flip" else noise.kind
-    rate = noise.rate or 0.0
+    cell = (dataset, row, noise.kind, noise.rate or 0.0)
     if study == "training-time":
-        kind, rate = "", 0.0
+        cell = (dataset, row, "", 0.0)
     numbers = read_published()
-    number = numbers.get((study, dataset, label, kind, rate))
-    if number is None and label in TABLE_1_ROWS and study not in OTHER_METRICS:
-        number = numbers.get(("effectiveness", dataset, label, kind, rate))
+    number = numbers.get((study, *cell))
+    if number is None and row in TABLE_1_ROWS and study not in OTHER_METRICS:
+        number = numbers.get(("effectiveness", *cell))
     return number
 
 
 def find_published_test(dataset: str, noise: NoiseSpec) -> tuple[float, float] | None:
     """|t| and p of GAT against PI-GNN, as printed."""
-    kind = "asymmetric" if noise.kind == "flip" else noise.kind
-    values = {
-        row["item"].rpartition(" ")[2]: float(row["value"])
-        for row in read_published_file("other.csv")
-        if (row["study"], row["dataset"], row["noise"]) == ("significance", dataset, kind)
-        and float(row["rate"]) == noise.rate
-    }
-    return (values["|t|"], values["p"]) if values else None
+    for row in _read_rows("tests.csv"):
+        if (row["dataset"], row["noise"], float(row["rate"])) == (dataset, noise.kind, noise.rate):
+            return float(row["t"]), float(row["p"])
+    return None
 
 
 @cache
 def read_published() -> dict[tuple[str, str, str, str, float], PublishedNumber]:
-    """All printed numbers by study, dataset, row, noise and rate."""
-    numbers = {}
-    for row in read_published_file("accuracy.csv"):
-        study = row["study"]
-        printed = row["backbone"] if study == "two-architectures" else row["method"]
-        key = (study, row["dataset"], _label_of_row(study, printed), row["noise"], float(row["rate"]))
-        numbers[key] = PublishedNumber(float(row["mean"]), float(row["std"]))
-    for row in read_published_file("other.csv"):
-        study, rate = row["study"], float(row["rate"] or 0)
-        key = (study, row["dataset"], _label_of_row(study, row["item"]), row["noise"], rate)
-        numbers[key] = PublishedNumber(float(row["value"]), None)
-    return numbers
-
-
-def _label_of_row(study: str, printed: str) -> str:
-    special = _LABELS.get(study, {}).get(printed)
-    return special or _LABELS[""].get(printed) or printed.capitalize()
+    """All printed means by study, dataset, row, noise and rate."""
+    return {
+        (row["study"], row["dataset"], row["row"], row["noise"], float(row["rate"] or 0)): PublishedNumber(
+            float(row["mean"]), float(row["std"]) if row["std"] else None
+        )
+        for row in _read_rows("means.csv")
+    }
 
 
 @cache
-def read_published_file(name: str) -> list[dict[str, str]]:
+def _read_rows(name: str) -> list[dict[str, str]]:
     text = (resources.files(__package__) / "published" / name).read_text(encoding="utf-8")
     return list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))

@@ -117,25 +117,14 @@ def build_significance_table(results: StudyResults, reference: str = "") -> Tabl
     columns += ["paper's |t|", "paper's p"] if shows_paper else []
     rows = []
     for test in tests:
-        row = [
-            Cell(test.dataset),
-            Cell(test.noise.replace(":", " ")),
-            Cell(test.row),
-            Cell(str(test.seeds)),
-            Cell(f"{test.difference:+.3f}"),
-            Cell(f"{test.effect:+.2f}"),
-            Cell(f"{test.wins:.0%}"),
-            Cell(f"{test.t:+.2f}"),
-            Cell(_format_p(test.p)),
-            Cell(_format_p(test.p_holm), test.p_holm < SIGNIFICANCE_LEVEL),
-            Cell(_format_p(test.p_wilcoxon)),
-            Cell(_format_p(test.p_wilcoxon_holm), test.p_wilcoxon_holm < SIGNIFICANCE_LEVEL),
-            Cell(f"{abs(test.one_sample_t):.2f}"),
-            Cell(_format_p(test.one_sample_p)),
-        ]
+        row: list[Cell | str] = [test.dataset, test.noise.replace(":", " "), test.row, str(test.seeds)]
+        row += [f"{test.difference:+.3f}", f"{test.effect:+.2f}", f"{test.wins:.0%}", f"{test.t:+.2f}"]
+        for plain, corrected in ((test.p, test.p_holm), (test.p_wilcoxon, test.p_wilcoxon_holm)):
+            row += [_format_p(plain), Cell(_format_p(corrected), corrected < SIGNIFICANCE_LEVEL)]
+        row += [f"{abs(test.one_sample_t):.2f}", _format_p(test.one_sample_p)]
         if shows_paper:
             printed = _find_printed_test(results, test)
-            row += [Cell("" if printed is None else f"{value:g}") for value in printed or (0, 0)]
+            row += ["", ""] if printed is None else [f"{value:g}" for value in printed]
         rows.append(row)
     study = results.study
     name = reference or study.reference or study.rows[-1].label
