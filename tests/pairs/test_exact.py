@@ -313,7 +313,7 @@ def test_gradcheck_on_a_graph_that_was_made_before():
         (torch.tensor([[0, 1], [1, 7]]), "holds nodes 0 to 7, and there are 5"),
         (torch.tensor([[0, -1], [1, 2]]), "holds nodes -1 to 2"),
         (torch.tensor([[0, 1], [1, 2], [2, 3]]), r"shape \[2, edges\]"),
-        (torch.tensor([[0.0], [1.0]]), "whole numbers"),
+        (torch.tensor([[0.0], [1.0]]), "must be integers"),
     ],
 )
 def test_edges_that_cannot_be_are_one_line(edge_index, message):

@@ -1,4 +1,4 @@
-"""The connected pairs B⁺ of a graph as a fixed sparse pattern, and the constants that weigh them."""
+"""The connected pairs B⁺ of a graph as a fixed sparse pattern, and the constants that weight them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PairGraph:
 
     @classmethod
     def from_pattern(cls, edges: Pattern) -> PairGraph:
-        """From the pattern of a simple undirected graph, which is not looked at again."""
+        """The pairs of a simple undirected graph. The pattern is not checked."""
         graph = cls.__new__(cls)
         graph._initialize(edges)
         return graph
@@ -39,64 +39,71 @@ class PairGraph:
     def _initialize(self, edges: Pattern) -> None:
         self.edges = edges
         self.num_nodes, self.num_edges = edges.shape[0], edges.size
-        self.total = float(self.num_nodes) ** 2  # what sums over pairs are divided by
-        self.w = self.total / self.num_edges - 1 if self.num_edges else 0.0
+        self.num_pairs = float(self.num_nodes) ** 2  # what sums over pairs are divided by
+        self.w = self.num_pairs / self.num_edges - 1 if self.num_edges else 0.0
         self.self_pair_w = self.w
-        self.edge_fraction = 1.0  # of the edges that are here
-        self.c = self.total / (2 * (self.total - self.num_edges)) if self.num_edges else 0.5
+        self.edge_fraction = 1.0  # fraction of the edges that is here
+        self.c = self.num_pairs / (2 * (self.num_pairs - self.num_edges)) if self.num_edges else 0.5
         self._tiles: dict[int, dict[tuple[int, int], Tensor]] = {}
 
     def subgraph(self, nodes: Tensor) -> PairGraph:
-        """The pairs among some nodes, drawn at random, weighed so that the expected loss is that of the whole graph.
+        """The pairs among some randomly drawn nodes, weighted so that the expected loss is that of the whole graph.
 
         Of b nodes, an ordered pair of distinct ones stands for N(N − 1)/(b(b − 1)) pairs, a self-pair for N/b.
         """
         n, b = self.num_nodes, nodes.numel()
-        place = torch.full((n,), -1, dtype=torch.int64, device=nodes.device)
-        place[nodes] = torch.arange(b, device=nodes.device)
+        local_ids = torch.full((n,), -1, dtype=torch.int64, device=nodes.device)
+        local_ids[nodes] = torch.arange(b, device=nodes.device)
         start, stop = self.edges.crow[nodes].long(), self.edges.crow[nodes + 1].long()
         count = stop - start
         row = torch.repeat_interleave(torch.arange(b, device=nodes.device), count)
         entry = torch.arange(row.numel(), device=nodes.device) + (start - (count.cumsum(0) - count))[row]
-        col = place[self.edges.col[entry].long()]
+        col = local_ids[self.edges.col[entry].long()]
         inside = col >= 0
         graph = PairGraph.from_pattern(Pattern.from_sorted(row[inside], col[inside], (b, b)))
-        each = n * (n - 1) / (b * (b - 1)) if b > 1 else float(n)
-        graph.total, graph.w, graph.c = self.total / each, self.w, self.c
-        graph.self_pair_w = self.w * (n / b) / each
+        pairs_per_pair = n * (n - 1) / (b * (b - 1)) if b > 1 else float(n)
+        graph.num_pairs, graph.w, graph.c = self.num_pairs / pairs_per_pair, self.w, self.c
+        graph.self_pair_w = self.w * (n / b) / pairs_per_pair
         return graph
 
     def sample_edges(self, fraction: float, generator: torch.Generator | None = None) -> PairGraph:
-        """With a random fraction of the edges, each standing for 1/fraction of them. For sampled losses only."""
+        """A random fraction of the edges, each of which stands for 1/fraction of them. For sampled losses only."""
         kept = torch.rand(self.num_edges, generator=generator).to(self.edges.col.device) < fraction
         part = Pattern.from_sorted(self.edges.row[kept], self.edges.col[kept], self.edges.shape)
         graph = PairGraph.from_pattern(part)
-        graph.total, graph.c, graph.w, graph.self_pair_w = self.total, self.c, self.w / fraction, self.self_pair_w
+        graph.num_pairs, graph.c, graph.w, graph.self_pair_w = (
+            self.num_pairs,
+            self.c,
+            self.w / fraction,
+            self.self_pair_w,
+        )
         graph.edge_fraction = fraction
         return graph
 
     def scale_(self, values: Tensor) -> Tensor:
-        """Values of connected pairs, in place, times w."""
+        """Multiply values of connected pairs by w, in place."""
         values[: self.num_edges] *= self.w
         values[self.num_edges :] *= self.self_pair_w
         return values
 
     @cached_property
     def row(self) -> Tensor:
+        """The first node of every connected pair."""
         return torch.cat([self.edges.row, torch.arange(self.num_nodes, device=self.edges.col.device)])
 
     @cached_property
     def col(self) -> Tensor:
+        """The second node of every connected pair."""
         return torch.cat([self.edges.col.long(), torch.arange(self.num_nodes, device=self.edges.col.device)])
 
-    def find_tile_positions(self, size: int) -> dict[tuple[int, int], Tensor]:
-        """Flat positions of the connected pairs inside each square tile on or above the diagonal that has any.
+    def find_tile_positions(self, tile_size: int) -> dict[tuple[int, int], Tensor]:
+        """Flat positions of the connected pairs in each square tile on or above the diagonal that has any.
 
-        Tiles are numbered by their place among rows and columns.
+        Tiles are numbered by row and column.
         """
-        if size not in self._tiles:
-            self._tiles[size] = self._group_by_tile(size)
-        return self._tiles[size]
+        if tile_size not in self._tiles:
+            self._tiles[tile_size] = self._group_by_tile(tile_size)
+        return self._tiles[tile_size]
 
     def _group_by_tile(self, size: int) -> dict[tuple[int, int], Tensor]:
         top, left = self.row // size, self.col // size
@@ -115,7 +122,7 @@ class PairGraph:
         return torch.cat([self.edges.products(h, h), torch.linalg.vector_norm(h, dim=1).square_()])
 
     def add_neighbor_sums(self, values: Tensor, h: Tensor, out: Tensor) -> Tensor:
-        """Σ_j values_ij · h_j for every node i, added to ``out``."""
+        """Add Σ_j values_ij · h_j of every node i to ``out``."""
         edges, loops = values.split([self.num_edges, self.num_nodes])
         if self.num_edges:
             out.addmm_(self.edges.matrix(edges), h)
@@ -129,13 +136,14 @@ def _check_edges(edge_index: Tensor, num_nodes: int) -> None:
         raise DataError(f"edge_index must be a tensor, not {type(edge_index).__name__}")
     if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.dtype not in (torch.int64, torch.int32):
         kind = f"{edge_index.dtype} of shape {list(edge_index.shape)}"
-        raise DataError(f"edge_index must be whole numbers of shape [2, edges], not {kind}")
+        raise DataError(f"edge_index must be integers of shape [2, edges], not {kind}")
     if edge_index.numel() and not 0 <= int(edge_index.min()) <= int(edge_index.max()) < num_nodes:
         ends = f"{int(edge_index.min())} to {int(edge_index.max())}"
         raise DataError(f"edge_index holds nodes {ends}, and there are {num_nodes} (0 to {num_nodes - 1})")
 
 
 def check_embeddings(h: Tensor) -> None:
+    """Raise a DataError of one line if these cannot be node embeddings."""
     if not isinstance(h, Tensor):
         raise DataError(f"embeddings must be a tensor, not {type(h).__name__}")
     if h.dim() != 2 or h.dtype not in (torch.float32, torch.float64):
@@ -145,7 +153,7 @@ def check_embeddings(h: Tensor) -> None:
 
 
 def as_pair_graph(edges: Tensor | PairGraph, h: Tensor) -> PairGraph:
-    """The connected pairs of ``edges``, made now unless they were made before, for embeddings that fit them."""
+    """The connected pairs of ``edges``, which are built unless they are a PairGraph, checked against embeddings."""
     check_embeddings(h)
     graph = edges if isinstance(edges, PairGraph) else PairGraph(edges, h.shape[0])
     if graph.num_nodes != h.shape[0]:

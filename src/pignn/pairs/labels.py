@@ -1,8 +1,7 @@
-"""Where pair labels come from.
+"""Pair labels p_ij ∈ [0, 1], symmetric: for a block of pairs, for single pairs, and for the connected pairs.
 
-A source gives p_ij ∈ [0, 1], symmetric, for a block of pairs (``block``), for some (``at``) and for the connected
-ones (``connected``); which pairs are connected is always the graph's own business. None stores N² values.
-Plain connectivity needs no source: it is the structure loss itself.
+Which pairs are connected is always the graph's own business. No class stores N² values. Plain connectivity needs no
+pair labels: it is the structure loss itself.
 """
 
 from __future__ import annotations
@@ -21,29 +20,29 @@ from .graph import PairGraph
 class PairLabels(ABC):
     """Pair labels p, or their complement 1 − p."""
 
-    num_nodes: int | None = None  # those that they are for, where known
+    num_nodes: int | None = None  # number of nodes they are for, if it is known
 
     @abstractmethod
     def compute_block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
-        """p (or 1 − p) of all pairs of ``rows`` × ``cols``; what it says of connected ones is not read.
+        """p (or 1 − p) of all pairs of ``rows`` × ``cols``. Its values for connected pairs are not read.
 
         ``out`` has the shape of the result and may be used for it.
         """
 
     @abstractmethod
     def lookup(self, rows: Tensor, cols: Tensor) -> Tensor:
-        """p of the pairs (rows[k], cols[k]), as ``compute_block`` would give it."""
+        """p of the pairs (rows[k], cols[k]), the same as in :meth:`compute_block`."""
 
     @abstractmethod
     def subset(self, nodes: Tensor) -> PairLabels:
-        """The same labels for these nodes alone, numbered anew."""
+        """The labels of the pairs among these nodes, which are numbered from 0."""
 
     def lookup_connected(self, graph: PairGraph) -> Tensor:
         """p of the connected pairs, in the order of ``graph``."""
         return self.lookup(graph.row, graph.col)
 
     def lookup_as_disconnected(self, graph: PairGraph, connected: Tensor) -> Tensor:
-        """p that ``at`` gives to the connected pairs, if it differs from what ``connected`` gave."""
+        """p that the connected pairs have in :meth:`compute_groups`; mostly ``connected``, from lookup_connected."""
         return connected
 
     def compute_groups(self, groups: Tensor, *, complement: bool) -> Tensor:
@@ -55,30 +54,32 @@ class PairLabels(ABC):
 class EstimatedPairLabels(PairLabels):
     """p_ij = σ(h_i·h_j) from embeddings: the estimator's, or the classifier's own.
 
-    A structure loss of the same embeddings computes much of this too, and can leave it here.
+    A structure loss of the same embeddings computes much of this too, and can cache it here.
     """
 
     def __init__(self, h: Tensor) -> None:
         self.h, self.num_nodes = h.detach(), len(h)
         self._connected: tuple[PairGraph, Tensor] | None = None
-        self._within: dict[int, tuple[Tensor, Tensor]] = {}
+        self._group_complements: dict[int, tuple[Tensor, Tensor]] = {}
 
     def cache_connected_products(self, graph: PairGraph, z: Tensor) -> None:
-        """The products of the connected pairs, which nobody may write into any more."""
+        """Keep z of the connected pairs. Nobody may write into it any more."""
         self._connected = graph, z
 
     def cache_group_probs(self, groups: Tensor, p: Tensor) -> None:
-        """p of all pairs within groups, to be kept and written into."""
-        rest = p.neg_().add_(1)  # in place: a new tensor of this size takes longer than the sum
-        self._within[groups.data_ptr()] = groups, rest  # while the groups are here, nothing else has their address
+        """Keep p of all pairs within groups. It is written into."""
+        complement = p.neg_().add_(1)  # in place: a new tensor of this size takes longer than the sum
+        # While the groups are kept, no other tensor has their address.
+        self._group_complements[groups.data_ptr()] = groups, complement
 
     @cached_property
-    def opposite(self) -> Tensor:
+    def negative_h(self) -> Tensor:
+        """−h, computed once for all blocks."""
         return -self.h
 
     def compute_block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
         # 1 − σ(z) = σ(−z), which keeps its digits where σ(z) rounds to 1.
-        left = self.opposite if complement else self.h
+        left = self.negative_h if complement else self.h
         if out is not None and out.dtype != self.h.dtype:
             out = None
         return torch.mm(left[rows], self.h[cols].t(), out=out).sigmoid_()
@@ -90,13 +91,13 @@ class EstimatedPairLabels(PairLabels):
         return EstimatedPairLabels(self.h[nodes])
 
     def lookup_connected(self, graph: PairGraph) -> Tensor:
-        known = self._connected
-        return (known[1] if known is not None and known[0] is graph else graph.dot_products(self.h)).sigmoid()
+        is_cached = self._connected is not None and self._connected[0] is graph
+        return (self._connected[1] if self._connected and is_cached else graph.dot_products(self.h)).sigmoid()
 
     def compute_groups(self, groups: Tensor, *, complement: bool) -> Tensor:
-        _, rest = self._within.get(groups.data_ptr(), (groups, None))
-        if rest is not None:  # off by the last digit of 1, in a sum that is an estimate anyway
-            return rest if complement else 1 - rest
+        _, cached = self._group_complements.get(groups.data_ptr(), (groups, None))
+        if cached is not None:  # off by the last digit of 1, in a sum that is an estimate anyway
+            return cached if complement else 1 - cached
         h = self.h.index_select(0, groups.view(-1)).view(*groups.shape, -1)
         return torch.bmm(-h if complement else h, h.transpose(1, 2)).sigmoid_()
 
@@ -108,14 +109,14 @@ class AgreementPairLabels(PairLabels):
         self.dtype, self.num_nodes = dtype, len(y)
         self.y = y
         # A missing label must not equal another missing one.
-        self.other = torch.where(y < 0, y.new_tensor(-2), y)
+        self.y_or_missing = torch.where(y < 0, y.new_tensor(-2), y)
 
     def compute_block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
-        left, right = self.y[rows, None], self.other[None, cols]
+        left, right = self.y[rows, None], self.y_or_missing[None, cols]
         return ((left != right) if complement else (left == right)).to(self.dtype)
 
     def lookup(self, rows: Tensor, cols: Tensor) -> Tensor:
-        return (self.y[rows] == self.other[cols]).to(self.dtype)
+        return (self.y[rows] == self.y_or_missing[cols]).to(self.dtype)
 
     def subset(self, nodes: Tensor) -> AgreementPairLabels:
         return AgreementPairLabels(self.y[nodes], self.dtype)
@@ -129,23 +130,23 @@ class AgreementPairLabels(PairLabels):
 
 
 class RandomPairLabels(PairLabels):
-    """p_ij uniform in [0, 1), one value for each unordered pair and seed, by hashing."""
+    """p_ij uniform in [0, 1), one value per unordered pair and seed, by hashing."""
 
     def __init__(self, num_nodes: int, seed: int, dtype: torch.dtype = torch.float32, device: str = "cpu") -> None:
         self.ids = torch.arange(num_nodes, dtype=torch.int64, device=device)
-        self.seed = int(seed) * 0x9E3779B1 % 2**32  # of a NumPy number the product would overflow
+        self.seed = int(seed) * 0x9E3779B1 % 2**32  # the product of a NumPy integer would overflow
         self.dtype, self.num_nodes = dtype, num_nodes
 
-    def _hash(self, a: Tensor, b: Tensor) -> Tensor:
-        low, high = torch.minimum(a, b), torch.maximum(a, b)
-        return _mix(_mix(low + self.seed) ^ high).bitwise_and_(0xFFFFFF).to(self.dtype).div_(2**24)
+    def _hash_pairs(self, rows: Tensor, cols: Tensor) -> Tensor:
+        low, high = torch.minimum(rows, cols), torch.maximum(rows, cols)
+        return _scramble_bits(_scramble_bits(low + self.seed) ^ high).bitwise_and_(0xFFFFFF).to(self.dtype).div_(2**24)
 
     def compute_block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
-        p = self._hash(self.ids[rows, None], self.ids[None, cols])
+        p = self._hash_pairs(self.ids[rows, None], self.ids[None, cols])
         return 1 - p if complement else p
 
     def lookup(self, rows: Tensor, cols: Tensor) -> Tensor:
-        return self._hash(self.ids[rows], self.ids[cols])
+        return self._hash_pairs(self.ids[rows], self.ids[cols])
 
     def subset(self, nodes: Tensor) -> RandomPairLabels:
         part = copy.copy(self)
@@ -153,7 +154,7 @@ class RandomPairLabels(PairLabels):
         return part
 
 
-def _mix(x: Tensor) -> Tensor:
+def _scramble_bits(x: Tensor) -> Tensor:
     """Scramble the low 32 bits of each integer (two multiply-and-shift rounds; every value fits in 64 bits)."""
     x = x & 0xFFFFFFFF
     x = ((x >> 16) ^ x) * 0x45D9F3B & 0xFFFFFFFF
@@ -169,7 +170,7 @@ class LowRankPairLabels(PairLabels):
 
     def __init__(self, graph: PairGraph, rank: int, dtype: torch.dtype = torch.float32) -> None:
         self.num_nodes = graph.num_nodes
-        vectors, values = _leading_eigenpairs(graph, min(rank, graph.num_nodes))
+        vectors, values = _compute_leading_eigenpairs(graph, min(rank, graph.num_nodes))
         device = graph.row.device
         u = torch.as_tensor(vectors, dtype=dtype, device=device)
         self.left = u * torch.as_tensor(values, dtype=dtype, device=device)
@@ -195,17 +196,17 @@ class LowRankPairLabels(PairLabels):
         return 1 - p if complement else p
 
 
-def _leading_eigenpairs(graph: PairGraph, rank: int) -> tuple[np.ndarray, np.ndarray]:
+def _compute_leading_eigenpairs(graph: PairGraph, rank: int) -> tuple[np.ndarray, np.ndarray]:
     import scipy.sparse as sp
     from scipy.sparse.linalg import eigsh
 
     n = graph.num_nodes
     row, col = graph.row.cpu().numpy(), graph.col.cpu().numpy()
     edge = row != col
-    if not edge.any():  # nothing for Lanczos to begin with
+    if not edge.any():  # Lanczos has nothing to start from
         return np.zeros((n, rank)), np.zeros(rank)
     adjacency = sp.csr_matrix((np.ones(int(edge.sum())), (row[edge], col[edge])), shape=(n, n))
-    if rank >= n - 1:  # Lanczos cannot give all of them
+    if rank >= n - 1:  # Lanczos cannot compute all of them
         values, vectors = np.linalg.eigh(adjacency.toarray())
         order = np.argsort(-np.abs(values), kind="stable")[:rank]
         return vectors[:, order], values[order]

@@ -23,7 +23,7 @@ from .graph import PairGraph, as_pair_graph, check_embeddings
 from .labels import EstimatedPairLabels, PairLabels
 from .sample import PairSample
 from .targets import BLANK, PairTarget, SigmoidTarget, Structure, resolve_target
-from .tiles import sum_disconnected, sum_disconnected_for_both, sum_disconnected_terms
+from .tiles import PairTerms, sum_disconnected, sum_disconnected_for_both, sum_disconnected_terms
 
 STRUCTURE = Structure()
 
@@ -50,8 +50,9 @@ def structure_loss(
         estimates: pair labels of the same embeddings, for :func:`regularizer` with the same graph and sample: what is
             computed here of them is not computed again.
     """
-    graph = _fitting(as_pair_graph(edges, h), sample)
-    return _PairLoss.apply(h, graph, None, STRUCTURE, _scale(beta, graph), compute_value, sample, estimates)
+    graph = _check_sample(as_pair_graph(edges, h), sample)
+    terms = PairTerms(STRUCTURE, None, _compute_scale(beta, graph), compute_value, sample, estimates)
+    return _PairLoss.apply(h, graph, terms)
 
 
 def regularizer(
@@ -81,13 +82,13 @@ def regularizer(
         sample: as in :func:`structure_loss`.
     """
     target = resolve_target(target)
-    graph = _fitting(as_pair_graph(edges, h), sample)
+    graph = _check_sample(as_pair_graph(edges, h), sample)
     if isinstance(labels, Tensor):
         check_embeddings(labels)
         labels = EstimatedPairLabels(labels.to(h.dtype))
     if labels.num_nodes not in (None, len(h)):
         raise DataError(f"there are {len(h)} embeddings, and pair labels of {labels.num_nodes} nodes")
-    return _PairLoss.apply(h, graph, labels, target, _scale(beta, graph), compute_value, sample, None)
+    return _PairLoss.apply(h, graph, PairTerms(target, labels, _compute_scale(beta, graph), compute_value, sample))
 
 
 def structure_and_regularizer(
@@ -108,105 +109,91 @@ def structure_and_regularizer(
     target = resolve_target(target)
     if h_e.dtype != h.dtype:
         raise DataError(f"both embeddings must be of one kind of numbers, not {h_e.dtype} and {h.dtype}")
-    graph = _fitting(as_pair_graph(as_pair_graph(edges, h), h_e), None)
+    graph = _check_sample(as_pair_graph(as_pair_graph(edges, h), h_e), None)
     if not isinstance(target, SigmoidTarget) or not target.can_share_pass(h_e):
         alone = structure_loss(h_e, graph, compute_value=compute_value)
         return alone, regularizer(h, h_e, graph, target=target, beta=beta, compute_value=compute_value)
-    structure, loss = _BothLosses.apply(h_e, h, graph, target, beta, compute_value)
-    return structure, loss
+    structure = PairTerms(STRUCTURE, None, _compute_scale("auto", graph), compute_value)
+    weighted = PairTerms(target, EstimatedPairLabels(h_e), _compute_scale(beta, graph), compute_value)
+    return _BothLosses.apply(h_e, h, graph, structure, weighted)
 
 
 def all_pairs_softplus(h: Tensor) -> Tensor:
     """Σ_{i,j} softplus(h_i·h_j) over all ordered pairs, self-pairs included, without |V|² memory."""
     check_embeddings(h)
-    return _PairLoss.apply(h, None, None, STRUCTURE, 1.0, True, None, None)
+    return _PairLoss.apply(h, None, PairTerms(STRUCTURE, None, scale=1.0))
 
 
-def _fitting(graph: PairGraph, sample: PairSample | None) -> PairGraph:
+def _check_sample(graph: PairGraph, sample: PairSample | None) -> PairGraph:
     if sample is not None and sample.num_nodes != graph.num_nodes:
         raise DataError(f"the sample is of {sample.num_nodes} nodes, the graph has {graph.num_nodes}")
     if sample is None and graph.edge_fraction < 1:
-        raise ConfigError("a share of the connected pairs goes with sample=, random pairs")
+        raise ConfigError("a fraction of the connected pairs goes with sample=, random pairs")
     return graph
 
 
-def _scale(beta: float | str, graph: PairGraph) -> float:
+def _compute_scale(beta: float | str, graph: PairGraph) -> float:
     if beta == "auto":
         beta = graph.c
     if not isinstance(beta, Real):
         raise ConfigError(f"beta must be 'auto' or a number, not {beta!r}")
-    return float(beta) / graph.total
+    return float(beta) / graph.num_pairs
 
 
 class _PairLoss(torch.autograd.Function):
-    """scale · Σ of one target over all pairs; the gradient is taken in the forward pass, while the tiles are there."""
+    """scale · Σ of one target over all pairs. The gradient is taken in the forward pass, while the tiles are there."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        h: Tensor,
-        graph: PairGraph | None,
-        labels: PairLabels | None,
-        target: PairTarget,
-        scale: float,
-        compute_value: bool,
-        sample: PairSample | None,
-        estimates: EstimatedPairLabels | None,
-    ) -> Tensor:
+    def forward(ctx: Any, h: Tensor, graph: PairGraph | None, terms: PairTerms) -> Tensor:
         wants_grad = ctx.needs_input_grad[0]
         h = h.detach().contiguous()
         z = None if graph is None else graph.dot_products(h)
-        if sample is None:
-            total, half_grad = sum_disconnected(h, graph, z, labels, target, wants_grad, compute_value)
+        if terms.sample is None:
+            total, half_grad = sum_disconnected(h, graph, z, terms, wants_grad)
         else:
-            total, half_grad = _sum_sampled(h, sample, labels, target, wants_grad, compute_value, estimates)
+            total, half_grad = _sum_sampled(h, terms.sample, terms, wants_grad)
         if graph is not None and z is not None:
-            if estimates is not None:
-                estimates.cache_connected_products(graph, z)
-            extra, slope = _sum_connected(z, graph, labels, target, wants_grad, compute_value, sample is not None)
-            total = total + extra
-            if slope is not None:
-                graph.add_neighbor_sums(slope, h, out=half_grad)
+            if terms.estimates is not None:
+                terms.estimates.cache_connected_products(graph, z)
+            connected_total, slopes = _sum_connected(z, graph, terms, wants_grad)
+            total = total + connected_total
+            if slopes is not None:
+                graph.add_neighbor_sums(slopes, h, out=half_grad)
         if wants_grad:
-            ctx.save_for_backward(half_grad.mul_(2 * scale))  # z_ij and z_ji are one number
-        return (total * scale).to(h.dtype) if compute_value else h.new_tensor(float("nan"))
+            ctx.save_for_backward(half_grad.mul_(2 * terms.scale))  # z_ij and z_ji are one number
+        return (total * terms.scale).to(h.dtype) if terms.compute_value else h.new_tensor(float("nan"))
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         (saved,) = ctx.saved_tensors
-        # A pass over all embeddings is spared where nobody weighs the loss; the engine never writes into what is saved.
-        alone = not grad.is_cuda and grad == 1
-        return saved if alone else saved * grad, None, None, None, None, None, None, None
+        # A pass over all embeddings is spared where nobody scales the loss. The engine never writes into what is saved.
+        is_unscaled = not grad.is_cuda and grad == 1
+        return saved if is_unscaled else saved * grad, None, None
 
 
 class _BothLosses(torch.autograd.Function):
-    """The gradients of the structure loss of some embeddings and of a target under the pair labels that they give."""
+    """The structure loss of some embeddings, and the loss of a target under the pair labels that they give."""
 
     @staticmethod
     def forward(
-        ctx: Any,
-        h_e: Tensor,
-        h: Tensor,
-        graph: PairGraph,
-        target: SigmoidTarget,
-        beta: float | str,
-        compute_value: bool,
+        ctx: Any, h_e: Tensor, h: Tensor, graph: PairGraph, structure: PairTerms, regularizer: PairTerms
     ) -> tuple[Tensor, Tensor]:
         h_e, h = h_e.detach().contiguous(), h.detach().contiguous()
-        labels, losses, grads = EstimatedPairLabels(h_e), [], []
+        losses, grads = [], []
         products = graph.dot_products(h_e), graph.dot_products(h)
-        labels.cache_connected_products(graph, products[0])
-        both = sum_disconnected_for_both(h_e, h, graph, products, target, compute_value)
-        by_scale = _scale("auto", graph), _scale(beta, graph)
-        sides = ((h_e, None, STRUCTURE), (h, labels, target))
-        for (mine, by, of), z, scale, (total, grad) in zip(sides, products, by_scale, both, strict=True):
-            if compute_value and total is None:
-                total = sum_disconnected_terms(mine, graph, by, of)
-            extra, slope = _sum_connected(z, graph, by, of, True, compute_value, False)
-            assert slope is not None
-            grads.append(graph.add_neighbor_sums(slope, mine, out=grad).mul_(2 * scale))
-            losses.append(mine.new_tensor(float("nan")) if total is None else ((total + extra) * scale).to(mine.dtype))
+        assert isinstance(regularizer.labels, EstimatedPairLabels)
+        regularizer.labels.cache_connected_products(graph, products[0])
+        sums = sum_disconnected_for_both(h_e, h, graph, products, regularizer)
+        sides = zip((h_e, h), (structure, regularizer), products, sums, strict=True)
+        for embeddings, terms, z, (total, half_grad) in sides:
+            if terms.compute_value and total is None:
+                total = sum_disconnected_terms(embeddings, graph, terms)
+            connected_total, slopes = _sum_connected(z, graph, terms, wants_grad=True)
+            assert slopes is not None
+            grads.append(graph.add_neighbor_sums(slopes, embeddings, out=half_grad).mul_(2 * terms.scale))
+            value = float("nan") if total is None else (total + connected_total) * terms.scale
+            losses.append(torch.as_tensor(value, device=h.device).to(h.dtype))
         ctx.save_for_backward(*grads)
         return losses[0], losses[1]
 
@@ -214,69 +201,55 @@ class _BothLosses(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, by_e: Tensor, by: Tensor) -> tuple[Tensor | None, ...]:
         grad_e, grad = ctx.saved_tensors
-        return grad_e * by_e, grad * by, None, None, None, None
+        return grad_e * by_e, grad * by, None, None, None
 
 
-def _sum_sampled(
-    h: Tensor,
-    sample: PairSample,
-    labels: PairLabels | None,
-    target: PairTarget,
-    wants_grad: bool,
-    compute_value: bool,
-    estimates: EstimatedPairLabels | None,
-) -> tuple[Tensor, Tensor]:
-    """Σ over all ordered pairs of distinct nodes, estimated, as if none were connected; half of its gradient."""
+def _sum_sampled(h: Tensor, sample: PairSample, terms: PairTerms, wants_grad: bool) -> tuple[Tensor, Tensor]:
+    """Σ over all ordered pairs of distinct nodes, estimated, as if none were connected, and half of its gradient."""
+    target, labels, estimates = terms.target, terms.labels, terms.estimates
     total = torch.zeros((), dtype=torch.float64, device=h.device)
-    slopes = torch.empty_like(h)  # in the order of the groups
-    slopes[sample.num_grouped :] = 0
+    grad = torch.empty_like(h)  # in the order of the groups
+    grad[sample.num_grouped :] = 0
     weight, done = sample.weight, 0
     for groups in sample.iter_groups():
         rows = slice(done, done + groups.numel())
         done = rows.stop
-        mine = h.index_select(0, groups.view(-1)).view(*groups.shape, -1)
-        z = torch.bmm(mine, mine.transpose(1, 2))
+        members = h.index_select(0, groups.view(-1)).view(*groups.shape, -1)
+        z = torch.bmm(members, members.transpose(1, 2))
         z.diagonal(dim1=1, dim2=2).fill_(BLANK)
         p = z if labels is None else labels.compute_groups(groups, complement=target.uses_complement)
         if not target.is_blank_without_label:
             p.diagonal(dim1=1, dim2=2).zero_()
-        if compute_value:
+        if terms.compute_value:
             total += weight * target.disconnected_terms(z, p).sum().double()
         if wants_grad:
-            slope = target.disconnected_slopes(z, p)
-            slopes[rows].view_as(mine).baddbmm_(slope, mine, beta=0, alpha=weight)
+            slopes = target.disconnected_slopes(z, p)
+            grad[rows].view_as(members).baddbmm_(slopes, members, beta=0, alpha=weight)
             if estimates is not None and sample.is_small:
-                estimates.cache_group_probs(groups, slope)  # σ(z)
-    return total, slopes.index_select(0, sample.position) if wants_grad else slopes
+                estimates.cache_group_probs(groups, slopes)  # σ(z)
+    return total, grad.index_select(0, sample.positions) if wants_grad else grad
 
 
-def _sum_connected(
-    z: Tensor,
-    graph: PairGraph,
-    labels: PairLabels | None,
-    target: PairTarget,
-    wants_grad: bool,
-    compute_value: bool,
-    counted: bool,
-) -> tuple[Tensor, Tensor | None]:
-    """Σ over the ordered pairs of B⁺, whose products ``z`` are, and d(term)/dz of each.
+def _sum_connected(z: Tensor, graph: PairGraph, terms: PairTerms, wants_grad: bool) -> tuple[Tensor, Tensor | None]:
+    """Σ over the ordered pairs of B⁺, whose products are ``z``, and d(term)/dz of each.
 
-    Random pairs do not know which of them are connected; where they were ``counted`` as disconnected, what they
-    added, in expectation, is taken off here (self-pairs are never among them).
+    Random pairs do not know which of them are connected and count all as disconnected. What they added for connected
+    pairs, in expectation, is subtracted here (self-pairs are never among them).
     """
+    target, labels = terms.target, terms.labels
     p = z if labels is None else labels.lookup_connected(graph)
-    total, slope = z.new_zeros(()), None
-    if compute_value:
+    total, slopes = z.new_zeros(()), None
+    if terms.compute_value:
         total = graph.scale_(target.connected_terms(z, p)).sum(dtype=torch.float64)
     if wants_grad:
-        slope = graph.scale_(target.connected_slopes(z, p))
-    if counted:
+        slopes = graph.scale_(target.connected_slopes(z, p))
+    if terms.sample is not None:
         z = z[: graph.num_edges]
         p = p if labels is None else labels.lookup_as_disconnected(graph, p)
         p = (1 - p if target.uses_complement else p)[: graph.num_edges]
-        if compute_value:
+        if terms.compute_value:
             total = total - target.disconnected_terms(z, p).sum().double() / graph.edge_fraction
-        if slope is not None:
-            slopes = target.disconnected_slopes(z.clone(), p)
-            slope[: graph.num_edges].sub_(slopes, alpha=1 / graph.edge_fraction)
-    return total, slope
+        if slopes is not None:
+            counted = target.disconnected_slopes(z.clone(), p)
+            slopes[: graph.num_edges].sub_(counted, alpha=1 / graph.edge_fraction)
+    return total, slopes

@@ -10,16 +10,16 @@ from torch import Tensor
 
 from ..core.errors import ConfigError
 
-CHUNK = 2**18  # pairs that are held at once: they stay in the caches
-KEPT = 2**21  # pairs whose labels may be held for a whole step: they should stay in the caches
+MAX_PAIRS_AT_ONCE = 2**18  # so that they stay in the CPU caches
+MAX_CACHED_PAIRS = 2**21  # whose labels may be kept for a whole step
 
 
 class PairSample:
-    """Random groups of nodes; the pairs are all ordered pairs of distinct nodes of one group.
+    """Random groups of nodes. The pairs are all ordered pairs of distinct nodes within a group.
 
-    The nodes are shuffled and dealt into groups of ``num_negatives`` + 1; the few that are left over have no pairs this
-    time. Every other node has as many as any, so an estimate does not hang on who happened to be drawn, and pairs
-    within a group are dense little matrix products, some twenty times cheaper than as many scattered pairs.
+    The nodes are shuffled and dealt into groups of ``num_negatives`` + 1. The few that are left over have no pairs this
+    time. All others have equally many, which lowers the variance, and the pairs of a group are one small dense matrix
+    product, some twenty times cheaper than as many scattered pairs.
     """
 
     def __init__(
@@ -38,22 +38,26 @@ class PairSample:
 
     @property
     def weight(self) -> float:
-        """How many of the N(N − 1) ordered pairs one that was drawn stands for; all are equally likely."""
-        drawn = self.num_grouped * (self.group_size - 1)
-        return self.num_nodes * (self.num_nodes - 1) / drawn if drawn else 0.0
+        """How many of the N(N − 1) ordered pairs a sampled one stands for. All are equally likely."""
+        num_sampled = self.num_grouped * (self.group_size - 1)
+        return self.num_nodes * (self.num_nodes - 1) / num_sampled if num_sampled else 0.0
 
     @property
     def is_small(self) -> bool:
-        """Whether something may be kept of every pair."""
-        return self.num_grouped * self.group_size <= KEPT
+        """Whether the labels of all its pairs may be kept."""
+        return self.num_grouped * self.group_size <= MAX_CACHED_PAIRS
 
     @cached_property
-    def position(self) -> Tensor:
-        """Where in the order each node stands."""
+    def positions(self) -> Tensor:
+        """The position of each node in the order."""
         return torch.empty_like(self.order).index_copy_(
             0, self.order, torch.arange(self.num_nodes, device=self.order.device)
         )
 
     def iter_groups(self) -> Iterator[Tensor]:
-        """Node numbers [groups, group_size], as many groups at once as fit."""
-        yield from self.order[: self.num_grouped].view(-1, self.group_size).split(max(1, CHUNK // self.group_size**2))
+        """Node numbers [groups, group_size], as many groups at once as stay in the caches."""
+        yield from (
+            self.order[: self.num_grouped]
+            .view(-1, self.group_size)
+            .split(max(1, MAX_PAIRS_AT_ONCE // self.group_size**2))
+        )

@@ -1,54 +1,80 @@
-"""Sums over all disconnected pairs by square tiles, on and above the diagonal: what is below mirrors them."""
+"""Sums over all disconnected pairs, by square tiles on and above the diagonal. Those below mirror them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from .graph import PairGraph
-from .labels import PairLabels
+from .labels import EstimatedPairLabels, PairLabels
+from .sample import PairSample
 from .targets import BLANK, PairTarget, SigmoidTarget, sum_of_logs
 
 MAX_TILE_SIZE_CPU = 640  # rows and columns: two tiles stay in the L2 caches of two cores
 MAX_TILE_SIZE_CUDA = 4096
-MAX_SHARES = 8  # of a sum that threads make each for itself: it takes memory as often
+MAX_SHARES = 8  # threads that sum up for themselves: each takes memory of its own
+
+
+@dataclass(frozen=True)
+class PairTerms:
+    """What is summed over pairs.
+
+    Args:
+        target: the terms of one pair.
+        labels: pair labels, unless the target needs none.
+        scale: what the sum is multiplied by.
+        compute_value: whether the loss itself is wanted besides its gradient.
+        sample: random pairs in place of all disconnected ones.
+        estimates: pair labels that keep what is computed of them on the way.
+    """
+
+    target: PairTarget
+    labels: PairLabels | None
+    scale: float
+    compute_value: bool = True
+    sample: PairSample | None = None
+    estimates: EstimatedPairLabels | None = None
 
 
 class HalfGradient:
-    """Σ_j slope_ij·h_j, from square tiles on and above the diagonal."""
+    """Σ_j slope_ij·h_j, from square tiles on and above the diagonal. ``row`` and ``col`` number the tiles."""
 
     def __init__(self, h: Tensor, size: int) -> None:
         self.strips = h.split(size)
         self.grad = torch.zeros_like(h)
         self.parts = self.grad.split(size)
-        # Hᵀ·G takes half the time of Gᵀ·H, so that the mirrored half is summed up transposed; and each thread does so
-        # for the rows that it has in its cache.
+        # Hᵀ·G takes half the time of Gᵀ·H, so the mirrored half is summed up transposed. Each thread does so for the
+        # rows that it has in its cache.
         threads = 1 if h.is_cuda else math.gcd(size, min(torch.get_num_threads(), MAX_SHARES))
         self.shares = (threads, size // threads)
         self.mirrored = [h.new_zeros(threads, h.shape[1], len(strip)) for strip in self.strips]
 
-    def multiply(self, i: int, j: int, out: Tensor) -> Tensor:
-        return torch.mm(self.strips[i], self.strips[j].t(), out=out)
+    def compute_products(self, row: int, col: int, out: Tensor) -> Tensor:
+        """z of a tile."""
+        return torch.mm(self.strips[row], self.strips[col].t(), out=out)
 
-    def sum_weighted_products(self, i: int, j: int, p: Tensor) -> Tensor:
+    def sum_weighted_products(self, row: int, col: int, p: Tensor) -> Tensor:
         """Σ p·z of a tile, by way of P·H: a sum over so many terms at once would lose digits."""
-        return torch.dot(torch.mm(p.to(self.grad), self.strips[j]).view(-1), self.strips[i].reshape(-1))
+        return torch.dot(torch.mm(p.to(self.grad), self.strips[col]).view(-1), self.strips[row].reshape(-1))
 
-    def add(self, i: int, j: int, slope: Tensor) -> None:
-        self.parts[i].addmm_(slope, self.strips[j])
-        if i == j:
+    def add_tile(self, row: int, col: int, slopes: Tensor) -> None:
+        """Add a tile, and its mirror image unless it is on the diagonal."""
+        self.parts[row].addmm_(slopes, self.strips[col])
+        if row == col:
             return
-        if len(self.mirrored[j]) == 1:
-            self.mirrored[j][0].addmm_(self.strips[i].t(), slope)
-        else:  # strip i is not the last one, which may be shorter
-            turned = self.strips[i].view(*self.shares, -1).transpose(1, 2)
-            self.mirrored[j].baddbmm_(turned, slope.view(*self.shares, -1))
+        if len(self.mirrored[col]) == 1:
+            self.mirrored[col][0].addmm_(self.strips[row].t(), slopes)
+        else:  # this strip is not the last one, which may be shorter
+            transposed = self.strips[row].view(*self.shares, -1).transpose(1, 2)
+            self.mirrored[col].baddbmm_(transposed, slopes.view(*self.shares, -1))
 
     def compute_total(self) -> Tensor:
-        return self.grad.add_(torch.cat([each.sum(0) for each in self.mirrored], dim=1).t())
+        """The sum over all tiles, [N, d]."""
+        return self.grad.add_(torch.cat([part.sum(0) for part in self.mirrored], dim=1).t())
 
 
 def _choose_tile_size(h: Tensor, graph: PairGraph | None) -> int:
@@ -76,72 +102,64 @@ def _iter_tiles(h: Tensor, size: int, num_buffers: int) -> Iterator[tuple[int, i
 
 
 def sum_disconnected(
-    h: Tensor,
-    graph: PairGraph | None,
-    connected: Tensor | None,
-    labels: PairLabels | None,
-    target: PairTarget,
-    wants_grad: bool,
-    compute_value: bool,
+    h: Tensor, graph: PairGraph | None, connected: Tensor | None, terms: PairTerms, wants_grad: bool
 ) -> tuple[Tensor, Tensor]:
     """Σ over the ordered pairs of B⁻ (all pairs without a graph), and half of its gradient.
 
     ``connected`` has z_ij of the other pairs.
     """
+    target, labels = terms.target, terms.labels
     size = _choose_tile_size(h, graph)
     shortcut = target if isinstance(target, SigmoidTarget) else None
-    half, logs = HalfGradient(h, size), LogSums(h, compute_value and shortcut is not None)
+    half, logs = HalfGradient(h, size), LogSums(h, terms.compute_value and shortcut is not None)
     positions = {} if graph is None else graph.find_tile_positions(size)
     for i, j, (z, room, scratch) in _iter_tiles(h, size, 3 if wants_grad or logs.used else 0):
-        half.multiply(i, j, out=z)
+        half.compute_products(i, j, out=z)
         connected_here = positions.get((i, j))
-        p = _compute_tile_labels(labels, i, j, target, room, size)
+        p = _compute_tile_labels(terms, i, j, room, size)
         if shortcut is not None and logs.used:
-            sigma = _fill(z.sigmoid_(), connected_here, 1)
-            products = 0 if labels is None else half.sum_weighted_products(i, j, _fill(p, connected_here, 0))
+            sigma = _fill_positions(z.sigmoid_(), connected_here, 1)
+            products = 0 if labels is None else half.sum_weighted_products(i, j, _fill_positions(p, connected_here, 0))
             log_sum = shortcut.sum_logs(sigma, p, logs.factors, scratch)
-            logs.add(i, j, log_sum - products if target.uses_complement else log_sum + products)
+            logs.add_tile(i, j, log_sum - products if target.uses_complement else log_sum + products)
             slopes = shortcut.slopes_from_sigmoid(sigma, p) if wants_grad else sigma
         else:
             slopes = target.disconnected_slopes(z, p)
         if wants_grad:
-            half.add(i, j, _fill(slopes, connected_here, 0))
-    if not compute_value:
+            half.add_tile(i, j, _fill_positions(slopes, connected_here, 0))
+    if not terms.compute_value:
         return h.new_tensor(float("nan")), half.compute_total()
     total = logs.compute_total(connected, has_all_products=not target.uses_complement)
-    return sum_disconnected_terms(h, graph, labels, target) if total is None else total, half.compute_total()
+    return sum_disconnected_terms(h, graph, terms) if total is None else total, half.compute_total()
 
 
 def sum_disconnected_for_both(
-    h_e: Tensor,
-    h: Tensor,
-    graph: PairGraph,
-    connected: tuple[Tensor, Tensor],
-    target: SigmoidTarget,
-    compute_value: bool,
+    h_e: Tensor, h: Tensor, graph: PairGraph, connected: tuple[Tensor, Tensor], terms: PairTerms
 ) -> tuple[tuple[Tensor | None, Tensor], tuple[Tensor | None, Tensor]]:
-    """The same of the structure loss of ``h_e``, and of a target under the pair labels σ(z^e); values may be None."""
+    """The same for the structure loss of ``h_e`` and for terms under the pair labels σ(z^e). Values may be None."""
+    target = terms.target
+    assert isinstance(target, SigmoidTarget)
     size = _choose_tile_size(h, graph)
     half_e, half = HalfGradient(h_e, size), HalfGradient(h, size)
-    logs_e, logs = LogSums(h_e, compute_value), LogSums(h, compute_value)
+    logs_e, logs = LogSums(h_e, terms.compute_value), LogSums(h, terms.compute_value)
     positions = graph.find_tile_positions(size)
     for i, j, (p, z, scratch) in _iter_tiles(h, size, 3):
         connected_here = positions.get((i, j))
-        half_e.multiply(i, j, out=p).sigmoid_()
+        half_e.compute_products(i, j, out=p).sigmoid_()
         if logs_e.used:
-            logs_e.add(i, j, sum_of_logs(_fill(p, connected_here, 1), logs_e.factors, scratch))
-        half_e.add(i, j, _fill(p, connected_here, 0))
-        sigma = half.multiply(i, j, out=z).sigmoid_()
+            logs_e.add_tile(i, j, sum_of_logs(_fill_positions(p, connected_here, 1), logs_e.factors, scratch))
+        half_e.add_tile(i, j, _fill_positions(p, connected_here, 0))
+        sigma = half.compute_products(i, j, out=z).sigmoid_()
         if logs.used:
-            log_sum = target.sum_shared_logs(_fill(sigma, connected_here, 1), p, logs.factors, scratch)
-            logs.add(i, j, log_sum + half.sum_weighted_products(i, j, p))
-        half.add(i, j, target.shared_slopes(_fill(sigma, connected_here, 0), p))
+            log_sum = target.sum_shared_logs(_fill_positions(sigma, connected_here, 1), p, logs.factors, scratch)
+            logs.add_tile(i, j, log_sum + half.sum_weighted_products(i, j, p))
+        half.add_tile(i, j, target.shared_slopes(_fill_positions(sigma, connected_here, 0), p))
     of_e = logs_e.compute_total(connected[0]), half_e.compute_total()
     return of_e, (logs.compute_total(connected[1]), half.compute_total())
 
 
 class LogSums:
-    """Values from the slopes: softplus(z) = z − log σ(z), whose logarithms are taken of products of several σ.
+    """Values from the slopes: softplus(z) = z − log σ(z). Logarithms are taken of products of several σ.
 
     Σ z over all pairs is |Σ h|². Each term is off by the last digits of 1 and of z, which matters where all are tiny:
     then there is no total. Nor is there one where some |h|² is so large that σ might be 0.
@@ -149,17 +167,20 @@ class LogSums:
 
     def __init__(self, h: Tensor, compute_value: bool) -> None:
         self.h = h
-        reach = float(h.square().sum(dim=1).max()) if compute_value else 0.0  # no |z_ij| is larger
-        least = -math.log(torch.finfo(h.dtype).tiny)
-        self.factors = min(16, int(least / (reach + 1))) if math.isfinite(reach) else 0  # their product is not 0
+        largest_z = float(h.square().sum(dim=1).max()) if compute_value else 0.0  # the largest |z_ij|
+        max_exponent = -math.log(torch.finfo(h.dtype).tiny)
+        self.factors = (
+            min(16, int(max_exponent / (largest_z + 1))) if math.isfinite(largest_z) else 0
+        )  # their product is not 0
         self.used = compute_value and self.factors > 0
         self.taken_off = torch.zeros((), dtype=torch.float64, device=h.device)
 
-    def add(self, i: int, j: int, log_sum: Tensor) -> None:
-        """Add what a tile takes off the total; a tile on the diagonal has both z_ij and z_ji."""
-        self.taken_off.add_(log_sum, alpha=1 if i == j else 2)
+    def add_tile(self, row: int, col: int, log_sum: Tensor) -> None:
+        """Add what a tile takes off the total. A tile on the diagonal has both z_ij and z_ji."""
+        self.taken_off.add_(log_sum, alpha=1 if row == col else 2)
 
     def compute_total(self, connected: Tensor | None, has_all_products: bool = True) -> Tensor | None:
+        """Σ softplus(z), or of its weighted part; ``None`` where it would be inaccurate."""
         if not self.used:
             return None
         total = -self.taken_off
@@ -167,20 +188,20 @@ class LogSums:
             total += self.h.sum(dim=0, dtype=torch.float64).square().sum()
             if connected is not None:
                 total -= connected.sum(dtype=torch.float64)
-        usual = float(torch.linalg.matrix_norm(self.h.t() @ self.h))  # N times the root mean square of z
+        typical = float(torch.linalg.matrix_norm(self.h.t() @ self.h))  # N times the root mean square of z
         n = len(self.h)
-        least = 256 * torch.finfo(self.h.dtype).eps ** 0.5  # 9 % of 1, or of z, in float32: more may cancel out
-        return total if total > least * n * max(n, usual) else None
+        min_share = 256 * torch.finfo(self.h.dtype).eps ** 0.5  # 9 % of 1, or of z, in float32: more may cancel out
+        return total if total > min_share * n * max(n, typical) else None
 
 
-def _fill(tile: Tensor, hole: Tensor | None, number: float) -> Tensor:
-    """``number`` at the connected pairs of a tile, if it has any."""
-    if hole is not None:
-        tile.view(-1).index_fill_(0, hole, number)
+def _fill_positions(tile: Tensor, positions: Tensor | None, value: float) -> Tensor:
+    """Set some positions of a tile to ``value``, if there are any."""
+    if positions is not None:
+        tile.view(-1).index_fill_(0, positions, value)
     return tile
 
 
-def sum_disconnected_terms(h: Tensor, graph: PairGraph | None, labels: PairLabels | None, target: PairTarget) -> Tensor:
+def sum_disconnected_terms(h: Tensor, graph: PairGraph | None, terms: PairTerms) -> Tensor:
     """Σ over the ordered pairs of B⁻ term by term, right to the last digits of the smallest one."""
     size = _choose_tile_size(h, graph)
     strips = h.split(size)
@@ -188,19 +209,16 @@ def sum_disconnected_terms(h: Tensor, graph: PairGraph | None, labels: PairLabel
     total = torch.zeros((), dtype=torch.float64, device=h.device)
     for i, j, (z, room) in _iter_tiles(h, size, 2):
         connected_here = positions.get((i, j))
-        _fill(torch.mm(strips[i], strips[j].t(), out=z), connected_here, BLANK)
-        p = _compute_tile_labels(labels, i, j, target, room, size)
-        p = p if labels is None else _fill(p, connected_here, 0)
-        terms = target.disconnected_terms(z, p).sum().double()
-        total += terms if i == j else 2 * terms  # a tile on the diagonal has both z_ij and z_ji
+        _fill_positions(torch.mm(strips[i], strips[j].t(), out=z), connected_here, BLANK)
+        p = _compute_tile_labels(terms, i, j, room, size)
+        values = terms.target.disconnected_terms(z, _fill_positions(p, connected_here, 0)).sum().double()
+        total += values if i == j else 2 * values  # a tile on the diagonal has both z_ij and z_ji
     return total
 
 
-def _compute_tile_labels(
-    labels: PairLabels | None, i: int, j: int, target: PairTarget, room: Tensor, size: int
-) -> Tensor:
-    """What a target needs of the pair labels of a tile: p or 1 − p. Anything where there are no labels."""
-    if labels is None:
+def _compute_tile_labels(terms: PairTerms, i: int, j: int, room: Tensor, size: int) -> Tensor:
+    """What the target needs of the pair labels of a tile: p or 1 − p. Anything if there are no labels."""
+    if terms.labels is None:
         return room
     rows, cols = slice(i * size, i * size + room.shape[0]), slice(j * size, j * size + room.shape[1])
-    return labels.compute_block(rows, cols, complement=target.uses_complement, out=room)
+    return terms.labels.compute_block(rows, cols, complement=terms.target.uses_complement, out=room)

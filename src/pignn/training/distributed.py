@@ -1,4 +1,4 @@
-"""Several processes of one training, started by torchrun: gradients are averaged, everything else stays as it is."""
+"""Several processes of one training, started by torchrun. Gradients are averaged, all else stays as it is."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from torch import Tensor, nn
 
 from ..core.errors import PignnError
 
-TIMEOUT_SECONDS = 120.0
+DEFAULT_TIMEOUT_SECONDS = 120.0
 
 
 def get_rank_and_world_size() -> tuple[int, int]:
-    """(which process this is, of how many)."""
+    """The number of this process, from 0, and how many there are."""
     return (dist.get_rank(), dist.get_world_size()) if dist.is_available() and dist.is_initialized() else (0, 1)
 
 
 def is_main_process() -> bool:
-    """Is this the process that writes files and talks to people?"""
+    """Whether this process is the one that writes files and prints."""
     return get_rank_and_world_size()[0] == 0
 
 
 @contextlib.contextmanager
 def open_process_group(device: str = "cpu") -> Iterator[None]:
-    """Meet the other processes that torchrun started; nothing where there are none."""
+    """Connect to the other processes that torchrun started, if there are any."""
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size < 2 or dist.is_initialized():
         yield
         return
-    seconds = float(os.environ.get("PIGNN_JOIN_SECONDS", TIMEOUT_SECONDS))
+    seconds = float(os.environ.get("PIGNN_JOIN_SECONDS", DEFAULT_TIMEOUT_SECONDS))
     backend = "nccl" if device.startswith("cuda") else "gloo"
     limit = timedelta(seconds=seconds)
     try:
@@ -53,6 +53,7 @@ def open_process_group(device: str = "cpu") -> Iterator[None]:
 
 @contextlib.contextmanager
 def _peer_errors_context() -> Iterator[None]:
+    """Turn the failure of a message into our error of one line."""
     try:
         yield
     except RuntimeError as error:
@@ -61,22 +62,22 @@ def _peer_errors_context() -> Iterator[None]:
 
 
 def average_gradients(networks: Iterable[nn.Module]) -> None:
-    """The mean of every gradient over all processes, in one message. A missing gradient counts as zero."""
+    """Average every gradient over all processes, in one message. A missing gradient counts as zero."""
     size = get_rank_and_world_size()[1]
     if size == 1:
         return
     parameters = [p for network in networks for p in network.parameters() if p.requires_grad]
-    has = torch.tensor([p.grad is not None for p in parameters], dtype=torch.float32, device=parameters[0].device)
-    flat = torch.cat([has, *((torch.zeros_like(p) if p.grad is None else p.grad).view(-1) for p in parameters)])
+    has_grad = torch.tensor([p.grad is not None for p in parameters], dtype=torch.float32, device=parameters[0].device)
+    flat = torch.cat([has_grad, *((torch.zeros_like(p) if p.grad is None else p.grad).view(-1) for p in parameters)])
     with _peer_errors_context():
         dist.all_reduce(flat)
-    has, flat = flat[: has.numel()], flat[has.numel() :] / size
-    for p, anywhere, part in zip(parameters, has, flat.split([p.numel() for p in parameters]), strict=True):
-        p.grad = part.view_as(p).clone() if anywhere else None
+    has_grad, flat = flat[: has_grad.numel()], flat[has_grad.numel() :] / size
+    for p, is_used, part in zip(parameters, has_grad, flat.split([p.numel() for p in parameters]), strict=True):
+        p.grad = part.view_as(p).clone() if is_used else None
 
 
 def max_over_processes(number: int | None) -> int | None:
-    """The largest of what the processes say, so that all of them do the same."""
+    """The largest number of all processes, so that all of them act alike. 0 is ``None``."""
     if get_rank_and_world_size()[1] == 1:
         return number
     value = torch.tensor(number or 0)

@@ -1,4 +1,4 @@
-"""Ctrl-C and termination at the end of an epoch, so that what was learnt can be saved."""
+"""Ctrl-C and termination wait for the end of an epoch, so that what was learned can be saved."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ class DeferredInterrupt:
 
     def __init__(self) -> None:
         self.signal: int | None = None
-        self._before: dict[int, Any] = {}
+        self._handlers: dict[int, Any] = {}
 
     def __enter__(self) -> DeferredInterrupt:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 if signal.getsignal(number) is signal.SIG_IGN:  # nohup, or a script's background job
                     continue
-                self._before[number] = signal.signal(number, self._note)
+                self._handlers[number] = signal.signal(number, self._record_signal)
         return self
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
+    def _record_signal(self, number: int, frame: FrameType | None) -> None:
         self.signal = number
-        self._restore()
+        self._restore_handlers()
 
-    def _restore(self) -> None:
-        for number, handler in self._before.items():
+    def _restore_handlers(self) -> None:
+        for number, handler in self._handlers.items():
             signal.signal(number, handler)
-        self._before = {}
+        self._handlers = {}
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._restore()
+        self._restore_handlers()

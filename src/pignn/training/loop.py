@@ -20,12 +20,12 @@ from .checkpoint import Checkpointer, restore_checkpoint
 from .interrupt import DeferredInterrupt
 from .selection import Selection
 
-VALUE_EVERY = 10  # epochs between two looks at losses that cost something to look at
+VALUE_EVERY_EPOCHS = 10  # how often losses are computed whose value costs extra
 
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of epochs with one kind of loss; only one that ``selects`` trains the classifier."""
+    """Some epochs with one kind of loss. Only a phase that ``selects`` trains the classifier that is kept."""
 
     name: str
     epochs: int
@@ -33,7 +33,7 @@ class Phase:
 
 
 class Learner(Protocol):
-    """What the loop asks of a method. Networks that get no gradient in an epoch stay as they are."""
+    """What the loop asks of a method. Networks without a gradient in an epoch do not change."""
 
     networks: dict[str, nn.Module]
     optimizers: dict[str, Optimizer]
@@ -42,13 +42,13 @@ class Learner(Protocol):
         """Called before the first epoch of a phase, and again when a run is resumed inside it."""
 
     def iter_batches(self, phase: Phase, epoch: int) -> Iterator[Any]:
-        """What each step of an epoch looks at; one step for the whole graph."""
+        """The batch of each step of an epoch; one step for the whole graph."""
 
     def compute_losses(self, phase: Phase, epoch: int, batch: Any, *, compute_value: bool) -> dict[str, Tensor]:
-        """The terms whose sum is minimized; without ``compute_value`` a term may be NaN if its gradient is right."""
+        """The terms whose sum is minimized. Without ``compute_value`` a term may be NaN if its gradient is right."""
 
     def predict_logits(self) -> Tensor:
-        """The classifier's logits of all nodes; called in evaluation mode, without gradient."""
+        """The classifier's logits of all nodes. Called in evaluation mode, without gradient."""
 
 
 @dataclass
@@ -120,7 +120,7 @@ class TrainingLoop:
     def _run_epoch(self, learner: Learner, phase: Phase, epoch: int) -> tuple[dict[str, Any], bool]:
         """The row of one epoch, and whether its classifier is the best so far."""
         start = time.perf_counter()
-        compute_value = epoch % VALUE_EVERY == 0 or epoch == phase.epochs - 1
+        compute_value = epoch % VALUE_EVERY_EPOCHS == 0 or epoch == phase.epochs - 1
         for network in learner.networks.values():
             network.train()
         sums: dict[str, float] = {}
@@ -196,7 +196,7 @@ class TrainingLoop:
 
 @contextlib.contextmanager
 def seed_context(seed: int, device: torch.device) -> Iterator[None]:
-    """Torch's random numbers from ``seed``, and the caller's own as they were afterwards."""
+    """Seed torch's random numbers inside, and restore the caller's afterwards."""
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
