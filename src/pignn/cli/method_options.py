@@ -1,0 +1,65 @@
+"""Options of `pignn train` for the settings of PI-GNN, which declares those of all networks.
+
+Help must not wait for torch, so the declarations are kept in a file. After a change of settings write it anew:
+
+    python -m pignn.cli.method_options
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, make_dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Option
+
+from .options import parse_value
+
+FILE = Path(__file__).with_name("method_settings.json")
+TYPES: dict[str, Any] = {"int": int | None, "float": float | None, "bool": bool | None}
+
+
+@dataclass(frozen=True)
+class SettingOption:
+    """A declared setting as an option."""
+
+    name: str
+    kind: str  # of its values: int, float, bool or other
+    help: str
+
+    def to_field(self) -> tuple[str, Any, None]:
+        return self.name, Annotated[TYPES.get(self.kind, str | None), Option(help=self.help)], None
+
+
+def describe_settings() -> list[SettingOption]:
+    """The declared settings of PI-GNN."""
+    from ..core.settings import list_settings
+    from ..methods import PIGNN
+
+    options = []
+    for setting in list_settings(PIGNN):
+        kind = setting.annotation.removesuffix(" | None")
+        default = "" if setting.default is None else f" [default: {setting.default}]"
+        accepts = setting.constraint.describe()
+        text = f"{setting.help[:1].upper()}{setting.help[1:]}. Accepts: {accepts}.{default}"
+        options.append(SettingOption(setting.name, kind if kind in TYPES else "other", text))
+    return [option for option in options if option.name != "seed"]
+
+
+def read_options() -> list[SettingOption]:
+    """The same from the file, without torch."""
+    return [SettingOption(**row) for row in json.loads(FILE.read_text(encoding="utf-8"))]
+
+
+def parse_setting_text(value: Any) -> Any:
+    """Numbers and lists of texts that may be several things; any other text is a name, such as true."""
+    parsed = parse_value(value) if isinstance(value, str) else value
+    return parsed if not isinstance(value, str) or (isinstance(parsed, int | float | list) and parsed not in (True, False)) else value
+
+
+SettingOptions = make_dataclass("SettingOptions", [option.to_field() for option in read_options()], kw_only=True)
+
+if __name__ == "__main__":
+    rows = [asdict(option) for option in describe_settings()]
+    FILE.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
