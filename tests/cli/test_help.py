@@ -50,7 +50,17 @@ def test_help_of_a_command_has_examples_that_exist(command, name):
         assert option in result.out
 
 
-def test_the_issue_s_command_line_exists():
+def test_every_declared_setting_of_pi_gnn_is_an_option_of_train():
+    from pignn.cli import method_options
+    from pignn.core.settings import list_settings
+
+    declared = {f"--{setting.name.replace('_', '-')}" for setting in list_settings(pignn.PIGNN)}
+    assert declared <= options_of("train")
+    # Help reads a file, because it must not wait for torch: python -m pignn.cli.method_options writes it.
+    assert method_options.read_options() == method_options.describe_settings()
+
+
+def test_the_options_of_the_documented_train_command_exist():
     wanted = {"--dataset", "--noise", "--rate", "--method", "--backbone", "--seed", "--out", "--json", "--resume"}
     assert wanted <= options_of("train")
 

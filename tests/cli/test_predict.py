@@ -175,7 +175,7 @@ def test_a_damaged_model(command, run, tmp_path, name):
 SIMPLE = {
     "fewer classes": (edit(class_names=["a", "b"]), "damaged", "names 2"),
     "more classes": (edit(class_names=list("abcde")), "damaged", "names 5"),
-    "rounds": (edit(rounds="x"), "does not fit this version of 'prototypes'"),
+    "rounds": (edit(num_rounds="x"), "does not fit this version of 'prototypes'"),
     "no inverse temperature": (edit(inverse_temperature=None), "does not fit this version of 'prototypes'"),
 }
 

@@ -54,11 +54,11 @@ def networkx_data() -> Data:
 def inferences(monkeypatch):
     """The graphs that a fitted method was asked to answer about."""
     answered = []
-    answer = Method._answer
+    predict_logits = Method._predict_logits
 
     def count(self, data):
         answered.append(data)
-        return answer(self, data)
+        return predict_logits(self, data)
 
-    monkeypatch.setattr(Method, "_answer", count)
+    monkeypatch.setattr(Method, "_predict_logits", count)
     return answered

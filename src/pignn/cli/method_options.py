@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, make_dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
@@ -53,13 +53,15 @@ def read_options() -> list[SettingOption]:
 
 
 def parse_setting_text(value: Any) -> Any:
-    """Numbers and lists of texts that may be several things; any other text is a name, such as true."""
+    """The number or list that a text is; any other text is a name, even true."""
     parsed = parse_value(value) if isinstance(value, str) else value
-    return parsed if not isinstance(value, str) or (isinstance(parsed, int | float | list) and parsed not in (True, False)) else value
+    return value if isinstance(value, str) and isinstance(parsed, bool | None | dict) else parsed
 
 
-SettingOptions = make_dataclass("SettingOptions", [option.to_field() for option in read_options()], kw_only=True)
-
-if __name__ == "__main__":
+if TYPE_CHECKING:
+    from typing import Any as SettingOptions
+elif __name__ != "__main__":
+    SettingOptions = make_dataclass("SettingOptions", [option.to_field() for option in read_options()], kw_only=True)
+else:
     rows = [asdict(option) for option in describe_settings()]
     FILE.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

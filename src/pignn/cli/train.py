@@ -10,57 +10,13 @@ import typer
 
 from ..core.errors import ConfigError
 from .graph_options import LabeledGraphOptions
+from .method_options import SettingOptions, parse_setting_text
 from .option_groups import expand_groups
 from .options import Json, Noise, Rate, Setting, parse_settings
 from .output import show_facts, show_graph, show_json, show_message
 
 if TYPE_CHECKING:
     from ..runs import TrainingInterrupted, TrainingRun
-
-
-@dataclass(kw_only=True)
-class MethodOptions:
-    """The method and its settings."""
-
-    method: Annotated[
-        str | None,
-        typer.Option(
-            help="Method to train (see `pignn methods`). Default: auto, or pi-gnn if you set an option that only "
-            "networks have."
-        ),
-    ] = None
-    backbone: Annotated[str | None, typer.Option(help="Network: gcn, gat, sage, appnp, sgc or mlp (default: gcn).")] = (
-        None
-    )
-    estimator: Annotated[str | None, typer.Option(help="Backbone of the estimator (default: the classifier's).")] = None
-    epochs: Annotated[int | None, typer.Option(help="Number of training epochs (default: 400).")] = None
-    warmup: Annotated[int | None, typer.Option(help="Last epoch before pair labels are used (default: 50).")] = None
-    pair_labels: Annotated[
-        str | None, typer.Option(help="estimated, connectivity, random, given, true, self or low-rank.")
-    ] = None
-    target: Annotated[str | None, typer.Option(help="Pair target: masked or soft (default: masked).")] = None
-    selection: Annotated[
-        str | None,
-        typer.Option(help="Epoch to keep: noisy-val (default), last, or clean-val (an oracle that sees true labels)."),
-    ] = None
-    pairs: Annotated[
-        str | None, typer.Option(help="exact, sampled or auto: all pairs, random ones, or whichever is worth its time.")
-    ] = None
-    batch_size: Annotated[int | None, typer.Option(help="Nodes per mini-batch (default: the whole graph at once).")] = (
-        None
-    )
-    device: Annotated[str | None, typer.Option(help="cpu or cuda (default: cpu).")] = None
-    setting: Setting = None
-
-    def list_settings(self) -> dict[str, Any]:
-        """Settings by name; one that is given twice is refused."""
-        flags = {key: value for key, value in vars(self).items() if key not in ("method", "setting")}
-        settings = {key: value for key, value in flags.items() if value is not None}
-        for key, value in parse_settings(self.setting).items():
-            if key in settings:
-                raise ConfigError(f"{key} is given twice: by --{key.replace('_', '-')} and by --set")
-            settings[key] = value
-        return settings
 
 
 @dataclass(kw_only=True)
@@ -117,7 +73,15 @@ def train(
     ] = 0.0,
     noise: Noise = "none",
     rate: Rate = None,
-    method_options: MethodOptions,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="Method to train (see `pignn methods`). Default: auto, or pi-gnn if you set an option that only "
+            "networks have."
+        ),
+    ] = None,
+    settings: SettingOptions,
+    setting: Setting = None,
     cleaning: CleaningOptions,
     seed: Annotated[int, typer.Option(help="Random seed for label noise and training.")] = 0,
     output: OutputOptions,
@@ -147,8 +111,8 @@ def train(
     options: dict[str, Any] = {"noise": noise, "rate": rate, "seed": seed, "clean": cleaning.choose()}
     try:
         run = runs.train(
-            method=method_options.method,
-            settings=method_options.list_settings(),
+            method=method,
+            settings=_merge_settings(vars(settings), setting),
             on_graph_read=None if json else show_graph,
             **options,
             **vars(output),
@@ -162,6 +126,16 @@ def train(
             page = f"; open {output.out / 'report.html'} to look at it" if output.report else ""
             show_message(f"written to {output.out}{page}")
     return 0
+
+
+def _merge_settings(flags: dict[str, Any], pairs: list[str] | None) -> dict[str, Any]:
+    """Settings from their own options and from --set; one that is given twice is refused."""
+    settings = {key: parse_setting_text(value) for key, value in flags.items() if value is not None}
+    for key, value in parse_settings(pairs).items():
+        if key in settings:
+            raise ConfigError(f"{key} is given twice: by --{key.replace('_', '-')} and by --set")
+        settings[key] = value
+    return settings
 
 
 def _show_run(run: TrainingRun, json: bool) -> None:

@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 
 from .. import auditing, methods
 from ..core.errors import ConfigError, OutputError, unknown
+from ..core.settings import list_settings
 from ..methods import Method
 from ..methods.registry import METHODS
 from ..noise import Corrupt
@@ -236,7 +237,7 @@ def choose_method(
 
 def list_network_settings(settings: Mapping[str, Any]) -> list[str]:
     """Those settings that ``auto`` does not have, but ``pi-gnn`` has."""
-    auto, network = (set(METHODS.get(name)._get_param_names()) for name in ("auto", "pi-gnn"))
+    auto, network = ({each.name for each in list_settings(METHODS.get(name))} for name in ("auto", "pi-gnn"))
     for key in settings:
         if key not in auto | network:
             raise unknown("setting", key, sorted(auto | network))
