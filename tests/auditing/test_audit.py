@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 import pignn
 from pignn import graphs
 from pignn.auditing import audit_labels, clean_labels, crossfit, find_label_issues, mark_trusted
+from pignn.auditing.columns import BUILT_IN_COLUMNS
 from pignn.auditing.evidence import find_labeled_edges, find_similar
 from pignn.backbones import GraphInputs
 from pignn.core.errors import ConfigError, DataError, PignnWarning
@@ -83,7 +84,7 @@ def test_a_method_is_fitted_without_the_labels_it_judges() -> None:
         np.testing.assert_array_equal(known, fold != number)
 
 
-def test_what_chooses_a_method_chooses_once() -> None:
+def test_a_method_that_chooses_among_others_chooses_once() -> None:
     data = noisy(nodes=60)
     seen: list[int] = []
 
@@ -104,13 +105,13 @@ def test_what_chooses_a_method_chooses_once() -> None:
     assert seen == [-1, 40, 40, 40]
 
 
-def test_any_method_may_judge() -> None:
+def test_a_method_given_by_name_judges_labels() -> None:
     data = noisy(nodes=300)
     issues = find_label_issues(data, "label-propagation", folds=3)
     assert average_precision_score(wrong(data, issues), issues["p_wrong"]) > 0.6
 
 
-def test_a_method_with_settings_may_judge() -> None:
+def test_a_method_with_settings_judges_labels_and_is_not_fitted_itself() -> None:
     data = noisy(nodes=200)
     method = pignn.PIGNN(epochs=3, warmup=1, seed=5)
     found = audit_labels(data, method, folds=2)
@@ -134,7 +135,7 @@ def test_folds_are_balanced_and_hold_out_whole_sources() -> None:
     assert len(set(fold)) == 5
 
 
-def test_the_bad_source_is_found() -> None:
+def test_the_source_with_most_errors_comes_first() -> None:
     data = graphs.csbm(900, 3, homophily=0.85, degree=8, signal=2.0)
     source = torch.arange(900) % 3
     bad = corrupt(data, "symmetric", 0.5, splits=("all",)).y
@@ -158,7 +159,7 @@ def test_trusted_labels_are_never_suspects() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:edges")
-def test_missed_positives_of_a_rare_class() -> None:
+def test_missed_positives_of_a_rare_class_rank_first_in_their_class() -> None:
     """One percent positives, two in five of them missed: the class-adjusted ratio and rank put them first."""
     data = graphs.csbm(4000, 2, homophily=0.5, degree=10, signal=0.0, num_features=16)
     rng = np.random.default_rng(0)
@@ -181,14 +182,14 @@ def test_missed_positives_of_a_rare_class() -> None:
     assert (negatives["class_rank"].to_numpy() == np.arange(1, len(negatives) + 1)).all()
 
 
-def test_a_graph_that_says_nothing_is_warned_of() -> None:
+def test_low_homophily_is_warned_of() -> None:
     data = noisy(homophily=0.25, nodes=400)
     with pytest.warns(PignnWarning, match="hardly more often than by chance"):
         found = audit_labels(data)
     assert found.notes
 
 
-def test_unlabelled_nodes_names_and_ids() -> None:
+def test_unlabeled_nodes_are_left_out_and_ids_are_kept() -> None:
     data = noisy(nodes=300)
     data.y[::3] = -1
     data.node_id = [f"n{i}" for i in range(300)]
@@ -207,7 +208,7 @@ def test_unlabelled_nodes_names_and_ids() -> None:
         (torch.arange(100) // 2, "node_id has '0' at node 0 and at node 1"),
     ],
 )
-def test_ids_that_do_not_fit(ids: object, words: str) -> None:
+def test_ids_of_wrong_number_or_repeated_are_refused(ids: object, words: str) -> None:
     data = noisy(nodes=100)
     data.node_id = ids
     decisions = pd.DataFrame({"node": ["0"], "decision": ["keep"], "label": [""]}, dtype=object)
@@ -218,14 +219,14 @@ def test_ids_that_do_not_fit(ids: object, words: str) -> None:
     assert data.node_id is ids
 
 
-def test_ids_may_be_numbers_of_a_tensor() -> None:
+def test_ids_may_be_a_tensor_of_numbers() -> None:
     data = noisy(nodes=100)
     data.node_id = torch.arange(100) + 7
     issues = find_label_issues(data, folds=2)
     assert (issues["id"] == (issues["node"] + 7).astype(str)).all()
 
 
-def test_evidence_is_that_of_the_graph() -> None:
+def test_labeled_edges_and_similar_nodes_are_those_of_the_graph() -> None:
     data = Data(x=torch.eye(5), edge_index=torch.tensor([[0, 1, 2, 0], [1, 2, 3, 0]]), y=torch.zeros(5).long())
     row, col = find_labeled_edges(
         GraphInputs.from_data(graphs.check_graph(data, with_labels=False)), np.array([0, 1, 3])
@@ -237,7 +238,7 @@ def test_evidence_is_that_of_the_graph() -> None:
     assert similar.tolist() == [[1, 3, 2], [0, 3, 2], [3, 1, 0], [2, 1, 0]]
 
 
-def test_what_cannot_be_audited() -> None:
+def test_graphs_and_settings_that_cannot_be_audited_are_refused() -> None:
     data = noisy(nodes=100)
     with pytest.raises(ConfigError, match="unknown method"):
         find_label_issues(data, "gess")
@@ -258,7 +259,7 @@ def test_what_cannot_be_audited() -> None:
         find_label_issues(data)
 
 
-def test_cleaning() -> None:
+def test_suspects_are_relabeled_dropped_or_weighted() -> None:
     data = noisy()
     data.train_mask = torch.ones(800, dtype=torch.bool)
     issues = find_label_issues(data)
@@ -277,7 +278,7 @@ def test_cleaning() -> None:
         clean_labels(data, issues, "wash")
 
 
-def test_the_interval_knows_what_was_verified():
+def test_the_interval_accounts_for_verified_labels():
     graph = graphs.csbm(num_nodes=600, num_classes=3, signal=4.0, seed=0)
     noisy = corrupt(graph, "symmetric", 0.15, seed=0, splits=("all",))
     top = torch.from_numpy(audit_labels(noisy).issues["node"].to_numpy(copy=True)[:50])
@@ -291,7 +292,7 @@ def test_the_interval_knows_what_was_verified():
     assert low <= float((noisy.y != noisy.y_true).float().mean()) <= high
 
 
-def test_classes_that_hardly_any_label_names() -> None:
+def test_unused_and_misspelled_classes_do_not_hide_the_noise() -> None:
     """Declared and never used, or misspelt a few times: neither may hide the noise."""
     data = noisy(nodes=500)
     before = audit_labels(data)
@@ -311,14 +312,36 @@ def test_classes_that_hardly_any_label_names() -> None:
     assert abs(found.noise.rate - share) < 0.05
 
 
-def test_an_audit_in_place_of_its_table() -> None:
+def test_cleaning_refuses_an_audit_instead_of_its_table() -> None:
     data = noisy(nodes=200)
     with pytest.raises(DataError, match="issues must be the table of an audit"):
         clean_labels(data, audit_labels(data))  # type: ignore[arg-type]
 
 
-def test_what_was_done_to_the_edges_is_said() -> None:
+def test_changes_of_the_edges_are_warned_of() -> None:
     data = noisy(nodes=200)
     data.edge_index = data.edge_index[:, data.edge_index[0] < data.edge_index[1]]
     with pytest.warns(PignnWarning, match="edges: made .* two-way"):
         audit_labels(data)
+
+
+def test_an_audit_shows_itself() -> None:
+    data = noisy(nodes=200)
+    data.class_names = ["<b>", "sports", "arts", "news"]
+    audit = audit_labels(data)
+    html = audit._repr_html_()
+    assert audit.overview.rate_text() in html
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html
+    assert len(audit.plot_transition().axes[0].texts) == 16
+    assert [bar.get_width() for bar in audit.plot_classes().axes[0].patches] == [row.quality for row in audit.classes]
+    assert audit.report(title="My audit").startswith("<!doctype html>")
+
+
+def test_the_columns_are_those_that_are_declared_in_their_order() -> None:
+    data = noisy(nodes=200)
+    data.node_id = [f"n{i}" for i in range(200)]
+    data.label_source = ["ann", "bob"] * 100
+    names = ["p_0" if column.name == "p" else column.name for column in BUILT_IN_COLUMNS]
+    assert [name for name in audit_labels(data).issues if name not in ("p_1", "p_2", "p_3")] == names
+    assert all(column.summary for column in BUILT_IN_COLUMNS)

@@ -21,7 +21,7 @@ def drawn(budget: int = 60) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("lost", [[0], [58, 59], range(30, 60), range(30)])
-def test_rows_that_are_gone_are_noticed(tmp_path: Path, lost: list[int]) -> None:
+def test_missing_rows_of_a_review_are_noticed(tmp_path: Path, lost: list[int]) -> None:
     """From the start, from the end, and whole parts."""
     chosen = drawn()
     assert set(chosen["part"]) == {"top", "flagged", "rest"}
@@ -41,7 +41,7 @@ def test_a_whole_review_is_read_from_its_file(tmp_path: Path) -> None:
     assert found.rate_interval == pytest.approx(estimate_from_review(chosen).rate_interval)
 
 
-def test_a_review_without_its_size_is_known_by_its_strata() -> None:
+def test_without_review_size_missing_rows_are_noticed_by_their_strata() -> None:
     chosen = drawn().drop(columns="review_size")
     assert estimate_from_review(chosen).reviewed == 60
     assert estimate_from_review(chosen.assign(review_size="")).reviewed == 60
@@ -51,7 +51,7 @@ def test_a_review_without_its_size_is_known_by_its_strata() -> None:
             estimate_from_review(chosen.drop(index=first))
 
 
-def test_reviews_are_not_mixed() -> None:
+def test_rows_of_several_reviews_are_refused() -> None:
     chosen = drawn()
     added = pd.DataFrame({"part": [""], "review_size": [""], "decision": ["keep"]})
     assert estimate_from_review(pd.concat([chosen, added])).reviewed == 61  # rows of the reviewer's own are not counted
@@ -70,14 +70,14 @@ def test_reviews_are_not_mixed() -> None:
         ("".join(f"{n},a,b,,b\n" for n in range(9)), "in rows 2, 3, 4, 5, 6 and 4 more"),
     ],
 )
-def test_a_label_that_contradicts_its_decision(tmp_path: Path, rows: str, words: str) -> None:
+def test_a_label_that_contradicts_its_decision_is_refused(tmp_path: Path, rows: str, words: str) -> None:
     (tmp_path / "d.csv").write_text(f"node,given,suggested,decision,label\n{rows}")
     with pytest.raises(DataError, match=words) as error:
         read_decisions(tmp_path / "d.csv")
     assert "\n" not in str(error.value)
 
 
-def test_labels_that_contradict_nothing(tmp_path: Path) -> None:
+def test_labels_that_fit_their_decision_are_accepted(tmp_path: Path) -> None:
     rows = (
         "1,a,b,,\n2,a,b,,a\n3,a,b,keep,a\n4,a,b,keep,\n5,a,b,unsure,b\n6,a,b,relabel,\n7,a,b,relabel,c\n8,,b,keep,b\n"
     )
@@ -85,7 +85,7 @@ def test_labels_that_contradict_nothing(tmp_path: Path) -> None:
     assert read_decisions(tmp_path / "d.csv")["label"].tolist() == ["", "a", "a", "", "b", "b", "c", "b"]
 
 
-def test_without_the_given_label_any_label_needs_a_decision(tmp_path: Path) -> None:
+def test_without_a_given_label_every_label_needs_a_decision(tmp_path: Path) -> None:
     file = tmp_path / "d.csv"
     file.write_text("node,decision,label\n1,keep,a\n2,relabel,b\n")
     assert len(read_decisions(file)) == 2

@@ -41,7 +41,7 @@ def issues(nodes: int = 500, seed: int = 0) -> pd.DataFrame:
     )
 
 
-def test_every_label_is_stood_for_once() -> None:
+def test_inclusion_probabilities_add_up_to_all_labels() -> None:
     table = issues()
     chosen = sample_for_review(table, 60)
     assert len(chosen) == 60
@@ -54,7 +54,7 @@ def test_every_label_is_stood_for_once() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
 @pytest.mark.parametrize("budget", [1, 2, 50, 10_000])
-def test_any_budget(share: float, budget: int) -> None:
+def test_a_review_of_any_size_can_be_sampled(share: float, budget: int) -> None:
     chosen = sample_for_review(issues(), budget, random_share=share)
     assert len(chosen) == min(budget, 500)
     if share == 1.0:
@@ -102,7 +102,7 @@ def test_intervals_hold_whatever_the_noise(noise: str) -> None:
     assert precise >= 0.95 * 300
 
 
-def test_what_is_not_decided_widens_the_interval() -> None:
+def test_undecided_labels_widen_the_interval() -> None:
     chosen = sample_for_review(issues(), 60).assign(decision="keep")
     full = estimate_from_review(chosen)
     chosen.loc[::2, "decision"] = "unsure"
@@ -116,7 +116,7 @@ def test_what_is_not_decided_widens_the_interval() -> None:
     assert half.rate_interval[1] > full.rate_interval[1]
 
 
-def test_what_is_not_decided_is_taken_for_like_the_rest() -> None:
+def test_the_estimate_treats_undecided_labels_like_decided_ones() -> None:
     """Open rows of the top part count neither as right nor as wrong in the estimate."""
     chosen = sample_for_review(issues(), 60)
     top = chosen["part"] == "top"
@@ -137,7 +137,7 @@ def test_what_is_not_decided_is_taken_for_like_the_rest() -> None:
     assert none.rate_interval is not None
 
 
-def test_binomial_interval_is_that_of_scipy_or_wider() -> None:
+def test_the_binomial_interval_equals_that_of_scipy_or_is_wider() -> None:
     for of in (1, 5, 40):
         for count in range(of + 1):
             low, high = binomial_interval(count, of, 0.05)
@@ -147,7 +147,7 @@ def test_binomial_interval_is_that_of_scipy_or_wider() -> None:
             assert (low, high) == (pytest.approx(exact.low), pytest.approx(exact.high)) or of - count < 2 or count < 2
 
 
-def test_wrong_settings() -> None:
+def test_a_review_refuses_wrong_settings() -> None:
     with pytest.raises(ConfigError):
         sample_for_review(issues(), 0)
     with pytest.raises(ConfigError):
@@ -159,7 +159,7 @@ def test_wrong_settings() -> None:
 # --- files --------------------------------------------------------------------------------------------------
 
 
-def test_formulas_are_neutralised_and_come_back(tmp_path: Path) -> None:
+def test_formulas_are_escaped_in_files_and_read_back(tmp_path: Path) -> None:
     evil = ["=1+1", "+1", "-1", "@x", "\tx", "'=1", "plain", "a,b", 'q"q']
     table = pd.DataFrame({"node": evil, "decision": "relabel", "label": evil, "reviewer": "=cmd()"})
     tables.write_table(tmp_path / "d.csv", table)
@@ -186,7 +186,7 @@ def test_formulas_are_neutralised_and_come_back(tmp_path: Path) -> None:
         (b"node,decision,label\n1,keep," + b"x" * 2_000_000 + b"\n", "CSV"),
     ],
 )
-def test_bad_decisions_are_one_line(tmp_path: Path, text: bytes, words: str) -> None:
+def test_bad_decision_files_are_refused_in_one_line(tmp_path: Path, text: bytes, words: str) -> None:
     (tmp_path / "d.csv").write_bytes(text)
     with pytest.raises(DataError, match=words) as error:
         read_decisions(tmp_path / "d.csv")
@@ -196,7 +196,7 @@ def test_bad_decisions_are_one_line(tmp_path: Path, text: bytes, words: str) -> 
 
 @pytest.mark.parametrize("bom", ["", "\ufeff"])
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
-def test_decisions_of_any_spreadsheet(tmp_path: Path, mark: str, bom: str) -> None:
+def test_decisions_are_read_with_any_delimiter_and_decimal_comma(tmp_path: Path, mark: str, bom: str) -> None:
     """Where decimals have a comma, cells are separated by something else."""
     half = "0.5" if mark == "," else "0,5"
     rows = [
@@ -230,7 +230,7 @@ def test_only_decided_cells_change(tmp_path: Path) -> None:
     assert (tmp_path / "n.csv").read_bytes() == before
 
 
-def test_a_class_that_no_row_has(tmp_path: Path) -> None:
+def test_a_decided_class_that_no_row_has_is_refused_unless_allowed(tmp_path: Path) -> None:
     file, out = tmp_path / "n.csv", tmp_path / "o.csv"
     file.write_text('id,label\na,"sport"\nb, politics\nc,\nd,-1\ne,3.0\n')
     for wrong in ("sprot", "", "-1"):
@@ -263,7 +263,7 @@ def test_the_original_is_never_written(tmp_path: Path) -> None:
         ("id,label\na,x\na,y\n", "twice"),
     ],
 )
-def test_files_that_do_not_fit(tmp_path: Path, text: str, words: str) -> None:
+def test_label_files_without_the_decided_nodes_are_refused(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "n.csv").write_text(text)
     with pytest.raises(DataError, match=words):
         write_corrected_labels(tmp_path / "n.csv", tmp_path / "o.csv", {"a": "y"}, label="label", id="id")
@@ -272,7 +272,7 @@ def test_files_that_do_not_fit(tmp_path: Path, text: str, words: str) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=6), st.text(max_size=6)), min_size=1, max_size=6), st.data())
-def test_any_csv_that_python_writes(
+def test_labels_are_corrected_in_any_csv_that_python_writes(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], data: st.DataObject
 ) -> None:
     import csv
@@ -328,7 +328,7 @@ def test_only_decided_values_of_json_lines_change(tmp_path: Path) -> None:
         (b"", "no line"),
     ],
 )
-def test_json_lines_that_do_not_fit(tmp_path: Path, text: bytes, words: str) -> None:
+def test_bad_json_lines_are_refused(tmp_path: Path, text: bytes, words: str) -> None:
     file, out = tmp_path / "n.jsonl", tmp_path / "o.jsonl"
     file.write_bytes(text)
     with pytest.raises(DataError, match=words):
@@ -369,7 +369,7 @@ def test_parquet_is_written_anew_with_the_same_types(tmp_path: Path) -> None:
         write_corrected_labels(tmp_path / "no.parquet", out, {"2": "0"}, label="y", id="id")
 
 
-def test_what_cannot_be_corrected_is_one_line(tmp_path: Path) -> None:
+def test_other_file_formats_are_refused_in_one_line(tmp_path: Path) -> None:
     for name, words in (("n.csv.gz", "unpack it first"), ("n.graphml", "save the nodes as one of these")):
         (tmp_path / name).write_bytes(b"x")
         with pytest.raises(DataError, match=words):
@@ -377,7 +377,7 @@ def test_what_cannot_be_corrected_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
-def test_decisions_in_other_files(tmp_path: Path, suffix: str) -> None:
+def test_decisions_are_read_from_json_lines_and_parquet(tmp_path: Path, suffix: str) -> None:
     table = pd.DataFrame(
         {"node": ["7", "8"], "decision": ["relabel", None], "label": ["x", None], "part": ["rest", "top"]}
     ).assign(inclusion=[0.25, 1.0])
@@ -393,7 +393,7 @@ def test_decisions_in_other_files(tmp_path: Path, suffix: str) -> None:
     assert found["inclusion"].tolist() == ["0.25", "1.0"]
 
 
-def test_a_class_called_wrong_is_not_the_probability_of_it() -> None:
+def test_a_class_called_wrong_has_a_column_of_its_own() -> None:
     table = issues(3).assign(p_0=0.2, p_1=0.8)
     assert [c for c in tables.replace_codes_by_names(table, ["wrong", "sport"]) if c.startswith("p_")] == [
         "p_wrong",

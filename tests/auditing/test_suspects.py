@@ -22,7 +22,7 @@ def test_a_label_is_contradicted_by_a_class_that_leads_clearly() -> None:
     assert find_contradicted(given, p).tolist() == [True, False, False, True]
 
 
-def test_a_rare_class_is_neither_outvoted_nor_found_everywhere() -> None:
+def test_a_rare_class_is_neither_outvoted_nor_suggested_everywhere() -> None:
     given = np.array([1] * 2 + [0] * 98)
     p = np.tile([0.95, 0.05], (100, 1))  # 0.05 is more than its frequency, and no more than a hint
     assert not find_contradicted(given, p).any()
@@ -52,7 +52,7 @@ def votes(rates: tuple[float, float, float], nodes: int = 4000, classes: int = 4
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.4])
-def test_independent_views_tell_the_rate(rate: float) -> None:
+def test_independent_votes_reveal_the_rate(rate: float) -> None:
     given, true = votes((rate, 0.25, 0.35))
     wrong = compute_p_wrong(given, 4, np.zeros(4000, dtype=bool))
     assert abs(wrong.mean() - rate) < 0.02
@@ -73,7 +73,7 @@ def test_no_vote_is_no_evidence_and_trusted_labels_are_right() -> None:
     assert abs(wrong[~trusted].mean() - (given[0] != true)[~trusted].mean()) < 0.06
 
 
-def test_what_is_around_a_node_is_not_the_node() -> None:
+def test_neighbor_features_exclude_the_features_of_the_node() -> None:
     data = graphs.csbm(60, 3, degree=4, num_features=5)
     inputs = GraphInputs.from_data(graphs.check_graph(data))
     some = np.arange(0, 60, 7)
@@ -91,7 +91,7 @@ def test_what_is_around_a_node_is_not_the_node() -> None:
     assert own.shape == (60, 5)
 
 
-def test_models_of_a_sample_judge_all_out_of_sample() -> None:
+def test_models_fitted_to_a_sample_predict_all_labels_out_of_sample() -> None:
     rng = np.random.default_rng(0)
     z, given = rng.standard_normal((100, 4)).astype(np.float32), rng.integers(0, 3, 100)
     fold, at = np.arange(100) % 5, np.arange(60)
@@ -107,7 +107,7 @@ def wrong_by_region() -> Data:
 
 
 @pytest.mark.filterwarnings("ignore::pignn.core.errors.PignnWarning")
-def test_errors_that_follow_a_region_are_counted_by_the_second_opinion() -> None:
+def test_the_dawid_skene_rate_counts_errors_that_follow_a_region() -> None:
     data = corrupt(graphs.csbm(1500, 4, homophily=0.85, degree=8, signal=1.5), "symmetric", 0.2, splits=("all",))
     found = audit_labels(data)
     assert found.rate_dawid_skene is not None
@@ -120,7 +120,7 @@ def test_errors_that_follow_a_region_are_counted_by_the_second_opinion() -> None
 
 
 @pytest.mark.filterwarnings("ignore::pignn.core.errors.PignnWarning")
-def test_suspects_are_what_is_cleaned() -> None:
+def test_cleaning_changes_exactly_the_suspects() -> None:
     data = wrong_by_region()
     found = audit_labels(data)
     issues = found.issues
@@ -135,13 +135,13 @@ def test_suspects_are_what_is_cleaned() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pignn.core.errors.PignnWarning")
-def test_without_edges_there_is_no_second_opinion() -> None:
+def test_without_edges_there_is_no_dawid_skene_rate() -> None:
     data = corrupt(graphs.csbm(300, 3, signal=3.0), "symmetric", 0.1, splits=("all",))
     data.edge_index = data.edge_index[:, :0]
     assert audit_labels(data).rate_dawid_skene is None
 
 
-def test_doubts() -> None:
+def test_messages_of_doubt_give_the_numbers() -> None:
     assert diagnostics.excess_flags_message(0.1, 0.2, 0.15) is None
     note = diagnostics.excess_flags_message(0.001, 0.115, 0.118)
     assert note is not None
@@ -154,7 +154,7 @@ def test_doubts() -> None:
     assert "as they are now" in str(diagnostics.review_history_message(0.001, 0.3))
 
 
-def test_far_more_flagged_than_estimated_is_said() -> None:
+def test_many_more_flags_than_estimated_errors_are_warned_of() -> None:
     """Classes that overlap: the model contradicts many labels, of which none is wrong."""
     with pytest.warns(PignnWarning, match="are flagged, but only"):
         found = audit_labels(graphs.csbm(1000, 4, homophily=0.6, degree=3, signal=1.0, num_features=8))

@@ -70,7 +70,7 @@ def test_names_are_text_and_nothing_is_fetched(page: Path, tmp_path: Path) -> No
         assert driver.execute_script("return getComputedStyle(document.querySelector('.card')).borderRadius") != "0px"
 
 
-def test_the_policy_stops_what_is_added(page: Path, tmp_path: Path) -> None:
+def test_the_policy_blocks_what_is_injected(page: Path, tmp_path: Path) -> None:
     script = """
     const done = arguments[0], told = [];
     addEventListener('securitypolicyviolation', (event) => told.push(event.effectiveDirective));
@@ -102,7 +102,7 @@ def outside(driver: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_a_page_fits(page: Path, tmp_path: Path, width: int) -> None:
+def test_a_page_fits_the_screen(page: Path, tmp_path: Path, width: int) -> None:
     with browser(tmp_path, size=(width, 1000)) as driver:
         driver.get(page.as_uri())
         assert driver.execute_script("return document.documentElement.scrollWidth <= innerWidth")

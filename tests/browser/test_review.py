@@ -196,7 +196,7 @@ def test_hostile_text_is_shown_as_text_and_nothing_is_fetched(opened: Any) -> No
     assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
-def test_the_policy_stops_what_is_added(opened: Any) -> None:
+def test_the_policy_blocks_what_is_injected(opened: Any) -> None:
     script = """
     const done = arguments[0], told = [];
     addEventListener('securitypolicyviolation', (event) => told.push(event.effectiveDirective));
@@ -213,7 +213,7 @@ def test_the_policy_stops_what_is_added(opened: Any) -> None:
     assert opened.execute_script("return window.hurt === undefined")
 
 
-def test_a_bad_file_is_told_in_a_line(opened: Any, tmp_path: Path) -> None:
+def test_a_bad_decision_file_is_explained_in_one_line(opened: Any, tmp_path: Path) -> None:
     for text, words in (
         ("node,label\nn5,x\n", "no column 'decision'"),
         ("node,decision,label\nn5,perhaps,\n", "row 2 has the decision 'perhaps'"),
@@ -246,7 +246,7 @@ def stops(driver: Any) -> list[tuple[str, float, float]]:
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_the_tab_key_goes_as_the_eye_does(audited: Path, tmp_path: Path, width: int) -> None:
+def test_the_tab_key_follows_the_reading_order(audited: Path, tmp_path: Path, width: int) -> None:
     with browser(tmp_path, size=(width, 1000)) as driver:
         driver.get((audited / "audit" / "audit.html").as_uri())
         found = stops(driver)
@@ -262,7 +262,7 @@ def test_the_tab_key_goes_as_the_eye_does(audited: Path, tmp_path: Path, width: 
         assert len(boxes["list-part"]) < 15
 
 
-def test_the_focus_stays_where_a_keyboard_left_it(opened: Any) -> None:
+def test_the_focus_stays_where_the_keyboard_left_it(opened: Any) -> None:
     from selenium.webdriver.common.keys import Keys
 
     focused = "return document.activeElement.textContent + '|' + document.activeElement.closest('[id]').id"

@@ -98,7 +98,7 @@ def test_json_cannot_end_its_block(text: str) -> None:
     block.encode()
 
 
-def test_nothing_outside_is_named_and_the_policy_admits_what_is_there() -> None:
+def test_nothing_is_fetched_and_the_policy_admits_only_the_page_itself() -> None:
     page = make_audit(30, 3).report()
     elements = Elements(page)
     for tag, attrs in elements.elements:

@@ -5,8 +5,18 @@ from __future__ import annotations
 import pytest
 from markupsafe import Markup
 
-from pignn.report import Code, Drawing, Facts, Section, Table, Text
-from pignn.report.page import BulletList, ClassMatrix, Heading, Note, SideBySide, Stack, Tile, build_page, shorten_names
+from pignn.report import Section, Table, Tile, build_page
+from pignn.report.page import (
+    render_class_matrix,
+    render_code,
+    render_facts,
+    render_heading,
+    render_list,
+    render_note,
+    render_side_by_side,
+    render_text,
+    shorten_names,
+)
 from pignn.report.panels import Panel, Series
 from pignn.report.plots import draw_panels
 
@@ -16,12 +26,11 @@ from .reading import HOSTILE, Elements, admitted
 @pytest.mark.parametrize("evil", [*HOSTILE, "</pre></title><script>x</script>", "half \ud800 pair"])
 def test_blocks_are_shown_as_text(evil: str) -> None:
     def made(text: str) -> str:
-        blocks = [Text(text), Note(text), Heading(text), BulletList([text]), Code(text), Facts({text: text})]
-        matrix = ClassMatrix((text, text), [text, text], [[1, 2], [3, 4]])
-        blocks += [Table(["a", text], [[text, text]], title=text, notes=[text]), matrix, Stack([Text(text)])]
-        return build_page(
-            text, [Section(text, [*blocks, SideBySide([Text(text)])])], intro=[text], tiles=[Tile(text, text, text)]
-        )
+        blocks = [block(text) for block in (render_text, render_note, render_heading, render_code)]
+        blocks += [render_list([text]), render_facts({text: text}), render_side_by_side([render_text(text)])]
+        blocks += [render_class_matrix((text, text), [text, text], [[1, 2], [3, 4]])]
+        blocks += [Table(["a", text], [[text, text]], title=text, notes=[text])]
+        return build_page(text, [Section(text, blocks)], intro=[text], tiles=[Tile(text, text, text)])
 
     whole = made(evil)
     whole.encode()
@@ -31,17 +40,18 @@ def test_blocks_are_shown_as_text(evil: str) -> None:
 
 
 def test_only_our_own_markup_is_markup() -> None:
-    assert "&lt;b&gt;" in build_page("t", [Section("s", [Text("<b>")])])
-    assert "<b>" in build_page("t", [Section("s", [Drawing(Markup("<b>"))])])
+    assert "&lt;b&gt;" in build_page("t", [Section("s", [render_text("<b>")])])
+    assert "&lt;b&gt;" in build_page("t", [Section("s", ["<b>"])])  # type: ignore[list-item]
+    assert "<b>" in build_page("t", [Section("s", [Markup("<b>")])])
 
 
-def test_a_picture_of_a_study_is_inside_in_the_colors_of_the_page() -> None:
+def test_a_picture_of_a_study_takes_the_colors_of_the_page() -> None:
     evil = "<script>x</script>"
     lines = Panel(evil, [Series(evil, ["a", evil], [0.5, 0.25], [0.1, 0.0], [None, 0.3])], x_label=evil, y_label=evil)
     bars = Panel("bars", [Series("one", ["a", "b"], [0.5, None]), Series(evil, ["a", "b"], [-0.5, 0.3])], bars=True)
     drawn = draw_panels([lines, bars], form="page", note=evil)
     assert drawn == draw_panels([lines, bars], form="page", note=evil)
-    text = build_page("t", [Section("p", [Drawing(drawn)])])
+    text = build_page("t", [Section("p", [Markup(drawn.decode())])])
     elements = Elements(text).elements
     tags = [tag for tag, _ in elements]
     assert "script" not in tags
@@ -55,19 +65,19 @@ def test_a_picture_of_a_study_is_inside_in_the_colors_of_the_page() -> None:
     assert "http" not in text.replace("http-equiv", "")
 
 
-def test_a_map_names_short_classes_and_numbers_long_ones() -> None:
+def test_a_class_matrix_names_short_classes_and_numbers_long_ones() -> None:
     assert shorten_names(["0", "yes"]) == ["0", "yes"]
     assert shorten_names(["0", "perhaps"]) == ["1", "2"]
     assert shorten_names(["", "a"]) == ["1", "2"]
-    shown = ClassMatrix(("given", "predicted"), ["a", "b"], [[5, 0], [3, 1]]).to_markup()
+    shown = render_class_matrix(("given", "predicted"), ["a", "b"], [[5, 0], [3, 1]])
     assert '<td class="own">5</td><td class="shade-0">0</td>' in shown
     assert '<td class="shade-8">3</td><td class="own">1</td>' in shown
     assert "given <bdi>b</bdi>, predicted <bdi>a</bdi>: 3" in shown
 
 
-def test_of_many_classes_the_largest_pairs_are_listed() -> None:
+def test_for_many_classes_the_largest_disagreements_are_listed() -> None:
     counts = [[0] * 50 for _ in range(50)]
     counts[3][4], counts[7][1], counts[2][2] = 9, 11, 100
-    shown = ClassMatrix(("given", "predicted"), [f"class {i}" for i in range(50)], counts).to_markup()
+    shown = render_class_matrix(("given", "predicted"), [f"class {i}" for i in range(50)], counts)
     assert shown.index("class 7") < shown.index("class 3")
     assert "class 2" not in shown

@@ -43,7 +43,7 @@ def test_a_line_goes_through_its_values() -> None:
     assert ticks["0"] - ticks["1"] == pytest.approx(y0 - y2)
 
 
-def test_a_cloud_draws_every_point_once_and_names_its_groups() -> None:
+def test_a_scatter_plot_draws_every_point_once_and_names_its_groups() -> None:
     rng = np.random.default_rng(0)
     groups = [(f"group {i}", rng.random((i * 10, 2))) for i in range(12)]
     drawn = tree(svg.draw_scatter("t", "d", groups, [str(i + 1) for i in range(12)]))
@@ -56,7 +56,7 @@ def test_a_cloud_draws_every_point_once_and_names_its_groups() -> None:
     assert ["".join(item.itertext()) for item in drawn.iter("li")] == [f"{i + 1} group {i}" for i in range(1, 12)]
 
 
-def test_one_point_and_equal_values_have_a_place() -> None:
+def test_one_point_and_equal_values_can_be_drawn() -> None:
     for drawn in (
         svg.draw_lines("t", "d", [svg.Line("one", [3], [0.5], dots=True)], x_label="x", y_label="y"),
         svg.draw_lines("t", "d", [svg.Line("one", [1, 2], [0.0, 0.0])], x_label="x", y_label="y"),

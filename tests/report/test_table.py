@@ -13,7 +13,7 @@ TABLE = Table(
 )
 
 
-def test_text():
+def test_text_aligns_columns_and_keeps_title_and_notes():
     lines = TABLE.to_text().splitlines()
     assert lines[0] == "Title"
     assert lines[1].split() == ["symmetric", "0.2", "symmetric", "0.4"]
@@ -21,7 +21,7 @@ def test_text():
     assert lines[-1] == "a note"
 
 
-def test_markdown():
+def test_markdown_escapes_cells():
     text = TABLE.to_markdown()
     assert "|  | symmetric 0.2 | symmetric 0.4 |\n| --- | --- | --- |\n| GCN | 0.5 | **0.6** |\n" in text
     assert r"a\_b &amp; &lt;b&gt; \| $x$ \\ \#1 {y} 50%" in text
@@ -29,7 +29,7 @@ def test_markdown():
     assert {line.replace(r"\|", "").count("|") for line in rows} == {4}
 
 
-def test_latex():
+def test_latex_escapes_cells_and_groups_columns():
     text = TABLE.to_latex()
     assert r"\multicolumn{2}{c}{symmetric}" in text
     assert r"\cmidrule(lr){2-3}" in text
@@ -38,7 +38,7 @@ def test_latex():
     assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
 
 
-def test_html():
+def test_html_escapes_cells_and_groups_columns():
     text = TABLE.to_html()
     assert '<th scope="colgroup" colspan="2">symmetric</th>' in text
     assert "<td><strong>0.6</strong></td>" in text

@@ -38,7 +38,7 @@ def words(page: str) -> str:
 
 
 @pytest.mark.parametrize(("name", "settings"), ALL, ids=[name for name, _ in ALL])
-def test_every_kind_of_method_has_a_page(noisy: Data, name: str, settings: dict[str, int]) -> None:
+def test_every_kind_of_method_has_a_training_page(noisy: Data, name: str, settings: dict[str, int]) -> None:
     model = pignn.make(name, **settings).fit(noisy)
     page = build_training_page(model, noisy)
     assert page == build_training_page(model, noisy)
@@ -56,7 +56,7 @@ def test_every_kind_of_method_has_a_page(noisy: Data, name: str, settings: dict[
     assert ("agreement with held-out labels" in text) == (name != "auto")
 
 
-def test_without_true_labels_no_accuracy_is_told(noisy: Data) -> None:
+def test_without_true_labels_no_accuracy_is_shown(noisy: Data) -> None:
     del noisy["y_true"]
     model = pignn.make("prototypes").fit(noisy)
     text = words(build_training_page(model, noisy))
@@ -65,7 +65,7 @@ def test_without_true_labels_no_accuracy_is_told(noisy: Data) -> None:
     assert "wrong given labels" not in text
 
 
-def test_true_labels_change_nothing_that_is_said_of_given_ones(noisy: Data) -> None:
+def test_true_labels_do_not_change_the_comparison_with_given_ones(noisy: Data) -> None:
     model = pignn.make("prototypes").fit(noisy)
     other = noisy.clone()
     other.y_true = (other.y_true + 1) % 3
@@ -78,7 +78,7 @@ def test_true_labels_change_nothing_that_is_said_of_given_ones(noisy: Data) -> N
     assert one.test.share != two.test.share
 
 
-def test_what_chose_the_epoch_is_told(noisy: Data) -> None:
+def test_the_page_says_how_the_epoch_was_selected(noisy: Data) -> None:
     for rule, said in (("clean-val", "an oracle"), ("noisy-val", "slightly too high"), ("last", "last epoch was kept")):
         model = pignn.make("vanilla", epochs=3, selection=rule).fit(noisy)
         page = build_training_page(model, noisy)
@@ -87,7 +87,7 @@ def test_what_chose_the_epoch_is_told(noisy: Data) -> None:
         assert f"selected: {model.best_epoch_}<" in page
 
 
-def test_an_oracle_is_called_one(noisy: Data) -> None:
+def test_an_oracle_is_named_as_such(noisy: Data) -> None:
     model = pignn.make("pi-gnn", epochs=3, warmup=1, pair_labels="true").fit(noisy)
     assert "Pair labels were made from true labels: an oracle." in words(build_training_page(model, noisy))
 
@@ -121,7 +121,7 @@ def test_the_interval_covers_as_often_as_it_says() -> None:
     assert 0.92 < covered / 2_000 < 0.98
 
 
-def test_places_keep_alike_nodes_together_and_are_few() -> None:
+def test_similar_nodes_are_placed_together_and_few_are_drawn() -> None:
     rng = np.random.default_rng(0)
     group = rng.integers(0, 3, 5_000)
     scores = (6.0 * np.eye(3)[group] + rng.normal(0, 0.3, (5_000, 3))).astype(np.float32)
@@ -139,7 +139,7 @@ def test_places_keep_alike_nodes_together_and_are_few() -> None:
     assert np.isfinite(project_nodes(scores).xy).all()
 
 
-def test_two_classes_lie_on_a_line() -> None:
+def test_two_classes_are_placed_on_a_line() -> None:
     scores = np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32)
     where = project_nodes(scores)
     assert where.is_flat
@@ -181,7 +181,7 @@ def test_a_page_stays_small_with_many_nodes_classes_and_epochs() -> None:
     assert "The 40 largest disagreements" in page
 
 
-def test_mistakes_are_told_in_a_line(noisy: Data) -> None:
+def test_mistakes_are_refused_in_one_line(noisy: Data) -> None:
     with pytest.raises(NotFittedError, match="not fitted yet"):
         build_training_page(pignn.make("prototypes"), noisy)
     model = pignn.make("prototypes").fit(noisy)
@@ -190,14 +190,14 @@ def test_mistakes_are_told_in_a_line(noisy: Data) -> None:
         build_training_page(model, noisy)
 
 
-def test_what_is_odd_about_the_graph_is_on_the_page(noisy: Data) -> None:
+def test_warnings_about_the_graph_are_on_the_page(noisy: Data) -> None:
     noisy.test_mask = noisy.test_mask | noisy.train_mask
     with pytest.warns(pignn.PignnWarning, match="both train_mask and test_mask"):
         model = pignn.make("prototypes").fit(noisy)
     assert "in both train_mask and test_mask: test scores will be too high." in build_training_page(model, noisy)
 
 
-def test_one_of_several_splits(noisy: Data) -> None:
+def test_a_page_for_one_of_several_splits(noisy: Data) -> None:
     model = pignn.make("prototypes").fit(noisy)
     several = noisy.clone()
     for name in ("train_mask", "val_mask", "test_mask"):
@@ -234,7 +234,7 @@ def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert not (out / "report.html").exists()
 
 
-def test_a_file_of_the_user_s_own_stays(tmp_path: Path) -> None:
+def test_a_report_of_the_users_own_is_kept(tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text("mine")
     to = ["train", "--dataset", "csbm", "--data", "num_nodes=200", "--method", "prototypes", "--out", str(tmp_path)]
     assert pignn.cli.run(to) == 0
@@ -246,7 +246,7 @@ def test_a_report_needs_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--report needs --out, the folder for report.html" in capsys.readouterr().err
 
 
-def test_an_audit_that_came_first_is_told(tmp_path: Path) -> None:
+def test_an_audit_before_the_training_is_mentioned(tmp_path: Path) -> None:
     to = [
         "train",
         "--dataset",

@@ -9,7 +9,7 @@ from ..core.lazy import import_on_first_use
 if TYPE_CHECKING:
     from .audit import AuditOverview, AuditPageContent, PageColumn, build_audit_page, render_audit_html
     from .cards import build_audit_card, build_model_card
-    from .page import Code, Drawing, Facts, Section, Text
+    from .page import Section, Tile, build_page
     from .panels import Panel, Series
     from .plots import (
         draw_panels,
@@ -27,18 +27,16 @@ __all__ = [
     "AuditOverview",
     "AuditPageContent",
     "Cell",
-    "Code",
-    "Drawing",
-    "Facts",
     "PageColumn",
     "Panel",
     "Section",
     "Series",
     "Table",
-    "Text",
+    "Tile",
     "build_audit_card",
     "build_audit_page",
     "build_model_card",
+    "build_page",
     "build_prediction_table",
     "build_training_page",
     "draw_panels",

@@ -9,9 +9,8 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib import resources
-from typing import Protocol
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -22,163 +21,106 @@ NUM_SHADES = 10  # in the style
 MAX_MATRIX_CLASSES = 40  # with more classes, the largest pairs are listed
 
 
-class Block(Protocol):
-    def to_markup(self) -> Markup: ...
+def render_text(text: str) -> Markup:
+    """A paragraph."""
+    return Markup("<p>{}</p>").format(text)
 
 
-@dataclass(frozen=True)
-class Text:
-    text: str
-
-    def to_markup(self) -> Markup:
-        return Markup("<p>{}</p>").format(self.text)
-
-
-@dataclass(frozen=True)
-class Note(Text):
+def render_note(text: str) -> Markup:
     """A small remark."""
-
-    def to_markup(self) -> Markup:
-        return Markup('<p class="note">{}</p>').format(self.text)
+    return Markup('<p class="note">{}</p>').format(text)
 
 
-@dataclass(frozen=True)
-class Heading(Text):
+def render_heading(text: str) -> Markup:
     """A heading within a section."""
-
-    def to_markup(self) -> Markup:
-        return Markup("<h3>{}</h3>").format(self.text)
+    return Markup("<h3>{}</h3>").format(text)
 
 
-@dataclass(frozen=True)
-class BulletList:
+def render_list(texts: Sequence[str]) -> Markup:
     """A list of sentences."""
-
-    texts: Sequence[str]
-
-    def to_markup(self) -> Markup:
-        return Markup("<ul>{}</ul>").format(Markup("").join(Markup("<li>{}</li>").format(text) for text in self.texts))
+    return Markup("<ul>{}</ul>").format(Markup("").join(Markup("<li>{}</li>").format(text) for text in texts))
 
 
-@dataclass(frozen=True)
-class Code:
-    text: str
-
-    def to_markup(self) -> Markup:
-        return Markup('<pre tabindex="0">{}</pre>').format(self.text)
+def render_code(text: str) -> Markup:
+    return Markup('<pre tabindex="0">{}</pre>').format(text)
 
 
-@dataclass(frozen=True)
-class Facts:
-    facts: Mapping[str, str]
-
-    def to_markup(self) -> Markup:
-        rows = [Markup("<dt>{}</dt><dd>{}</dd>").format(name, value) for name, value in self.facts.items()]
-        return Markup('<dl class="facts">{}</dl>').format(Markup("\n").join(rows))
+def render_facts(facts: Mapping[str, str]) -> Markup:
+    """Names and values."""
+    rows = [Markup("<dt>{}</dt><dd>{}</dd>").format(name, value) for name, value in facts.items()]
+    return Markup('<dl class="facts">{}</dl>').format(Markup("\n").join(rows))
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """A drawing by `svg`, or by `plots.draw_panels` in the form for a page."""
-
-    drawn: Markup | bytes
-
-    def to_markup(self) -> Markup:
-        return self.drawn if isinstance(self.drawn, Markup) else Markup(self.drawn.decode())
+def render_table(table: Table) -> Markup:
+    """A table that scrolls on its own if there is no room for it."""
+    return Markup('<div class="wide" tabindex="0" role="region" aria-label="{}">{}</div>').format(
+        clip(table.title or ", ".join(filter(None, table.columns))), Markup(table.to_html())
+    )
 
 
-@dataclass(frozen=True)
-class ClassMatrix:
+def render_side_by_side(blocks: Sequence[Markup]) -> Markup:
+    """Blocks side by side, if there is room."""
+    cells = Markup("").join(Markup("<div>{}</div>").format(block) for block in blocks)
+    return Markup('<div class="panels">{}</div>').format(cells)
+
+
+def render_class_matrix(axes: tuple[str, str], names: Sequence[str], counts: Sequence[Sequence[int]]) -> Markup:
     """How often each class (rows) occurs with each class (columns), shaded by share of the row.
 
-    Unless all names are short, columns are numbered, and rows have the same numbers.
+    Unless all names are short, columns are numbered, and rows have the same numbers. `axes` says what rows and columns
+    are.
     """
+    largest = sorted(
+        ((n, i, j) for i, row in enumerate(counts) for j, n in enumerate(row) if i != j and n),
+        key=lambda cell: -cell[0],
+    )
+    if len(names) > MAX_MATRIX_CLASSES:
+        pairs = [[names[i], names[j], f"{n:,}"] for n, i, j in largest[:MAX_MATRIX_CLASSES]]
+        return render_table(Table([*axes, "nodes"], pairs, f"The {len(pairs)} largest disagreements"))
+    short_names = shorten_names(names)
+    header = Markup("").join(
+        Markup('<th scope="col" title="{}">{}</th>').format(name[:300], short)
+        for name, short in zip(names, short_names, strict=True)
+    )
+    numbers = ["" if short == name else f"{short} " for name, short in zip(names, short_names, strict=True)]
+    rows = Markup("\n").join(
+        _render_matrix_row(i, numbers[i], name, row) for i, (name, row) in enumerate(zip(names, counts, strict=True))
+    )
+    table = Markup(
+        '<div class="wide" tabindex="0" role="region" aria-label="{0} by {1}"><table class="heat"><thead><tr>'
+        '<th scope="col" class="text">{0} \\ {1}</th>{2}</tr></thead><tbody>{3}</tbody></table></div>'
+    ).format(*axes, header, rows)
+    examples = Markup("; ").join(
+        Markup("{} <bdi>{}</bdi>, {} <bdi>{}</bdi>: {:,}").format(axes[0], clip(names[i]), axes[1], clip(names[j]), n)
+        for n, i, j in largest[:3]
+    )
+    note = Markup('<p class="note">Most frequent disagreements: {}.</p>').format(examples)
+    return table + note if largest else table
 
-    axes: tuple[str, str]  # what rows are, what columns are
-    names: Sequence[str]
-    counts: Sequence[Sequence[int]]
 
-    def to_markup(self) -> Markup:
-        row_axis, column_axis = self.axes
-        largest = sorted(
-            ((n, i, j) for i, row in enumerate(self.counts) for j, n in enumerate(row) if i != j and n),
-            key=lambda cell: -cell[0],
+def _render_matrix_row(index: int, number: str, name: str, counts: Sequence[int]) -> Markup:
+    total = max(sum(counts), 1)
+    cells = Markup("").join(
+        Markup('<td class="{}">{:,}</td>').format(
+            "own" if j == index else f"shade-{min(-(-n * NUM_SHADES // total), NUM_SHADES)}", n
         )
-        if len(self.names) > MAX_MATRIX_CLASSES:
-            pairs = [[self.names[i], self.names[j], f"{n:,}"] for n, i, j in largest[:MAX_MATRIX_CLASSES]]
-            return _render_block(
-                Table([row_axis, column_axis, "nodes"], pairs, f"The {len(pairs)} largest disagreements")
-            )
-        head = Markup("").join(
-            Markup('<th scope="col" title="{}">{}</th>').format(name[:300], short)
-            for name, short in zip(self.names, shorten_names(self.names), strict=True)
-        )
-        rows = Markup("\n").join(self._render_row(i) for i in range(len(self.names)))
-        label = f"{row_axis} by {column_axis}"
-        table = Markup(
-            '<div class="wide" tabindex="0" role="region" aria-label="{}"><table class="heat"><thead><tr>'
-            '<th scope="col" class="text">{} \\ {}</th>{}</tr></thead><tbody>{}</tbody></table></div>'
-        ).format(label, row_axis, column_axis, head, rows)
-        if not largest:
-            return table
-        examples = Markup("; ").join(
-            Markup("{} <bdi>{}</bdi>, {} <bdi>{}</bdi>: {:,}").format(
-                row_axis, clip(self.names[i]), column_axis, clip(self.names[j]), n
-            )
-            for n, i, j in largest[:3]
-        )
-        return table + Markup('<p class="note">Most frequent disagreements: {}.</p>').format(examples)
-
-    def _render_row(self, i: int) -> Markup:
-        total = max(sum(self.counts[i]), 1)
-        cells = []
-        for j, n in enumerate(self.counts[i]):
-            shade = "own" if i == j else f"shade-{min(-(-n * NUM_SHADES // total), NUM_SHADES)}"
-            cells.append(Markup('<td class="{}">{:,}</td>').format(shade, n))
-        number = "" if shorten_names(self.names)[i] == self.names[i] else f"{i + 1} "
-        name = Markup('<span class="clip long" title="{}">{}<bdi>{}</bdi></span>').format(
-            self.names[i][:300], number, self.names[i]
-        )
-        return Markup('<tr><th scope="row">{}</th>{}</tr>').format(name, Markup("").join(cells))
+        for j, n in enumerate(counts)
+    )
+    label = Markup('<span class="clip long" title="{}">{}<bdi>{}</bdi></span>').format(name[:300], number, name)
+    return Markup('<tr><th scope="row">{}</th>{}</tr>').format(label, cells)
 
 
-@dataclass(frozen=True)
-class Stack:
-    """Blocks one below the other."""
-
-    blocks: Sequence[Block | Table]
-
-    def to_markup(self) -> Markup:
-        return Markup("\n").join(map(_render_block, self.blocks))
-
-
-@dataclass(frozen=True)
-class SideBySide:
-    """Blocks side by side, if there is room."""
-
-    blocks: Sequence[Block | Table]
-
-    def to_markup(self) -> Markup:
-        cells = (Markup("<div>{}</div>").format(_render_block(block)) for block in self.blocks)
-        return Markup('<div class="panels">{}</div>').format(Markup("").join(cells))
-
-
-@dataclass(frozen=True)
-class Tile:
+class Tile(NamedTuple):
     """A headline number."""
 
     name: str
     value: str
     detail: str = ""
 
-    def to_markup(self) -> Markup:
-        return Markup("<div><dt>{}</dt><dd>{}</dd><dd>{}</dd></div>").format(self.name, self.value, self.detail)
 
-
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     title: str
-    blocks: Sequence[Block | Table] = field(default_factory=list)
+    blocks: Sequence[Markup | Table]
 
 
 def build_page(title: str, sections: Sequence[Section], intro: Sequence[str] = (), tiles: Sequence[Tile] = ()) -> str:
@@ -188,17 +130,17 @@ def build_page(title: str, sections: Sequence[Section], intro: Sequence[str] = (
     links = Markup("\n").join(
         Markup('<a href="#part-{}">{}</a>').format(number, section.title) for number, section in enumerate(sections)
     )
-    shown = Markup('<dl class="tiles">{}</dl>').format(Markup("").join(tile.to_markup() for tile in tiles))
-    parts = Markup("\n").join(
-        Markup(
-            '<section class="card" id="part-{0}" aria-labelledby="h-{0}"><h2 id="h-{0}">{1}</h2>\n{2}</section>'
-        ).format(number, section.title, Markup("\n").join(map(_render_block, section.blocks)))
-        for number, section in enumerate(sections)
-    )
+    tile = Markup("<div><dt>{}</dt><dd>{}</dd><dd>{}</dd></div>")
+    shown_tiles = Markup('<dl class="tiles">{}</dl>').format(Markup("").join(tile.format(*each) for each in tiles))
+    card = Markup('<section class="card" id="part-{0}" aria-labelledby="h-{0}"><h2 id="h-{0}">{1}</h2>\n{2}</section>')
+    parts = []
+    for number, section in enumerate(sections):
+        blocks = [render_table(block) if isinstance(block, Table) else block for block in section.blocks]
+        parts.append(card.format(number, section.title, Markup("\n").join(blocks)))
     body = Markup(
         '<header>{}<nav class="bar" aria-label="On this page">{}</nav>{}</header>\n<main>\n{}\n</main>\n'
         '<footer><p class="note">This page is self-contained and fetches nothing.</p></footer>'
-    ).format(head, links, shown if tiles else "", parts)
+    ).format(head, links, shown_tiles if tiles else "", Markup("\n").join(parts))
     return build_document(title, body)
 
 
@@ -233,15 +175,6 @@ def build_document(title: str, body: Markup, *, style: str = "", script: str = "
     )
     # Half a character, as in broken UTF-16, cannot be written as UTF-8.
     return whole.encode("utf-8", "replace").decode("utf-8")
-
-
-def _render_block(block: Block | Table) -> Markup:
-    """A table scrolls on its own if there is no room for it."""
-    if not isinstance(block, Table):
-        return block.to_markup()
-    return Markup('<div class="wide" tabindex="0" role="region" aria-label="{}">{}</div>').format(
-        clip(block.title or ", ".join(filter(None, block.columns))), Markup(block.to_html())
-    )
 
 
 def _hash_source(text: str) -> str:

@@ -7,7 +7,9 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from ..report.page import Code, Drawing, Facts, Section, build_page
+from markupsafe import Markup
+
+from ..report.page import Section, build_page, render_code, render_facts
 from ..report.table import Table, escape_markdown
 from .catalog import load_studies
 from .comparison import build_comparison_table
@@ -27,10 +29,10 @@ def build_html_page(results: StudyResults) -> str:
     study = results.study
     sections = [
         Section("Results", build_tables(results)),
-        Section("Picture", [Drawing(draw_study(results, "page"))]),
+        Section("Picture", [Markup(draw_study(results, "page").decode())]),
         *(Section(title, [table]) for title, table in _build_more_tables(results)),
-        Section("Plan", [Code(format_plan(study))]),
-        Section("How it was made", [Facts(describe_origin(results))]),
+        Section("Plan", [render_code(format_plan(study))]),
+        Section("How it was made", [render_facts(describe_origin(results))]),
     ]
     return build_page(_study_title(study), sections, [str(study.protocol), *([study.note] if study.note else [])])
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from ..page import Facts, Stack
+from ..page import render_facts, render_table
 from ..table import Table
 
 NUM_SHOWN_ISSUES = 10
@@ -63,4 +63,4 @@ def render_audit_html(overview: AuditOverview, issues: pd.DataFrame, class_names
         }
         for row in issues.head(NUM_SHOWN_ISSUES).to_dict("records")
     ]
-    return str(Stack([Facts(facts), Table.from_records(top, "Most probably wrong")]).to_markup())
+    return str(render_facts(facts) + render_table(Table.from_records(top, "Most probably wrong")))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 from torch_geometric.data import Data
 
 from ... import graphs
@@ -16,20 +17,18 @@ from ...core.versions import collect_versions
 from ...methods.core.base import FitFacts, Method
 from .. import svg
 from ..page import (
-    Block,
-    BulletList,
-    ClassMatrix,
-    Drawing,
-    Facts,
-    Heading,
-    Note,
     Section,
-    SideBySide,
-    Stack,
-    Text,
     Tile,
     build_page,
     clip,
+    render_class_matrix,
+    render_facts,
+    render_heading,
+    render_list,
+    render_note,
+    render_side_by_side,
+    render_table,
+    render_text,
     shorten_names,
 )
 from ..table import Table
@@ -81,14 +80,14 @@ def build_training_page(
     names = model.class_names_
     doubts = [*_list_doubts(facts, data, scores, summary), *(_format_sentence(str(one.message)) for one in caught)]
     sections = [
-        Section("How far to trust it", [BulletList(doubts)]),
+        Section("How far to trust it", [render_list(doubts)]),
         Section("Learning curves", _build_curves(facts)),
         Section("Predictions and labels", _build_confusion(names, scores)),
         Section("By class", _build_class_table(names, data, scores)),
         Section("Calibration", _build_calibration(scores)),
         Section("Map of the nodes", _build_map(names, logits)),
-        Section("Settings", [Facts({"method": facts.method} | _format_settings(facts.settings))]),
-        Section("How it was made", [Facts(_list_origins(facts, data, summary))]),
+        Section("Settings", [render_facts({"method": facts.method} | _format_settings(facts.settings))]),
+        Section("How it was made", [render_facts(_list_origins(facts, data, summary))]),
     ]
     sections = [section for section in sections if section.blocks]
     return build_page(
@@ -188,11 +187,11 @@ def _noise_text(noise: Mapping[str, Any] | None) -> str:
 # ---- the sections ----
 
 
-def _build_curves(facts: FitFacts) -> list[Block | Table]:
+def _build_curves(facts: FitFacts) -> list[Markup | Table]:
     rows = [row for row in facts.history if row.get("train_agreement") is not None]
     if len(rows) < 2:
         reason = "it was trained for one epoch" if rows else f"'{facts.method}' does not learn in epochs"
-        return [Text(f"There is no learning curve: {reason}.")]
+        return [render_text(f"There is no learning curve: {reason}.")]
     epoch = facts.best_epoch
     shares = {
         "train_agreement": "agreement with given training labels",
@@ -202,7 +201,7 @@ def _build_curves(facts: FitFacts) -> list[Block | Table]:
         "test_accuracy": "accuracy on test nodes",
     }
     losses = {key: key.removesuffix("_loss") for row in rows for key in row if key.endswith("_loss")}
-    drawings: list[Block | Table] = []
+    drawings: list[Markup] = []
     for title, names, y_label in (("Agreement and accuracy", shares, "share of nodes"), ("Losses", losses, "loss")):
         lines = [line for key, name in names.items() if (line := _make_curve(rows, key, name)) is not None]
         description = "; ".join(
@@ -218,11 +217,11 @@ def _build_curves(facts: FitFacts) -> list[Block | Table]:
                 y_range=(0, 1) if names is shares else None,
                 vertical_mark=None if epoch is None else (epoch, f"selected: {epoch}"),
             )
-            drawings.append(Drawing(drawing))
+            drawings.append(drawing)
     note = "The vertical line marks the selected epoch."
     if any(row.get("test_accuracy") is not None for row in rows):
         note += " Accuracy on test nodes is shown for information only; nothing was selected by it."
-    return [SideBySide(drawings), Note(note)]
+    return [render_side_by_side(drawings), render_note(note)]
 
 
 def _make_curve(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> svg.Line | None:
@@ -241,17 +240,17 @@ def _list_comparisons(scores: TrainingScores) -> list[tuple[str, LabelComparison
     return [(name, comparison) for name, comparison in (given, (TEST, scores.test)) if comparison is not None]
 
 
-def _build_confusion(class_names: Sequence[str], scores: TrainingScores) -> list[Block | Table]:
-    blocks: list[Block | Table] = []
+def _build_confusion(class_names: Sequence[str], scores: TrainingScores) -> list[Markup | Table]:
+    blocks: list[Markup] = []
     for name, comparison in _list_comparisons(scores):
-        heading = Heading(f"{name[0].upper()}{name[1:]} ({len(comparison):,})")
+        heading = render_heading(f"{name[0].upper()}{name[1:]} ({len(comparison):,})")
         axes = ("true" if name == TEST else "given", "predicted")
-        blocks.append(Stack([heading, ClassMatrix(axes, class_names, comparison.count_confusion())]))
+        blocks.append(heading + render_class_matrix(axes, class_names, comparison.count_confusion()))
     note = "Number of nodes by label (rows) and predicted class (columns), shaded by share of the row."
-    return [Note(note), SideBySide(blocks)]
+    return [render_note(note), render_side_by_side(blocks)]
 
 
-def _build_class_table(class_names: Sequence[str], data: Data, scores: TrainingScores) -> list[Block | Table]:
+def _build_class_table(class_names: Sequence[str], data: Data, scores: TrainingScores) -> list[Markup | Table]:
     given = np.bincount(data.y[data.y >= 0].cpu().numpy(), minlength=len(class_names))
     predicted = np.bincount(scores.probs.argmax(1), minlength=len(class_names))
     columns = ["class", "given labels", "predicted, all nodes"]
@@ -264,7 +263,7 @@ def _build_class_table(class_names: Sequence[str], data: Data, scores: TrainingS
     return [Table(columns, rows)]
 
 
-def _build_calibration(scores: TrainingScores) -> list[Block | Table]:
+def _build_calibration(scores: TrainingScores) -> list[Markup | Table]:
     comparisons = _list_comparisons(scores)
     if not comparisons:
         return []
@@ -302,10 +301,10 @@ def _build_calibration(scores: TrainingScores) -> list[Block | Table]:
     ]
     columns = ["confidence", *["nodes", "mean confidence", "equal labels"] * len(bins)]
     table = Table(columns, rows, f"Expected calibration error, {errors}", [("", 1), *((name, 3) for name in bins)])
-    return [Note(note), SideBySide([Drawing(drawing), table])]
+    return [render_note(note), render_side_by_side([drawing, render_table(table)])]
 
 
-def _build_map(class_names: Sequence[str], logits: np.ndarray) -> list[Block | Table]:
+def _build_map(class_names: Sequence[str], logits: np.ndarray) -> list[Markup | Table]:
     positions = project_nodes(logits)
     num_drawn, predicted = len(positions.nodes), logits[positions.nodes].argmax(1)
     groups = [(name, positions.xy[predicted == c]) for c, name in enumerate(class_names)]
@@ -323,7 +322,7 @@ def _build_map(class_names: Sequence[str], logits: np.ndarray) -> list[Block | T
     description = "; ".join(f"{clip(name)}: {len(points)}" for name, points in groups if len(points))
     title = f"{num_drawn:,} nodes placed by their predicted probabilities"
     drawing = svg.draw_scatter(title, f"nodes by predicted class: {description}", groups, shorten_names(class_names))
-    return [Note(note), Drawing(drawing)]
+    return [render_note(note), drawing]
 
 
 # ---- how it was made ----
