@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import csv
 import errno
+import glob
 import io
 import json
 import os
+import secrets
 import shutil
+import socket
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,8 @@ from torch import Tensor
 from ..core.errors import ModelFileError, OutputError
 from .digests import compute_digest
 
+UNFINISHED = ".unfinished-"  # in the name of a folder that is being filled
+
 
 @contextlib.contextmanager
 def output_errors_context(path: Path) -> Iterator[None]:
@@ -28,7 +33,7 @@ def output_errors_context(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         hint = "make room and try again" if full else "choose another path"
         raise OutputError(f"cannot write {path}: {error.strerror or error}; {hint}") from None
 
@@ -78,40 +83,67 @@ def _get_umask() -> int:
 
 
 @contextlib.contextmanager
-def open_new_folder(path: Path) -> Iterator[Path]:
+def open_new_folder(path: Path, check_replaceable: Callable[[Path, Path], None] | None = None) -> Iterator[Path]:
     """A folder to fill, which takes the place of ``path`` when the context ends without an error.
 
-    A folder with files that the new one lacks is the user's own and is not replaced.
+    Until then it is a hidden folder beside ``path``; what a killed process left there is removed. An old folder with
+    files that the new one lacks is the user's own and is not replaced, unless ``check_replaceable(old, new)`` says so.
     """
-    path = _follow_link(path)
+    target = Path(os.path.abspath(_follow_link(path)))
     with output_errors_context(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-    old = new.with_name(new.name + ".old")
+        new_parents = [parent for parent in target.parents if not parent.exists()]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned_folders(target)
+        process = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+        new = target.with_name(f".{target.name}{UNFINISHED}{process}")
+        new.mkdir()
+    old = new.with_name(new.name + "old")
     try:
         yield new
         with output_errors_context(path):
-            os.chmod(new, 0o777 & ~_get_umask())
-            if path.exists():
-                _check_replaceable(path, new)
-                os.replace(path, old)
+            if target.exists():
+                (check_replaceable or _check_no_other_files)(path, new)
+                os.replace(target, old)
             try:
-                os.replace(new, path)
+                os.replace(new, target)
             except BaseException:
                 if old.exists():
-                    os.replace(old, path)
+                    os.replace(old, target)
                 raise
     finally:
         shutil.rmtree(new, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+        for parent in new_parents:
+            with contextlib.suppress(OSError):
+                parent.rmdir()  # only if it is empty
 
 
-def _check_replaceable(path: Path, new: Path) -> None:
-    if not path.is_dir():
-        raise OutputError(f"cannot write {path}: a file of that name is there; choose another folder")
-    others = sorted({entry.name for entry in path.iterdir()} - {entry.name for entry in new.iterdir()})
+def _check_no_other_files(old: Path, new: Path) -> None:
+    if not old.is_dir():
+        raise OutputError(f"cannot write {old}: a file of that name is there; choose another folder")
+    others = sorted({entry.name for entry in old.iterdir()} - {entry.name for entry in new.iterdir()})
     if others:
-        raise OutputError(f"cannot replace {path}: it holds other files ({others[0]}); choose another folder")
+        raise OutputError(f"cannot replace {old}: it holds other files ({others[0]}); choose another folder")
+
+
+def _remove_abandoned_folders(path: Path) -> None:
+    """The name of an unfinished folder has the process that fills it. Remove those whose process is gone."""
+    for folder in path.parent.glob(f".{glob.escape(path.name)}{UNFINISHED}*"):
+        host, _, process_id = folder.name.partition(UNFINISHED)[2].rpartition("-")[0].rpartition("-")
+        if host == socket.gethostname() and process_id.isdigit() and not _is_alive(int(process_id)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_alive(process_id: int) -> bool:
+    if os.name == "nt":  # there, signal 0 would end the process
+        return True
+    try:
+        os.kill(process_id, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass  # alive, and of another user
+    return True
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import errno
-import glob
 import os
-import secrets
 import shutil
-import socket
 import sys
 import zlib
 from collections.abc import Iterator
@@ -18,7 +14,8 @@ from typing import IO
 import numpy as np
 
 from ...core.errors import OutputError
-from .store import DTYPES, HEADER, UNFINISHED
+from ...io.files import open_new_folder, output_errors_context
+from .store import DTYPES, HEADER
 
 
 def check_out(out: Path, force: bool) -> None:
@@ -38,55 +35,10 @@ def check_out(out: Path, force: bool) -> None:
 @contextlib.contextmanager
 def unfinished(out: Path) -> Iterator[Path]:
     """A hidden folder beside `out` that takes its place when it is whole; in it, `work` for what is not to stay."""
-    try:
-        with _beside(Path(os.path.abspath(out))) as made:
-            yield made
-    except OSError as error:
-        hint = "; make room and try again" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else ""
-        raise OutputError(f"cannot write {out}: {error.strerror or error}{hint}") from None
-
-
-@contextlib.contextmanager
-def _beside(out: Path) -> Iterator[Path]:
-    new = [parent for parent in out.parents if not parent.exists()]
-    out.parent.mkdir(parents=True, exist_ok=True)
-    # The name has the process that fills the folder: what a killed one left behind goes away the next time.
-    host = socket.gethostname()
-    for left in out.parent.glob(f".{glob.escape(out.name)}{UNFINISHED}*"):
-        of_host, _, pid = left.name.partition(UNFINISHED)[2].rpartition("-")[0].rpartition("-")
-        if of_host == host and pid.isdigit() and not _alive(int(pid)):
-            shutil.rmtree(left, ignore_errors=True)
-    made = out.with_name(f".{out.name}{UNFINISHED}{host}-{os.getpid()}-{secrets.token_hex(4)}")
-    old = made.with_name(made.name + "old")
-    try:
-        (made / "work").mkdir(parents=True)
-        yield made
-        shutil.rmtree(made / "work")
-        if out.exists():
-            check_out(out, force=True)
-            out.rename(old)
-        try:
-            made.rename(out)
-        except BaseException:
-            if old.exists():
-                old.rename(out)
-            raise
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
-        for parent in new:
-            with contextlib.suppress(OSError):
-                parent.rmdir()  # only if it is empty
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass  # alive, and somebody else's
-    return True
+    with output_errors_context(out), open_new_folder(out, lambda old, _: check_out(old, force=True)) as new:
+        (new / "work").mkdir()
+        yield new
+        shutil.rmtree(new / "work")
 
 
 def write(file: IO[bytes], array: np.ndarray) -> memoryview:

@@ -19,6 +19,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ...core.errors import ConfigError, DataError, unknown
+from ...io.files import UNFINISHED
 from ..splits import Masks, split_per_class
 from ..tables.arrays import PathLike
 
@@ -26,7 +27,6 @@ FORMAT = 1
 HEADER = "store.json"
 MASKS = ("train", "val", "test")
 SMALL = 1 << 24  # files up to this size are read when a store is opened, to compare their checksums
-UNFINISHED = ".unfinished-"
 
 DTYPES = {
     "crow.i64": "<i8",
