@@ -135,7 +135,7 @@ class AuditRun:
         """The ``pignn apply`` for the audited file; empty where its labels cannot be corrected."""
         origin = self.data.get("origin")
         nodes = Path("" if origin is None else origin.nodes)
-        if origin is None or not origin.header or nodes.suffix.lower() not in SUFFIXES:
+        if origin is None or not origin.has_header or nodes.suffix.lower() not in SUFFIXES:
             return ""
         ids = ("--audit", folder) if origin.id is None else ("--id", origin.id)  # no --id says that rows are numbered
         corrected = nodes.with_name(f"{nodes.stem}.corrected{nodes.suffix}")

@@ -160,7 +160,7 @@ def _load_with_features_of(model: Method, folder: Path | None, source: GraphSour
     """The user's files with the features that the model was trained on."""
     encoder = None if folder is None else graphs.load_feature_encoder(folder)
     data = source.load(encoder=encoder, class_names=model.class_names_)
-    if encoder is None and not data.encoder.is_given:
+    if encoder is None and not data.encoder.is_passthrough:
         raise ModelFileError(
             f"{folder or 'the model'} was not trained on files and does not know how columns become features; "
             "give features that are numbers: an .npy file as features, or an .npz or .pt file as nodes"

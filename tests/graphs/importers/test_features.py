@@ -13,7 +13,7 @@ import torch
 from pignn.core.errors import DataError, ModelFileError, PignnWarning
 from pignn.graphs import from_pandas, load_feature_encoder
 from pignn.graphs.importers import structure
-from pignn.graphs.importers.column_kinds import days, guess
+from pignn.graphs.importers.column_kinds import guess_kind, to_days
 
 RNG = np.random.default_rng(0)
 WORDS = [" ".join(RNG.choice(["red", "green", "blue", "fast", "slow", "café"], 6)) for _ in range(40)]
@@ -40,7 +40,7 @@ def read(frame=FRAME, edges=EDGES, **options):
 
 
 def test_kinds_are_guessed():
-    kinds = {name: guess(FRAME[name]).kind for name in FRAME}
+    kinds = {name: guess_kind(FRAME[name]).kind for name in FRAME}
     wanted = dict.fromkeys(("share", "size", "height"), "number") | {"word": "category", "note": "text", "day": "date"}
     wanted |= dict.fromkeys(("key", "constant", "row"), "none")
     assert {name: kinds[name] for name in wanted} == wanted
@@ -61,7 +61,7 @@ def test_kinds_are_guessed():
     ],
 )
 def test_kinds_of_small_columns(values, kind):
-    assert guess(pd.Series(values)).kind == kind
+    assert guess_kind(pd.Series(values)).kind == kind
 
 
 @pytest.mark.parametrize(
@@ -74,11 +74,11 @@ def test_kinds_of_small_columns(values, kind):
 )
 def test_dates_with_and_without_a_time(values, expected):
     first = (pd.Timestamp("2024-01-01") - pd.Timestamp(0)).days
-    np.testing.assert_allclose(days(pd.Series(values, dtype=object), "nodes.csv", 2) - first, expected)
+    np.testing.assert_allclose(to_days(pd.Series(values, dtype=object), "nodes.csv", 2) - first, expected)
 
 
 def column(data, name):
-    return data.x[:, data.encoder.names.index(name)].double().numpy()
+    return data.x[:, data.encoder.feature_names.index(name)].double().numpy()
 
 
 def test_numbers():
@@ -100,7 +100,7 @@ def test_text_is_tf_idf():
     data = read(features="note")
     vectorizer = TfidfVectorizer(sublinear_tf=True, strip_accents="unicode", min_df=2, max_df=0.9)
     wanted = vectorizer.fit_transform(WORDS).toarray()
-    assert data.encoder.names == [f"note: {term}" for term in vectorizer.get_feature_names_out()]
+    assert data.encoder.feature_names == [f"note: {term}" for term in vectorizer.get_feature_names_out()]
     assert data.x.numpy() == pytest.approx(wanted, abs=1e-6)
 
 
@@ -110,25 +110,25 @@ def test_rare_categories_share_a_feature():
     data = read(frame, EDGES)
     assert data.x.shape[1] == 101
     assert data.x.sum(dim=1).eq(1).all()
-    assert data.encoder.names[-1] == "c is another"
+    assert data.encoder.feature_names[-1] == "c is another"
     assert data.x[:, -1].sum() == sum(count for count in pd.Series(values).value_counts().iloc[100:])
 
 
 def test_every_column_is_accounted_for():
     encoder = read().encoder
-    assert set(encoder.columns) == set(FRAME) - {"id", "label"}
-    assert encoder.columns["key"].startswith("left out: nearly every node")
-    assert encoder.columns["constant"] == "left out: the same value everywhere"
-    assert encoder.columns["row"] == "left out: counts the rows"
-    assert encoder.width == len(encoder.names) == read().x.shape[1]
+    assert set(encoder.column_notes) == set(FRAME) - {"id", "label"}
+    assert encoder.column_notes["key"].startswith("left out: nearly every node")
+    assert encoder.column_notes["constant"] == "left out: the same value everywhere"
+    assert encoder.column_notes["row"] == "left out: counts the rows"
+    assert encoder.width == len(encoder.feature_names) == read().x.shape[1]
 
 
 def test_kinds_and_patterns_are_told():
-    assert read(features="share,height:category").encoder.names[0] == "share"
-    assert read(features=["s*"]).encoder.names == ["share", "size"]
-    assert "key = k0" in read(features="*,key:category").encoder.names
-    assert "note = " + WORDS[0] in read(features="note:category").encoder.names
-    assert read(features="size,structure").encoder.names[:2] == ["size", "(structure) degree"]
+    assert read(features="share,height:category").encoder.feature_names[0] == "share"
+    assert read(features=["s*"]).encoder.feature_names == ["share", "size"]
+    assert "key = k0" in read(features="*,key:category").encoder.feature_names
+    assert "note = " + WORDS[0] in read(features="note:category").encoder.feature_names
+    assert read(features="size,structure").encoder.feature_names[:2] == ["size", "(structure) degree"]
     with pytest.raises(DataError, match=r"column 'word', row 1: '.' is not a number"):
         read(features="word:number")
 
@@ -139,7 +139,7 @@ def test_one_bad_cell_does_not_make_categories():
     frame.loc[6, "pages"] = "12o"
     with pytest.warns(PignnWarning, match=r"column 'pages': 1 of 40 values is not a number \(row 7: '12o'\); taken"):
         data = read(frame, features="pages")
-    assert data.encoder.names == ["pages", "pages is missing"]
+    assert data.encoder.feature_names == ["pages", "pages is missing"]
     assert data.x[:, 1].nonzero().flatten().tolist() == [6]
     clean = pd.to_numeric(frame["pages"], errors="coerce")
     scaled = ((clean.fillna(clean.median()) - clean.mean()) / clean.std(ddof=0)).to_numpy()
@@ -148,7 +148,7 @@ def test_one_bad_cell_does_not_make_categories():
     frame.loc[8, "pages"] = "n 3"
     with pytest.raises(DataError, match=r"column 'pages', row 7: '12o' is not a number"):
         read(frame, features="pages:number")  # 2 of 38 are more than one in twenty
-    assert guess(frame["pages"]).kind != "number"
+    assert guess_kind(frame["pages"]).kind != "number"
 
 
 def test_the_same_features_for_other_nodes(tmp_path):
@@ -161,7 +161,7 @@ def test_the_same_features_for_other_nodes(tmp_path):
     new = from_pandas(FRAME.iloc[some], EDGES.iloc[:0], encoder=encoder, class_names=data.class_names)
     assert torch.equal(new.x, data.x[some])
     assert torch.equal(new.y, data.y[some])  # the column of labels is known, too
-    assert (encoder.names, encoder.columns) == (data.encoder.names, data.encoder.columns)
+    assert (encoder.feature_names, encoder.column_notes) == (data.encoder.feature_names, data.encoder.column_notes)
 
 
 def test_new_values_are_bounded():
@@ -172,12 +172,12 @@ def test_new_values_are_bounded():
         data = from_pandas(frame, EDGES.iloc[:0], encoder=encoder, class_names=["a", "b"])
     assert [str(one.message) for one in said] == [
         "nodes, column 'label': the model has no class 'c'; taken for no label",
-        "nodes: 'new' is new in 'word'; 1 of 1 nodes have no known word in 'note'; the model has not learnt from such",
+        "nodes: 'new' is new in 'word'; 1 of 1 nodes have no known word in 'note'; the model has not learned from such",
     ]
     assert data.y.tolist() == [-1, 0]
     assert torch.isfinite(data.x).all()
     assert data.x.abs().max() <= 10
-    words = [name for name in encoder.names if name.startswith("word =")]
+    words = [name for name in encoder.feature_names if name.startswith("word =")]
     assert not sum(column(data, name).sum() for name in words)
     missing = FRAME.drop(columns="word")
     with pytest.raises(DataError, match="lacks the column 'word', which the model was trained on"):
@@ -196,7 +196,7 @@ def test_what_the_model_has_not_seen_is_said():
         read(frame.assign(note="other words here", c="new"), EDGES, encoder=encoder)
     assert [str(one.message) for one in said] == [
         "nodes: 1,000 of 1,000 values in 'c' are rare or new; 1,000 of 1,000 nodes have no known word in 'note'; "
-        "the model has not learnt from such"
+        "the model has not learned from such"
     ]
 
 
@@ -223,10 +223,10 @@ def spoil_json(**changes):
         lambda folder: (folder / "features.safetensors").unlink(),
         lambda folder: (folder / "features.safetensors").write_bytes(b"hello"),
         spoil_json(format=2),
-        spoil_json(parts=[{"kind": "magic"}]),
-        spoil_json(parts=[{"kind": "numbers", "columns": []}]),
-        spoil_json(parts=[{"kind": "text", "name": "note", "terms": ["a"]}]),
-        spoil_json(parts=3),
+        spoil_json(encoders=[{"kind": "magic"}]),
+        spoil_json(encoders=[{"kind": "numeric", "columns": []}]),
+        spoil_json(encoders=[{"kind": "tfidf", "name": "note", "terms": ["a"]}]),
+        spoil_json(encoders=3),
     ],
 )
 def test_a_damaged_encoder(tmp_path, spoil):
@@ -257,15 +257,15 @@ def rows(graph):
     ],
 )
 def test_structural_features(graph, wedges, monkeypatch):
-    monkeypatch.setattr(structure, "WEDGES", wedges)
-    x = structure.structural(*rows(graph))
+    monkeypatch.setattr(structure, "MAX_WEDGES", wedges)
+    x = structure.compute_structural_features(*rows(graph))
     matrix = nx.to_numpy_array(graph, weight=None)
     degree = matrix.sum(1)
     walk = matrix / np.maximum(degree, 1)[:, None]
     wanted = {
         "degree": np.log1p(degree),
-        "neighbours_degree": np.log1p(walk @ degree),
-        "largest_neighbour": np.log1p((matrix * degree).max(1)),
+        "neighbors_degree": np.log1p(walk @ degree),
+        "largest_neighbor": np.log1p((matrix * degree).max(1)),
         "two_steps": np.log1p((matrix @ matrix).sum(1)),
         "clustering": np.array(list(nx.clustering(graph).values())),
         "triangles": np.log1p(np.array(list(nx.triangles(graph).values()))),
@@ -274,14 +274,14 @@ def test_structural_features(graph, wedges, monkeypatch):
         "spread": np.array([np.log1p(degree[row > 0]).std() if row.any() else 0 for row in matrix]),
     }
     for name, values in wanted.items():
-        assert x[:, structure.NAMES.index(name)] == pytest.approx(values, abs=1e-5), name
+        assert x[:, structure.STRUCTURE_NAMES.index(name)] == pytest.approx(values, abs=1e-5), name
 
 
 def test_a_graph_without_features_has_those_of_its_structure():
     bare = FRAME[["id", "label"]]
     data = read(bare)
-    assert data.encoder.names == [f"(structure) {name}" for name in structure.NAMES]
-    assert "there are no other features" in data.encoder.columns["(structure)"]
+    assert data.encoder.feature_names == [f"(structure) {name}" for name in structure.STRUCTURE_NAMES]
+    assert "there are no other features" in data.encoder.column_notes["(structure)"]
     same = from_pandas(bare, EDGES, encoder=data.encoder)
     assert torch.equal(same.x, data.x)
     ring = pd.concat([EDGES, pd.DataFrame({"source": [39], "target": [0]})])

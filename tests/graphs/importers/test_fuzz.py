@@ -53,7 +53,7 @@ def reads(folder: Path, *arguments: object, **options: object) -> None:
         except PignnError as error:
             assert "\n" not in str(error)  # noqa: PT017
             return
-    assert torch.isfinite(data.x).all() or "(given)" in data.encoder.columns
+    assert torch.isfinite(data.x).all() or "(given)" in data.encoder.column_notes
     assert data.x.shape[0] == len(data.node_id) == len(data.y)
     assert str(summarize_import(data))
 

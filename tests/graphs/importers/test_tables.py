@@ -87,7 +87,7 @@ def test_a_guess_is_said(tmp_path):
     with pytest.warns(PignnWarning, match=r"n\.txt: read as columns separated by semicolons, with a header"):
         data = read_graph(tmp_path / "n.txt", tmp_path / "e.csv", **ROLES)
     as_expected(data)
-    assert "nodes: columns separated by semicolons, with a header" in data.origin.read
+    assert "nodes: columns separated by semicolons, with a header" in data.origin.notes
     text = str(summarize_import(data))
     for word in ("6 nodes", "4 edges", "2 components", "cat 2", "dog 3", "1 nodes without a label", "homophily 0.00"):
         assert word in text
@@ -102,7 +102,7 @@ def test_where_it_came_from(tmp_path):
     write(EDGES, tmp_path / "e.csv")
     origin = read_graph(tmp_path / "n.csv", tmp_path / "e.csv", **ROLES).origin
     assert (origin.nodes, origin.id, origin.label) == (str(tmp_path / "n.csv"), "paper", "topic")
-    assert (origin.trusted, origin.source, origin.delimiter, origin.header) == ("checked", "by", ",", True)
+    assert (origin.trusted, origin.source, origin.delimiter, origin.has_header) == ("checked", "by", ",", True)
     assert origin.sha256 == hashlib.sha256((tmp_path / "n.csv").read_bytes()).hexdigest()
     assert origin.missing == {"age": 1, "kind": 1}
 
@@ -137,7 +137,7 @@ def test_no_ids_means_rows(tmp_path):
     np.save(tmp_path / "e.npy", np.array([[0, 2], [2, 1]]))
     data = read_graph(tmp_path / "n.csv", tmp_path / "e.npy", label="label")
     assert pairs(data) == {(0, 2), (1, 2)}
-    assert any("numbered by their rows" in line for line in data.origin.read)
+    assert any("numbered by their rows" in line for line in data.origin.notes)
 
 
 def test_ids_of_another_type_in_the_edges():
@@ -156,7 +156,7 @@ def test_weights_and_named_columns(tmp_path):
     assert "edge_weight" not in from_pandas(nodes, edges, label="label", edge_columns=["u", "v"])
     named = from_pandas(nodes, edges, label="label", edge_columns="u, v,w")
     assert named.edge_weight.tolist() == data.edge_weight.tolist()
-    with pytest.warns(PignnWarning, match="all weights of edges are 0, so no neighbour counts"):
+    with pytest.warns(PignnWarning, match="all weights of edges are 0, so no neighbor counts"):
         from_pandas(nodes, edges.assign(w=0), label="label", edge_columns="u,v,w")
 
 
@@ -166,7 +166,7 @@ def test_columns_that_change_their_mind_are_text(tmp_path, monkeypatch):
     (tmp_path / "n.csv").write_text("id,code,label\n1,01,a\n2,02,b\n3,01,a\n4,x,b\n5,01,a\n6,02,b\n")
     (tmp_path / "e.csv").write_text("source,target\n1,2\n")
     data = read_graph(tmp_path / "n.csv", tmp_path / "e.csv", label="label")
-    assert data.encoder.names == ["code = 01", "code = 02", "code = x"]
+    assert data.encoder.feature_names == ["code = 01", "code = 02", "code = x"]
 
 
 def test_directions(tmp_path):
@@ -249,9 +249,9 @@ def test_records_are_counted_where_there_is_no_header(tmp_path):
 def test_very_many_classes_are_doubted():
     frame = pd.DataFrame({"id": range(90), "x": np.arange(90) % 7 / 7, "label": [f"c{i // 3}" for i in range(90)]})
     edges = pd.DataFrame({"source": range(89), "target": range(1, 90)})
-    with pytest.warns(PignnWarning, match="30 classes on 90 labelled nodes, fewer than 5 labels each"):
+    with pytest.warns(PignnWarning, match="30 classes on 90 labeled nodes, fewer than 5 labels each"):
         from_pandas(frame, edges, label="label")
-    with pytest.raises(DataError, match="90 different values on 90 labelled nodes; is it the label"):
+    with pytest.raises(DataError, match="90 different values on 90 labeled nodes; is it the label"):
         from_pandas(frame.assign(label=[f"n{i}" for i in range(90)]), edges, label="label")
 
 
@@ -332,7 +332,7 @@ def test_unknown_nodes_can_be_left_out(tmp_path):
     (tmp_path / "e.csv").write_text(E + "a,z\nc,b\n")
     data = read_graph(tmp_path / "n.csv", tmp_path / "e.csv", label="label", drop_unknown=True)
     assert pairs(data) == {(0, 1), (1, 2)}
-    assert any("left out 1 edge to unknown nodes" in line and "'z' (1)" in line for line in data.origin.read)
+    assert any("left out 1 edge to unknown nodes" in line and "'z' (1)" in line for line in data.origin.notes)
 
 
 def test_the_column_with_the_ids_is_named(tmp_path):

@@ -1,19 +1,24 @@
-"""A graph of the user's own comes in: from tables, from files that hold a whole graph, or from objects.
+"""Import a user's own graph: from tables, from files that hold a whole graph, or from Python objects.
 
-`tables`, `files` and `whole` read; `ids`, `labels` and `edges` understand; `columns`, `parts`, `structure` and
-`features` make numbers of columns; `reading` puts it all together; `summary` says what was understood.
+An :class:`ImportSpec` (the options) turns files or objects into a :class:`RawGraph` (as read), which :func:`build_data`
+encodes as PyG's `Data`.
 """
 
-from .features import FeatureEncoder, load_feature_encoder
+from .build_data import build_data
+from .feature_encoder import FeatureEncoder, load_feature_encoder
 from .from_objects import from_networkx, from_pandas, from_scipy
-from .origin import Origin
+from .import_spec import ImportSpec
+from .raw_graph import Origin, RawGraph
 from .reading import read_graph
 from .summary import ImportSummary, summarize_import
 
 __all__ = [
     "FeatureEncoder",
+    "ImportSpec",
     "ImportSummary",
     "Origin",
+    "RawGraph",
+    "build_data",
     "from_networkx",
     "from_pandas",
     "from_scipy",

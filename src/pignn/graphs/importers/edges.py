@@ -1,9 +1,8 @@
-"""Edges of a file, as positions of their ends among the nodes."""
+"""Edges of a table, as positions of their ends among the nodes."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,19 +12,19 @@ from ...core.errors import ConfigError, DataError
 from ...core.text import pluralize
 from ..tables.arrays import PathLike
 from ..tables.cells import format_cell, parse_edge_weights
-from ..tables.edge_columns import choose_edge_columns
+from ..tables.edge_columns import EdgeColumns, choose_edge_columns
 from ..tables.reader import open_edges
-from ..tables.table import Table
-from .ids import Ids, Unknown
+from ..tables.table import FrameTable, Table
+from .import_spec import ImportSpec
+from .node_ids import NodeIds, UnknownNodes
 
-ROWS = 1 << 20
+CHUNK_ROWS = 1 << 20
+WITHOUT_WEIGHTS = "name two --edge-columns (edge_columns=) to leave weights out"
+NAME_WEIGHTS = "name it third in --edge-columns (edge_columns=)"
 
-LEAVE_OUT = "name two --edge-columns (edge_columns=) to leave weights out"
-NAME_IT = "name it third in --edge-columns (edge_columns=)"
 
-
-class Edges(NamedTuple):
-    """Ends [2, E] as positions, weights if there are any, and what was guessed or left out, in words."""
+class ImportedEdges(NamedTuple):
+    """Ends [2, E] as positions, weights if there are any, and notes about what was detected or left out."""
 
     ends: np.ndarray
     weight: np.ndarray | None
@@ -33,72 +32,65 @@ class Edges(NamedTuple):
 
 
 def read_edges(
-    edges: PathLike | pd.DataFrame,
-    ids: Ids,
-    frame: pd.DataFrame,
-    *,
-    columns: Sequence[str] | None = None,
-    delimiter: str | None = None,
-    drop_unknown: bool = False,
-) -> Edges:
-    """All edges whose ends are nodes; the others are an error unless they are to be dropped."""
-    notes: list[str] = []
-    table = open_edges(edges, delimiter)
-    if isinstance(edges, str | os.PathLike):
-        if (
-            not ids.whole
-            and table.has_header
-            and bool((ids.index.isin(table.columns[:2])).sum() == len({*table.columns[:2]}))
-        ):
-            table.drop_header()
-        notes.append(f"edges: {table.describe()}")
-    chosen = _chosen(table, columns)
-    weighed = chosen[2]
-    notes.append(f"edges: from column '{chosen[0]}' to '{chosen[1]}'" + (f", weight '{weighed}'" if weighed else ""))
-    unknown, rows = Unknown(), 0
-    parts: list[np.ndarray] = []
+    edges: PathLike | pd.DataFrame | Iterable[np.ndarray], ids: NodeIds, frame: pd.DataFrame, spec: ImportSpec
+) -> ImportedEdges:
+    """Read all edges whose ends are nodes. Others are an error unless the spec drops them."""
+    table = open_edges(edges, spec.delimiter)
+    notes = [] if isinstance(table, FrameTable) else [f"edges: {_read_header(table, ids)}"]
+    chosen = _choose_columns(table, spec.edge_columns)
+    weight_text = "" if chosen.weight is None else f", weight '{chosen.weight}'"
+    notes.append(f"edges: from column '{chosen.source}' to '{chosen.target}'{weight_text}")
+    unknown, num_rows = UnknownNodes(), 0
+    ends: list[np.ndarray] = [np.empty((2, 0), np.int64)]
     weights: list[np.ndarray] = []
-    for part, start, _ in table.iter_chunks(ROWS, () if ids.whole else chosen[:2]):
-        ends = [_column(part, name, table, start) for name in chosen[:2]]
-        found = [ids.positions(column) for column in ends]
-        keep = unknown.add(ends, found)
-        rows += len(part)
-        parts.append(np.stack([place[keep] for place in found]))
-        if weighed is not None:
-            column = _column(part, weighed, table, start)
-            weights.append(parse_edge_weights(column, table.name, table.first_row + start, LEAVE_OUT)[keep])
-    if unknown.edges:
-        message = unknown.message(rows, table.name, ids.title)
-        if not drop_unknown:
-            raise DataError(f"{message}; {_advice(unknown, rows, ids, frame)}")
-        notes.append(f"edges: left out {pluralize(unknown.edges, 'edge')} to unknown nodes; {message}")
-    whole = np.concatenate([np.empty((2, 0), np.int64), *parts], axis=1)
-    return Edges(whole, np.concatenate(weights) if weights else None, notes)
+    for chunk in table.iter_chunks(CHUNK_ROWS, () if ids.are_integers else chosen[:2]):
+        columns = [_get_column(chunk.frame, name, table, chunk.start) for name in chosen[:2]]
+        positions = [ids.find_positions(column) for column in columns]
+        keep = unknown.add(columns, positions)
+        num_rows += len(chunk.frame)
+        ends.append(np.stack([position[keep] for position in positions]))
+        if chosen.weight is not None:
+            column = _get_column(chunk.frame, chosen.weight, table, chunk.start)
+            first_row = table.first_row + chunk.start
+            weights.append(parse_edge_weights(column, table.name, first_row, WITHOUT_WEIGHTS)[keep])
+    if unknown.num_edges:
+        message = unknown.build_message(num_rows, table.name, ids.title)
+        if not spec.drop_unknown:
+            raise DataError(f"{message}; {_advise_about_unknown(unknown, num_rows, ids, frame)}")
+        notes.append(f"edges: left out {pluralize(unknown.num_edges, 'edge')} to unknown nodes; {message}")
+    return ImportedEdges(np.concatenate(ends, axis=1), np.concatenate(weights) if weights else None, notes)
 
 
-def _chosen(table: Table, columns: Sequence[str] | None) -> tuple[str, str, str | None]:
-    if columns is not None and len(columns) not in (2, 3):
+def _read_header(table: Table, ids: NodeIds) -> str:
+    """Take a header of two known nodes for an edge; returns the description of the table."""
+    names = table.columns[:2]
+    if not ids.are_integers and table.has_header and int(ids.index.isin(names).sum()) == len({*names}):
+        table.drop_header()
+    return table.describe()
+
+
+def _choose_columns(table: Table, columns: str | Sequence[str] | None) -> EdgeColumns:
+    if columns is None:
+        return choose_edge_columns(table, None, None, None, NAME_WEIGHTS)
+    if len(columns) not in (2, 3):
         raise ConfigError(f"edge columns are two, or three with a weight, not {len(columns)}")
-    source, target, weight = [*(columns or (None, None)), None][:3]
-    if columns is not None and weight is None:
-        weight = "none"
-    found = choose_edge_columns(table, source, target, weight, NAME_IT)
-    return found.source, found.target, found.weight
+    source, target, weight = [*columns, "none"][:3]
+    return choose_edge_columns(table, source, target, weight, NAME_WEIGHTS)
 
 
-def _column(frame: pd.DataFrame, name: str, table: Table, start: int) -> pd.Series[Any]:
+def _get_column(frame: pd.DataFrame, name: str, table: Table, start: int) -> pd.Series[Any]:
     if name not in frame.columns:
         raise DataError(f"{table.name}: no '{name}' in the rows from {start + 1:,} on")
     return frame[name]
 
 
-def _advice(unknown: Unknown, rows: int, ids: Ids, frame: pd.DataFrame) -> str:
-    """What could be meant: another column of ids, if one has them."""
-    sample = [name.strip("'") for name, _ in unknown.names.most_common(5)]
+def _advise_about_unknown(unknown: UnknownNodes, num_rows: int, ids: NodeIds, frame: pd.DataFrame) -> str:
+    """What to do about unknown nodes: another column may have their ids."""
+    sample = {name.strip("'") for name, _ in unknown.counts.most_common(5)}
     for name in frame.columns:
         column = frame[name]
-        if sample and column.is_unique and set(sample) <= set(column.astype(str).str.strip()):
+        if sample and column.is_unique and sample <= set(column.astype(str).str.strip()):
             return f"column '{name}' has them: give it as --id (id=)"
-    if unknown.edges > rows / 2:
+    if unknown.num_edges > num_rows / 2:
         return f"ids of nodes are such as {', '.join(map(format_cell, ids.values[:3].tolist()))}: is --id (id=) right?"
     return "add them, or leave such edges out with --drop-unknown (drop_unknown=True)"

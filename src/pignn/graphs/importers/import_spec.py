@@ -1,30 +1,28 @@
-"""What a graph is to be made of, and what came in."""
+"""The options of an import."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
-import pandas as pd
 
-from ...core import validation as settings
 from ...core.errors import ConfigError, unknown
+from ...core.settings import SEED, Float
 from ..tables.formats import file_suffix, list_suffixes
 from ..tables.text_files import parse_delimiter
-from .features import FeatureEncoder
-from .ids import Ids
-from .origin import Origin
+from .feature_encoder import FeatureEncoder
 
 Features: TypeAlias = str | os.PathLike[str] | Sequence[str] | np.ndarray | None
+ROLES = ("id", "label", "trusted", "source")
 
 
-@dataclass
+@dataclass(frozen=True)
 class ImportSpec:
-    """What a graph is to be made of; see :func:`read_graph`."""
+    """How files or objects become a graph; see :func:`read_graph` for the options."""
 
     label: str | None = None
     id: str | None = None
@@ -41,59 +39,58 @@ class ImportSpec:
     class_names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        settings.number("val", self.val, below=1.0)
-        settings.seed("seed", self.seed)
-        self.delimiter = parse_delimiter(self.delimiter)
+        Float(max=1.0, open_max=True).check("val", self.val)
+        SEED.check("seed", self.seed)
+        object.__setattr__(self, "delimiter", parse_delimiter(self.delimiter))
         if isinstance(self.features, str) and not _is_file(self.features):
-            self.features = _names(self.features)
+            object.__setattr__(self, "features", _split_names(self.features))
         if isinstance(self.edge_columns, str):
-            self.edge_columns = _names(self.edge_columns)
+            object.__setattr__(self, "edge_columns", _split_names(self.edge_columns))
 
-    def roles(self) -> dict[str, str]:
-        """Columns that are no features, and what they are."""
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> Self:
+        """From keyword arguments; one that does not exist is an error of one line."""
+        try:
+            return cls(**options)
+        except TypeError as error:
+            raise ConfigError(str(error).replace("ImportSpec.__init__() got an ", "")) from None
+
+    @property
+    def features_file(self) -> str | os.PathLike[str] | np.ndarray | None:
+        """The features, if they are a file or an array of their own."""
+        return self.features if isinstance(self.features, str | os.PathLike | np.ndarray) else None
+
+    def list_roles(self) -> dict[str, str]:
+        """The columns that are no features, and what they are."""
         named = {"id": self.id, "label": self.label, "label's trust": self.trusted, "label's source": self.source}
         return {column: role for role, column in named.items() if column is not None}
 
-    def as_trained(self, columns: Sequence[str]) -> None:
-        """Take the columns that a model was trained with, where nothing else is said and they are there."""
-        reading: Mapping[str, Any] = self.encoder.reading if self.encoder else {}
-        for name in ("id", "label", "trusted", "source"):
-            if getattr(self, name) is None and reading.get(name) in columns:
-                setattr(self, name, reading[name])
+    def with_roles(self, columns: Sequence[str], defaults: Mapping[str, str | None]) -> Self:
+        """A copy in which columns that were not given are those of the trained model, else the defaults."""
+        trained = {} if self.encoder is None else self.encoder.roles
+        changes: dict[str, Any] = {}
+        for role in ROLES:
+            if getattr(self, role) is None:
+                changes[role] = trained[role] if trained.get(role) in columns else defaults.get(role)
+        return replace(self, **changes)
+
+    def check_columns(self, columns: Sequence[str], title: str) -> None:
+        """Check that every column with a role exists and has no other role."""
+        given = {role: column for role in ROLES if (column := getattr(self, role)) is not None}
+        for role, column in given.items():
+            if column not in columns:
+                raise unknown(f"{role} column of {title}", column, list(columns))
+        names = list(given.values())
+        for column in names:
+            if names.count(column) > 1 and column in (self.id, self.trusted):
+                raise ConfigError(f"column '{column}' cannot be two things; it is the {self.list_roles()[column]}")
+        if (self.trusted or self.source) and self.label is None:
+            raise ConfigError("trusted and source are about labels: say with label which column has them")
 
 
-@dataclass
-class RawGraph:
-    """A graph as it came in."""
-
-    frame: pd.DataFrame
-    ids: Ids
-    ends: np.ndarray
-    weight: np.ndarray | None
-    origin: Origin
-    x: np.ndarray | None = None
-    masks: dict[str, np.ndarray] = field(default_factory=dict)
-    class_names: list[str] | None = None
-    y_true: np.ndarray | None = None
-    label_weight: np.ndarray | None = None
-
-
-def _names(text: str) -> list[str]:
+def _split_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _is_file(text: str) -> bool:
     return file_suffix(text) in (".npy", ".npz", *list_suffixes("table")) and Path(text).exists()
-
-
-def check_columns(frame: pd.DataFrame, spec: ImportSpec, title: str) -> None:
-    for option in ("id", "label", "trusted", "source"):
-        column = getattr(spec, option)
-        if column is not None and column not in frame.columns:
-            raise unknown(f"{option} column of {title}", column, list(frame.columns))
-    given = [column for column in (spec.id, spec.label, spec.trusted, spec.source) if column is not None]
-    for column in given:
-        if given.count(column) > 1 and column in (spec.id, spec.trusted):
-            raise ConfigError(f"column '{column}' cannot be two things; it is the {spec.roles()[column]}")
-    if (spec.trusted or spec.source) and spec.label is None:
-        raise ConfigError("trusted and source are about labels: say with label which column has them")

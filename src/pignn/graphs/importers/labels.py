@@ -1,4 +1,4 @@
-"""Columns that say something about labels: which class, whether verified, who gave it."""
+"""Columns about labels: the class, whether it was verified, and who gave it."""
 
 from __future__ import annotations
 
@@ -15,115 +15,122 @@ from ...core.errors import DataError, PignnWarning
 from ...core.text import pluralize
 from ..tables.cells import MAX_CLASSES, encode_labels, format_cell
 
-NONE = ("", "-1")
-MANY, FEW = 20, 5  # classes, and labels of each, from which on a column looks like something else
-_DOUBTFUL = {"nan", "null", "n/a", "na", "none", "?", "-", "unknown", "unlabelled", "unlabeled"}
-_BITS = {"1": 1, "true": 1, "yes": 1, "y": 1, "t": 1, "0": 0, "false": 0, "no": 0, "n": 0, "f": 0, "": 0}
+NO_LABEL = ("", "-1")
+MANY_CLASSES = 20  # from here on, classes with few labels each look like something else
+FEW_LABELS = 5
+_MISSING_WORDS = {"nan", "null", "n/a", "na", "none", "?", "-", "unknown", "unlabelled", "unlabeled"}
+_FLAG_VALUES = {"1": 1, "true": 1, "yes": 1, "y": 1, "t": 1, "0": 0, "false": 0, "no": 0, "n": 0, "f": 0, "": 0}
 
 
-def classes(column: pd.Series[Any], title: str, known: Sequence[str] | None = None) -> tuple[Tensor, list[str]]:
-    """Given labels as numbers, -1 where there is none, and the names of the classes.
+def parse_labels(
+    column: pd.Series[Any], title: str, model_classes: Sequence[str] | None = None
+) -> tuple[Tensor, list[str]]:
+    """Given labels as class numbers, -1 where there is none, and the names of the classes.
 
-    Names are in alphabetical order, or by size if all are whole numbers; with `known` those of a model: labels that
-    it does not know count as none.
+    Names are in alphabetical order, or in numerical order if all are integers. With the classes of a trained model,
+    labels of other classes count as none.
     """
-    codes, values = _values(column, title)
-    found = sorted({value for value in values if value not in NONE}, key=_rank(values))
-    labelled = int((np.array([*(value not in NONE for value in values), False])[codes]).sum())
-    if known is None:
-        _check(found, labelled, title)
-        names = found
+    codes, values = _encode(column, title)
+    names = sorted({value for value in values if value not in NO_LABEL}, key=_choose_sort_key(values))
+    num_labeled = int((np.array([*(value not in NO_LABEL for value in values), False])[codes]).sum())
+    if model_classes is None:
+        _check_classes(names, num_labeled, title)
     else:
-        names = list(known)
-        _say_what_is_new(found, names, title)
-    place = {name: i for i, name in enumerate(names)}
-    numbers = np.array([*(place.get(value, -1) for value in values), -1])
-    return torch.from_numpy(numbers[codes]), names
+        _warn_about_new_classes(names, model_classes, title)
+        names = list(model_classes)
+    return _map_codes(codes, values, names), names
 
 
-def numbered(values: np.ndarray, names: list[str], title: str, known: Sequence[str] | None = None) -> Tensor:
-    """Labels that are positions in a list of names, as in a `Data`; with `known` as positions among a model's."""
+def parse_label_numbers(
+    values: np.ndarray, names: list[str], title: str, model_classes: Sequence[str] | None = None
+) -> Tensor:
+    """Labels that are positions in a list of names, as in a `Data`, or in that of a trained model."""
     if bool(((values < -1) | (values >= len(names)) | (values != np.trunc(values))).any()):
         raise DataError(f"{title}: labels must be -1 to {len(names) - 1}, as there are {len(names)} class names")
     y = values.astype(np.int64)
-    if known is None:
-        _say_what_is_alike(names, title)
+    if model_classes is None:
+        _warn_about_similar_names(names, title)
         return torch.from_numpy(y)
-    _say_what_is_new([names[i] for i in np.unique(y[y >= 0])], known, title)
-    place = {name: i for i, name in enumerate(known)}
-    return torch.from_numpy(np.array([*(place.get(name, -1) for name in names), -1])[y])
+    _warn_about_new_classes([names[i] for i in np.unique(y[y >= 0])], model_classes, title)
+    return _map_codes(y, names, model_classes)
 
 
-def _say_what_is_new(found: list[str], known: Sequence[str], title: str) -> None:
-    if new := [name for name in found if name not in known]:
-        _warn(f"{title}: the model has no {'class' if len(new) == 1 else 'classes'} {_some(new)}; taken for no label")
+def _map_codes(codes: np.ndarray, values: Sequence[str], names: Sequence[str]) -> Tensor:
+    """Codes of values as positions of these values in `names`, -1 for those that are not there and for -1."""
+    positions = {name: i for i, name in enumerate(names)}
+    return torch.from_numpy(np.array([*(positions.get(value, -1) for value in values), -1])[codes])
 
 
-def _say_what_is_alike(names: list[str], title: str) -> None:
-    """Classes that a person would read as one."""
+def _warn_about_new_classes(names: list[str], model_classes: Sequence[str], title: str) -> None:
+    if new := [name for name in names if name not in model_classes]:
+        noun = "class" if len(new) == 1 else "classes"
+        _warn(f"{title}: the model has no {noun} {_list_names(new)}; taken for no label")
+
+
+def _warn_about_similar_names(names: list[str], title: str) -> None:
+    """Warn about classes that a person would read as one."""
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault("".join(name.split()).casefold(), []).append(name)
-    if alike := [name for group in groups.values() if len(group) > 1 for name in group]:
-        _warn(f"{title}: the classes {_some(alike)} differ in case or blanks only; write them alike if they are one")
+    if similar := [name for group in groups.values() if len(group) > 1 for name in group]:
+        listing = _list_names(similar)
+        _warn(f"{title}: the classes {listing} differ in case or blanks only; write them alike if they are one")
 
 
-def _check(found: list[str], labelled: int, title: str) -> None:
-    if not found:
+def _check_classes(names: list[str], num_labeled: int, title: str) -> None:
+    if not names:
         raise DataError(f"{title} has no label at all; is it the right column?")
-    if len(found) > MAX_CLASSES or len(found) > max(labelled / 2, 20):
-        raise DataError(
-            f"{title} has {len(found):,} different values on {pluralize(labelled, 'labelled node')}; is it the label?"
-        )
-    if len(found) > MANY and labelled < FEW * len(found):
+    nodes = pluralize(num_labeled, "labeled node")
+    if len(names) > MAX_CLASSES or len(names) > max(num_labeled / 2, 20):
+        raise DataError(f"{title} has {len(names):,} different values on {nodes}; is it the label?")
+    if len(names) > MANY_CLASSES and num_labeled < FEW_LABELS * len(names):
         _warn(
-            f"{title}: {len(found):,} classes on {pluralize(labelled, 'labelled node')}, fewer than {FEW} labels each "
-            "on average; is it the label, or a column of ids?"
+            f"{title}: {len(names):,} classes on {nodes}, fewer than {FEW_LABELS} labels each on average; is it the "
+            "label, or a column of ids?"
         )
-    if doubtful := [name for name in found if name.lower() in _DOUBTFUL]:
-        _warn(f"{title}: {_some(doubtful)} taken for a class; leave the cell empty where there is no label")
-    _say_what_is_alike(found, title)
+    if suspicious := [name for name in names if name.lower() in _MISSING_WORDS]:
+        _warn(f"{title}: {_list_names(suspicious)} taken for a class; leave the cell empty where there is no label")
+    _warn_about_similar_names(names, title)
 
 
-def _rank(values: list[str]) -> Any:
-    whole = all(
+def _choose_sort_key(values: list[str]) -> Any:
+    are_integers = all(
         value.removeprefix("-").isdecimal() and value.isascii() and len(value) < 19 for value in values if value
     )
-    return int if whole else str
+    return int if are_integers else str
 
 
-def trusted(column: pd.Series[Any], title: str, first: int) -> Tensor:
-    """Which labels were verified; `first` is the number of the first row."""
-    codes, values = _values(column, title)
-    bits = np.array([*(_BITS.get(value.lower(), 2) for value in values), 0])[codes]
-    if bits.max(initial=0) > 1:
-        row = int(bits.argmax())
+def parse_trusted(column: pd.Series[Any], title: str, first_row: int) -> Tensor:
+    """Which labels were verified. ``first_row`` is the number of the first row."""
+    codes, values = _encode(column, title)
+    flags = np.array([*(_FLAG_VALUES.get(value.lower(), 2) for value in values), 0])[codes]
+    if flags.max(initial=0) > 1:
+        row = int(flags.argmax())
         raise DataError(
-            f"{title}, row {first + row:,}: 1 or 0, yes or no expected, not {format_cell(column.iloc[row])}"
+            f"{title}, row {first_row + row:,}: 1 or 0, yes or no expected, not {format_cell(column.iloc[row])}"
         )
-    return torch.from_numpy(bits.astype(bool))
+    return torch.from_numpy(flags.astype(bool))
 
 
-def sources(column: pd.Series[Any], title: str) -> tuple[Tensor, list[str]]:
-    """Who gave each label, as numbers, -1 where that is not said; and their names in alphabetical order."""
-    codes, values = _values(column, title)
+def parse_sources(column: pd.Series[Any], title: str) -> tuple[Tensor, list[str]]:
+    """Who gave each label, as numbers, -1 where nobody is named; and the names in alphabetical order."""
+    codes, values = _encode(column, title)
     names = sorted({value for value in values if value})
     if len(names) > MAX_CLASSES:
         raise DataError(f"{title} has {len(names):,} different values; does it say who gave a label?")
-    place = {name: i for i, name in enumerate(names)}
-    return torch.from_numpy(np.array([*(place.get(value, -1) for value in values), -1])[codes]), names
+    return _map_codes(codes, values, names), names
 
 
-def _values(column: pd.Series[Any], title: str) -> tuple[np.ndarray, list[str]]:
+def _encode(column: pd.Series[Any], title: str) -> tuple[np.ndarray, list[str]]:
     try:
         return encode_labels(column)
     except TypeError:  # lists
-        raise DataError(f"{title} holds lists, and one value a node is expected") from None
+        raise DataError(f"{title} holds lists, and one value per node is expected") from None
 
 
-def _some(names: list[str], most: int = 5) -> str:
-    rest = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(map(format_cell, names[:most])) + rest
+def _list_names(names: list[str], max_names: int = 5) -> str:
+    rest = f" and {len(names) - max_names:,} more" if len(names) > max_names else ""
+    return ", ".join(map(format_cell, names[:max_names])) + rest
 
 
 def _warn(message: str) -> None:

@@ -39,13 +39,13 @@ class FileFormat:
 
 
 _HERE = "pignn.graphs.tables.formats"
-_GRAPHS = "pignn.graphs.importers.file_readers"
+_GRAPHS = "pignn.graphs.importers.graph_files"
 
 TEXT = FileFormat((".csv", ".tsv", ".tab", ".txt"), "table", "pignn.graphs.tables.reader:TextTable")
 JSON_LINES = FileFormat((".jsonl", ".ndjson", ".json"), "table", "pignn.graphs.tables.reader:JsonTable")
 PARQUET = FileFormat((".parquet", ".pq"), "table", "pignn.graphs.tables.reader:ParquetTable")
 NPY = FileFormat((".npy",), "array", "pignn.graphs.tables.arrays:load_array")
-NPZ = FileFormat((".npz",), "graph", f"{_GRAPHS}:read_npz")
+NPZ = FileFormat((".npz",), "graph", "pignn.io.safe_readers:read_npz")
 TORCH = FileFormat((".pt", ".pth"), "graph", f"{_GRAPHS}:read_torch")
 GRAPHML = FileFormat((".graphml",), "graph", f"{_GRAPHS}:read_graphml")
 GML = FileFormat((".gml",), "graph", f"{_GRAPHS}:read_gml")

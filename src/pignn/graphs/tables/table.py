@@ -85,6 +85,9 @@ class FrameTable(Table):
             frame = self.frame.iloc[start : start + max_rows].reset_index(drop=True)
             yield Chunk(frame, start, (start + len(frame)) / self.num_rows)
 
+    def read_dataframe(self, text_columns: Sequence[str] = ()) -> pd.DataFrame:
+        return self.frame
+
     def describe(self) -> str:
         return "a data frame"
 
