@@ -28,7 +28,7 @@ def same(a, b):
 
 
 @pytest.mark.parametrize("name", [info.name for info in pignn.list_methods()])
-def test_scikit_learn_contract(name, noisy):
+def test_methods_follow_the_scikit_learn_contract(name, noisy):
     noisy.trusted_mask = noisy.train_mask & (noisy.y == noisy.y_true)
     model = pignn.make(name, seed=3)
     assert clone(model).get_params() == model.get_params()
@@ -68,7 +68,7 @@ def test_warmup_has_one_epoch_more_than_its_number(noisy):
 
 @pytest.mark.parametrize("estimator", ["gcn", "gat", "sage"])
 @pytest.mark.parametrize("backbone", ["gcn", "gat", "sage"])
-def test_any_pairing_of_backbones(noisy, backbone, estimator):
+def test_classifier_and_estimator_may_have_different_backbones(noisy, backbone, estimator):
     model = pignn.PIGNN(backbone=backbone, estimator=estimator, epochs=40, warmup=10).fit(noisy)
     names = {"gcn": backbones.GCN, "gat": backbones.GAT, "sage": backbones.GraphSAGE}
     assert isinstance(model.networks_["classifier"], names[backbone])
@@ -76,7 +76,7 @@ def test_any_pairing_of_backbones(noisy, backbone, estimator):
     assert model.score(noisy) > 0.6
 
 
-def test_one_step_is_what_the_design_says(noisy):
+def test_one_step_equals_the_formulas_of_the_paper(noisy):
     """One epoch by hand: same weights, same dropout, Adam; estimator by S, classifier by CE + masked loss."""
     settings = {"epochs": 1, "warmup": -1, "selection": "last", "seed": 7, "dropout": 0.0}
     model = pignn.PIGNN(**settings).fit(noisy)
@@ -131,7 +131,7 @@ def test_sampled_pairs_leave_weights_and_dropout_as_they_are(noisy):
     assert not same(weights(some), weights(fewer))
 
 
-def test_auto_takes_exact_pairs_where_they_are_cheap(noisy):
+def test_auto_pairs_are_exact_if_that_is_cheap(noisy):
     model = pignn.PIGNN(epochs=2).fit(noisy)
     assert model.pairs_ == "exact"
     assert "240² pairs would take about" in model.pairs_explanation_
@@ -222,7 +222,7 @@ def test_without_validation_labels_the_last_epoch_is_kept(noisy):
     assert model.selection_ == "last"
 
 
-def test_oracles_need_the_truth(noisy):
+def test_oracles_are_refused_without_true_labels(noisy):
     del noisy.y_true
     with pytest.raises(DataError, match="clean-val"):
         pignn.PIGNN(selection="clean-val").fit(noisy)
@@ -260,7 +260,7 @@ def test_label_weight_and_class_weight_enter_the_loss(noisy):
     assert loss == pytest.approx(by_class.item(), rel=1e-5)
 
 
-def test_a_weight_of_zero_is_a_label_that_is_not_there(noisy):
+def test_a_label_of_weight_zero_is_like_no_label(noisy):
     ignored = noisy.train_mask.nonzero().view(-1)[:10]
     noisy.label_weight = torch.ones(240)
     noisy.label_weight[ignored] = 0
@@ -278,7 +278,7 @@ def test_edge_weights_matter_except_to_attention(noisy):
         pignn.make("vanilla", backbone="gat", epochs=1).fit(noisy)
 
 
-def test_changes_to_the_edges_are_said(noisy):
+def test_changes_to_the_edges_are_warned_about(noisy):
     one_way = noisy.edge_index[:, noisy.edge_index[0] < noisy.edge_index[1]]
     noisy.edge_index = torch.cat([one_way, torch.tensor([[3], [3]])], dim=1)
     with pytest.warns(PignnWarning) as caught:
@@ -291,7 +291,7 @@ def test_changes_to_the_edges_are_said(noisy):
     assert not same(weights(a), weights(directed))
 
 
-def test_several_splits(noisy):
+def test_one_of_several_splits_is_chosen_by_split_index(noisy):
     two = noisy.clone()
     for name in ("train_mask", "val_mask", "test_mask"):
         two[name] = torch.stack([noisy[name], noisy[name].flip(0)], dim=1)
@@ -304,7 +304,7 @@ def test_several_splits(noisy):
         model.score(two)
 
 
-def test_scores(noisy):
+def test_score_compares_with_the_truth_or_the_given_labels(noisy):
     model = pignn.PIGNN(**FAST).fit(noisy)
     right = model.predict(noisy) == noisy.y_true.numpy()
     assert model.score(noisy) == pytest.approx(right[noisy.test_mask.numpy()].mean())
@@ -315,7 +315,7 @@ def test_scores(noisy):
         model.score(noisy, split="tes")
 
 
-def test_save_and_load(noisy, tmp_path):
+def test_a_model_is_saved_and_loaded(noisy, tmp_path):
     model = pignn.PIGNN(estimator="sage", **FAST).fit(noisy)
     model.save(tmp_path / "model")
     again = pignn.load_model(tmp_path / "model")
@@ -341,7 +341,7 @@ def mlp(inputs, outputs):
     return Mlp()
 
 
-def test_a_backbone_of_ones_own(noisy, tmp_path):
+def test_a_callable_can_be_the_backbone(noisy, tmp_path):
     model = pignn.PIGNN(backbone=mlp, **FAST).fit(noisy)
     model.save(tmp_path / "model")
     with pytest.raises(ModelFileError, match=r"load_model\(path, backbone=...\)"):
@@ -350,7 +350,7 @@ def test_a_backbone_of_ones_own(noisy, tmp_path):
     assert np.array_equal(again.embed(noisy), model.embed(noisy))
 
 
-def test_answers_need_a_fitted_model_and_the_same_features(noisy):
+def test_predictions_need_a_fitted_model_and_the_same_features(noisy):
     with pytest.raises(NotFittedError, match="call fit"):
         pignn.PIGNN().predict(noisy)
     with pytest.raises(NotFittedError, match="call fit"):
@@ -397,25 +397,25 @@ def test_answers_need_a_fitted_model_and_the_same_features(noisy):
         ({"seed": "x"}, "seed must be"),
     ],
 )
-def test_wrong_settings_are_one_line(noisy, settings, message):
+def test_wrong_settings_are_refused_in_one_line(noisy, settings, message):
     with pytest.raises(PignnError, match=message) as caught:
         pignn.PIGNN(**settings).fit(noisy)
     assert "\n" not in str(caught.value)
 
 
-def test_unknown_names():
+def test_unknown_methods_and_settings_are_refused_with_the_nearest_name():
     with pytest.raises(ConfigError, match="unknown method 'pignn'; did you mean 'pi-gnn'"):
         pignn.make("pignn")
     with pytest.raises(ConfigError, match="unknown setting 'epoch'; did you mean 'epochs'"):
         pignn.make("pi-gnn", epoch=3)
 
 
-def test_a_loss_that_runs_away_is_told(noisy):
+def test_a_diverging_loss_is_reported(noisy):
     with pytest.raises(PignnError, match="try a smaller learning rate"):
         pignn.make("vanilla", lr=1e25, epochs=50).fit(noisy)
 
 
-def test_numbers_of_numpy_are_numbers(noisy, tmp_path):
+def test_settings_may_be_numpy_numbers(noisy, tmp_path):
     settings = {"seed": np.int64(3), "epochs": np.int32(4), "lr": np.float32(0.01), "directed": np.bool_(False)}
     model = pignn.PIGNN(device=torch.device("cpu"), **settings).fit(noisy, checkpoint=tmp_path / "state")
     model.save(tmp_path / "model")
@@ -429,7 +429,7 @@ def test_settings_that_change_after_fit_are_not_saved(noisy, tmp_path):
     assert pignn.load_model(tmp_path / "model").backbone == "gcn"
 
 
-def test_backbones_that_do_not_fit_are_one_line(noisy, tmp_path):
+def test_backbones_that_do_not_fit_are_refused_in_one_line(noisy, tmp_path):
     with pytest.raises(ConfigError, match=r"the backbone gives \[240, 7\]; nodes × classes is \[240, 3\]"):
         pignn.PIGNN(backbone=lambda a, b: mlp(a, b + 4), epochs=2).fit(noisy)
     with pytest.raises(ConfigError, match=r"called with \(in_channels, out_channels\)"):
@@ -439,11 +439,11 @@ def test_backbones_that_do_not_fit_are_one_line(noisy, tmp_path):
     pignn.PIGNN(backbone=functools.partial(mlp), epochs=2).fit(noisy).save(tmp_path / "model")
 
 
-def test_three_layers_need_no_more_than_that(noisy):
+def test_the_number_of_layers_can_be_set(noisy):
     assert pignn.PIGNN(num_layers=3, epochs=2).fit(noisy).embed(noisy).shape == (240, 3)
 
 
-def test_scores_take_what_fit_takes(noisy):
+def test_score_accepts_the_masks_that_fit_accepts(noisy):
     model = pignn.PIGNN(epochs=3).fit(noisy)
     expected = model.score(noisy)
     odd = noisy.clone()
@@ -466,7 +466,7 @@ def test_the_truth_does_not_say_how_many_classes_there_are(noisy):
         pignn.PIGNN(epochs=2).fit(noisy)
 
 
-def test_an_oracle_is_part_of_what_a_checkpoint_must_agree_with(noisy, tmp_path):
+def test_a_checkpoint_is_refused_if_the_labels_of_an_oracle_changed(noisy, tmp_path):
     pignn.PIGNN(epochs=2, selection="clean-val").fit(noisy, checkpoint=tmp_path)
     noisy.y_true = noisy.y_true.flip(0)
     with pytest.raises(ModelFileError, match="data was"):

@@ -54,7 +54,7 @@ def step(h=H, y=Y, *, epoch=0, phase="training", trusted=None, weight=None, netw
 
 
 @pytest.mark.parametrize("q", [0.1, 0.7, 1.0])
-def test_gce(q):
+def test_gce_equals_its_formula(q):
     expected = [(1 - p**q) / q for p in OWN]
     np.testing.assert_allclose(pignn.make("gce", q=q).pointwise(H, Y), expected, rtol=1e-5)
 
@@ -64,7 +64,7 @@ def test_gce_is_cross_entropy_near_zero_and_absolute_error_at_one():
     np.testing.assert_allclose(pignn.make("gce", q=1.0).pointwise(H, Y), 1 - OWN, rtol=1e-5)
 
 
-def test_truncated_gce_leaves_out_unlikely_labels_until_the_next_look():
+def test_truncated_gce_leaves_out_unlikely_labels_until_the_next_update():
     method = pignn.make("gce", truncated=True, start=2, refresh=3, k=0.5)
     from pignn.methods.gce import KeptNodes
 
@@ -87,7 +87,7 @@ def test_truncated_gce_leaves_out_unlikely_labels_until_the_next_look():
     assert method.objective(step(h.requires_grad_(), epoch=8, networks=kept)).requires_grad  # none is left: all are
 
 
-def test_apl_and_sce():
+def test_apl_and_sce_equal_their_formulas():
     nce = np.log(OWN) / np.log(P).sum(1)
     rce = -(P * np.where(np.eye(3)[Y.numpy()] == 1, 0.0, math.log(1e-4))).sum(1)
     np.testing.assert_allclose(pignn.make("apl").pointwise(H, Y), nce + rce, rtol=1e-5)
@@ -98,7 +98,7 @@ def test_apl_and_sce():
 T = np.array([[0.7, 0.2, 0.1], [0.0, 0.9, 0.1], [0.3, 0.3, 0.4]])
 
 
-def test_forward_and_noise_layer():
+def test_forward_and_s_model_equal_their_formulas():
     expected = -np.log((P @ T)[range(4), Y.tolist()])
     np.testing.assert_allclose(noisy_cross_entropy(H, Y, torch.tensor(T)), expected, rtol=1e-5)
     trusted = torch.tensor([True, False, False, False])
@@ -107,7 +107,7 @@ def test_forward_and_noise_layer():
 
 
 @pytest.mark.parametrize("name", ["forward", "backward", "s-model"])
-def test_corrections_use_the_given_matrix(noisy, name):
+def test_corrections_use_the_transition_that_is_set(noisy, name):
     method = pignn.make(name, transition=T.tolist(), epochs=2).fit(noisy)
     assert method.transition_ == T.tolist()
     networks = {"noise": method.networks_["noise"]} if name == "s-model" else None
@@ -132,7 +132,7 @@ def test_backward_is_unbiased(noisy):
         assert T[true] @ each == pytest.approx(-math.log(P[0, true]), rel=1e-4)
 
 
-def test_a_matrix_without_inverse_is_told(noisy):
+def test_backward_warns_about_a_singular_matrix(noisy):
     with pytest.warns(pignn.PignnWarning, match="rows are too alike"):
         pignn.make("backward", transition=[[1 / 3] * 3] * 3, epochs=1).fit(noisy)
 
@@ -142,7 +142,7 @@ def test_a_matrix_without_inverse_is_told(noisy):
 TWO = torch.stack([H, torch.tensor([[1.0, 2.0, 0.0], [0.1, 0.2, 0.3], [9.0, 0.0, 0.0], [0.0, 3.0, 0.0]])])
 
 
-def test_small_losses():
+def test_small_losses_are_selected_and_trusted_ones_first():
     loss, nobody = torch.tensor([3.0, 1.0, 2.0, 4.0]), torch.zeros(4, dtype=torch.bool)
     assert committee.select_small_losses(loss, 0.5, nobody).tolist() == [False, True, True, False]
     assert committee.select_small_losses(loss, 0.0, nobody).sum() == 1
@@ -191,7 +191,7 @@ def test_the_forget_rate_is_estimated_unless_given(noisy):
     assert pignn.make("co-teaching", epochs=2, forget_rate=0.2).fit(noisy).forget_rate_ == 0.2
 
 
-def test_jocor():
+def test_jocor_equals_its_formula():
     method = pignn.make("jocor", forget_rate=0.5, ramp=0, agreement=0.3)
     method.forget_rate_ = 0.5
     a, b = softmax(TWO[0]), softmax(TWO[1])
@@ -200,7 +200,7 @@ def test_jocor():
     assert method.objective(step(TWO)).item() == pytest.approx(np.sort(joint)[:2].mean(), rel=1e-5)
 
 
-def test_a_committee_says_the_mean_probability(noisy):
+def test_a_committee_predicts_by_its_mean_probability(noisy):
     model = pignn.make("decoupling", epochs=3).fit(noisy)
     inputs = backbones.GraphInputs.from_data(graphs.check_graph(noisy))
     with torch.no_grad():
@@ -209,7 +209,7 @@ def test_a_committee_says_the_mean_probability(noisy):
     assert not torch.allclose(*members)
 
 
-def test_a_mean_over_the_chosen_keeps_the_weights():
+def test_a_weighted_mean_over_some_nodes_keeps_the_scale():
     weight = torch.tensor([0.1, 0.2, 0.3, 0.4])
     some = step(weight=weight)
     each, chosen = torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([True, False, True, False])
@@ -237,7 +237,7 @@ def test_two_gaussians_divide_small_losses_from_large_ones():
 
 
 @pytest.mark.parametrize("losses", [[0.7] * 5, [0.7], [0.0, 1e9], [0.0, 0.0, 0.0, 1.0]])
-def test_losses_without_spread_are_no_nan(losses):
+def test_equal_losses_give_no_nan(losses):
     clean = dividemix.compute_clean_probs(torch.tensor([losses, losses]))
     assert torch.isfinite(clean).all()
     if len(set(losses)) == 1:
@@ -303,7 +303,7 @@ def test_the_slack_learns_and_rows_stay_probabilities(noisy):
     assert [row["phase"] for row in model.history_].count("posterior") == 20
 
 
-def test_importance_weights():
+def test_t_revision_equals_its_formula():
     revision = t_revision.Revision(3)
     revision.anchored.copy_(torch.tensor(T))
     h = H.clone().requires_grad_()

@@ -30,14 +30,14 @@ def graph() -> Data:
 
 
 def test_smoothing_is_the_dense_product(graph: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pignn.propagation.smoothing.COLUMNS", 7)  # several blocks of columns
+    monkeypatch.setattr("pignn.propagation.smoothing.COLUMNS_PER_PASS", 7)  # several blocks of columns
     torch.testing.assert_close(smooth(graph, alpha=0.2, num_hops=6), dense(graph, 0.2, 6) @ graph.x)
     torch.testing.assert_close(smooth(graph, graph.x[:, 0]), dense(graph, 0.1, 20) @ graph.x[:, 0])
     assert torch.equal(smooth(graph, alpha=1), graph.x)
 
 
 def test_the_embedding_is_the_svd_of_the_smoothed_features(graph: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pignn.propagation.smoothing.CHUNK", 400)  # ten rows at a time
+    monkeypatch.setattr("pignn.propagation.smoothing.MAX_CHUNK_VALUES", 400)  # ten rows at a time
     full = dense(graph, 0.1, 20) @ (graph.x / graph.x.abs().sum(1, keepdim=True))
     _, values, v = torch.linalg.svd(full, full_matrices=False)
     found = Embedding(5, scale=False).fit_transform(graph)

@@ -1,6 +1,6 @@
-"""Features smoothed over the graph by personalised PageRank, and an embedding made of them without a label.
+"""Features smoothed over the graph by personalized PageRank, and an embedding of them that needs no label.
 
-S = α Σ_{k<K} (1 − α)^k Â^k + (1 − α)^K Â^K with alpha probability α, K hops and Â = D^{-½}(A + I)D^{-½}.
+S = α Σ_{k<K} (1 − α)^k Â^k + (1 − α)^K Â^K with restart probability α, K hops and Â = D^{-½}(A + I)D^{-½}.
 S is never formed, and neither is S·X: both are products with few columns at a time. The cost grows with edges ×
 dimensions and memory with nodes × dimensions, whatever the number of features.
 """
@@ -16,14 +16,14 @@ from torch_geometric.data import Data
 
 from .. import graphs
 from ..backbones import GraphInputs
-from ..core import validation as settings
-from ..core.errors import ConfigError, DataError, NotFittedError
+from ..core.errors import DataError, NotFittedError
+from ..core.settings import SEED, Bool, Float, Int
 from ..graphs.sparse import Operator, SparseFeatures, spmm
 
-CHUNK = 1 << 26  # numbers of a dense feature matrix that are read at a time
-COLUMNS = 64  # that are propagated at a time
-ROUNDS = 4  # of subspace iteration
-SPARE = 16  # directions beyond those asked for, dropped in the end
+MAX_CHUNK_VALUES = 1 << 26  # numbers of a dense feature matrix that are read at a time
+COLUMNS_PER_PASS = 64  # columns that are propagated at a time
+SUBSPACE_ROUNDS = 4  # of subspace iteration
+OVERSAMPLING = 16  # directions beyond those that are kept
 
 
 def smooth(
@@ -34,11 +34,11 @@ def smooth(
     num_hops: int = 20,
     transpose: bool = False,
 ) -> Tensor:
-    """S·x, or Sᵀ·x, for one row of ``x`` a node; the graph's own features where there is no ``x``.
+    """S·x, or Sᵀ·x, for one row of ``x`` per node. By default ``x`` are the features of the graph.
 
     ``alpha=1`` leaves ``x`` as it is. The result is a constant: no gradient goes through it.
     """
-    _check(alpha, num_hops)
+    _check_propagation(alpha, num_hops)
     inputs = as_inputs(graph)
     x = inputs.x if x is None else x
     if x.dim() not in (1, 2) or len(x) != inputs.num_nodes:
@@ -51,30 +51,30 @@ def smooth(
         assert isinstance(operator, Operator)  # propagation keeps its matrix
         matrix, diagonal = operator.transpose if transpose else operator.matrix, operator.diagonal
         assert diagonal is not None
-        parts = []
-        for source in wide.split(COLUMNS, dim=1):
+        blocks = []
+        for source in wide.split(COLUMNS_PER_PASS, dim=1):
             source = source.contiguous()
             h = source
             for _ in range(num_hops):
                 h = spmm(matrix, h).addcmul_(diagonal, h).mul_(1 - alpha).add_(source, alpha=alpha)
-            parts.append(h)
-        return (parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)).reshape(x.shape)
+            blocks.append(h)
+        return (blocks[0] if len(blocks) == 1 else torch.cat(blocks, dim=1)).reshape(x.shape)
 
 
 class Embedding:
-    """The ``dimensions`` directions in which the smoothed features of a graph vary most, and where each node lies.
+    """The directions in which the smoothed features of a graph vary most, and the position of each node along them.
 
     ``fit`` finds V, the leading right singular vectors of S·R·X, by subspace iteration, where R scales each row of X to
     sum 1 (of absolute values). ``transform`` gives S·R·X·V with rows of length 1, for the same or any other graph with
-    the same features; a row without anything stays zero. No label has a part in it.
+    the same features. A row of zeros stays zero. No label has a part in it.
 
     Args:
-        dimensions: at most as many as there are features (or nodes).
-        alpha: of personalised PageRank; 1 leaves the graph out.
-        num_hops: of propagation.
-        directed: propagate along the edges' direction only.
-        scale: rows to length 1.
-        seed: of the random start.
+        dimensions: number of directions, at most as many as there are features or nodes.
+        alpha: restart probability of personalized PageRank; 1 ignores the graph.
+        num_hops: number of propagation steps.
+        directed: propagate along the direction of edges only.
+        scale: scale rows to length 1.
+        seed: random seed of the start.
     """
 
     components_: Tensor  # [F, d]
@@ -89,33 +89,34 @@ class Embedding:
         scale: bool = True,
         seed: int = 0,
     ) -> None:
-        settings.whole("dimensions", dimensions, 1)
-        settings.flag("directed", directed)
-        settings.flag("scale", scale)
-        settings.seed("seed", seed)
-        _check(alpha, num_hops)
+        Int(min=1).check("dimensions", dimensions)
+        Bool().check("directed", directed)
+        Bool().check("scale", scale)
+        SEED.check("seed", seed)
+        _check_propagation(alpha, num_hops)
         self.dimensions, self.alpha, self.num_hops = dimensions, alpha, num_hops
         self.directed, self.scale, self.seed = directed, scale, seed
 
     def fit(self, graph: Data | GraphInputs) -> Self:
+        """Find the directions."""
         inputs = as_inputs(graph, directed=self.directed)
-        features = _Rows(inputs)
-        wide = min(inputs.x.shape)
-        size = min(self.dimensions, wide)
+        features = _NormalizedFeatures(inputs)
+        limit = min(inputs.x.shape)
+        size = min(self.dimensions, limit)
         generator = torch.Generator().manual_seed(self.seed)
-        start = torch.randn(features.width, min(size + SPARE, wide), generator=generator).to(inputs.x)
+        start = torch.randn(features.width, min(size + OVERSAMPLING, limit), generator=generator).to(inputs.x)
         with torch.no_grad():
             v = torch.linalg.qr(start).Q
-            for _ in range(ROUNDS):
-                v = torch.linalg.qr(self._back(inputs, features, self._forth(inputs, features, v))).Q
+            for _ in range(SUBSPACE_ROUNDS):
+                v = torch.linalg.qr(self._map_back(inputs, features, self._map(inputs, features, v))).Q
             # Within the subspace, the directions that vary most: singular vectors of the small factor.
-            forth = self._forth(inputs, features, v)
-            _, vectors = torch.linalg.eigh((forth.T @ forth).double())
+            mapped = self._map(inputs, features, v)
+            _, vectors = torch.linalg.eigh((mapped.T @ mapped).double())
             self.components_ = (v @ vectors.flip(1)[:, :size].to(v)).contiguous()
         return self
 
     def transform(self, graph: Data | GraphInputs) -> Tensor:
-        """[N, d]."""
+        """The nodes of a graph along the directions, [N, d]."""
         if not hasattr(self, "components_"):
             raise NotFittedError("this Embedding is not fitted yet; call fit(graph) first")
         inputs = as_inputs(graph, directed=self.directed)
@@ -124,22 +125,24 @@ class Embedding:
                 f"the embedding was fitted on {len(self.components_)} features, this graph has {inputs.x.shape[1]}"
             )
         with torch.no_grad():
-            h = self._forth(inputs, _Rows(inputs), self.components_.to(inputs.x))
+            h = self._map(inputs, _NormalizedFeatures(inputs), self.components_.to(inputs.x))
             return unit_rows(h) if self.scale else h
 
     def fit_transform(self, graph: Data | GraphInputs) -> Tensor:
         inputs = as_inputs(graph, directed=self.directed)
         return self.fit(inputs).transform(inputs)
 
-    def _forth(self, inputs: GraphInputs, features: _Rows, v: Tensor) -> Tensor:
-        return smooth(inputs, features.times(v), alpha=self.alpha, num_hops=self.num_hops)
+    def _map(self, inputs: GraphInputs, features: _NormalizedFeatures, v: Tensor) -> Tensor:
+        """S·R·X·v."""
+        return smooth(inputs, features.multiply(v), alpha=self.alpha, num_hops=self.num_hops)
 
-    def _back(self, inputs: GraphInputs, features: _Rows, h: Tensor) -> Tensor:
-        return features.transposed_times(smooth(inputs, h, alpha=self.alpha, num_hops=self.num_hops, transpose=True))
+    def _map_back(self, inputs: GraphInputs, features: _NormalizedFeatures, h: Tensor) -> Tensor:
+        """(S·R·X)ᵀ·h."""
+        return features.multiply_transposed(smooth(inputs, h, alpha=self.alpha, num_hops=self.num_hops, transpose=True))
 
 
-class _Rows:
-    """R·X of a graph: sparse where it is, else read in chunks, for features larger than memory."""
+class _NormalizedFeatures:
+    """R·X of a graph: a sparse matrix if X is one, otherwise read in chunks, for features larger than memory."""
 
     def __init__(self, inputs: GraphInputs) -> None:
         self.x = inputs.features
@@ -147,44 +150,43 @@ class _Rows:
         if isinstance(self.x, SparseFeatures):
             total = torch.segment_reduce(self.x.values.abs(), "sum", lengths=self.x.pattern.counts, initial=0)
         else:
-            total = torch.cat([part.abs().sum(1) for part in self._chunks(self.x)])
+            total = torch.cat([chunk.abs().sum(1) for chunk in self._iter_chunks(self.x)])
         self.scale = torch.where(total > 0, 1 / total, 0.0)[:, None]
 
     @staticmethod
-    def _chunks(x: Tensor) -> Iterator[Tensor]:
-        return iter(x.split(max(1, CHUNK // x.shape[1])))
+    def _iter_chunks(x: Tensor) -> Iterator[Tensor]:
+        return iter(x.split(max(1, MAX_CHUNK_VALUES // x.shape[1])))
 
-    def times(self, v: Tensor) -> Tensor:
+    def multiply(self, v: Tensor) -> Tensor:
         if isinstance(self.x, SparseFeatures):
             return (self.x @ v) * self.scale
-        return torch.cat([part @ v for part in self._chunks(self.x)]) * self.scale
+        return torch.cat([chunk @ v for chunk in self._iter_chunks(self.x)]) * self.scale
 
-    def transposed_times(self, h: Tensor) -> Tensor:
+    def multiply_transposed(self, h: Tensor) -> Tensor:
         h = h * self.scale
         if isinstance(self.x, SparseFeatures):
             return self.x.operator.transpose @ h
         total = torch.zeros(self.width, h.shape[1], dtype=h.dtype, device=h.device)
         start = 0
-        for part in self._chunks(self.x):
-            total += part.T @ h[start : start + len(part)]
-            start += len(part)
+        for chunk in self._iter_chunks(self.x):
+            total += chunk.T @ h[start : start + len(chunk)]
+            start += len(chunk)
         return total
 
 
 def unit_rows(h: Tensor) -> Tensor:
-    """Rows of length 1; a row of zeros stays one."""
+    """Rows scaled to length 1; a row of zeros stays zero."""
     length = h.norm(dim=1, keepdim=True)
     return torch.where(length > 0, h / length.clamp(min=torch.finfo(h.dtype).tiny), 0.0)
 
 
 def as_inputs(graph: Data | GraphInputs, *, directed: bool = False) -> GraphInputs:
-    """What a network would read of the graph; a graph is checked first."""
+    """The inputs of a graph, which is checked first; inputs stay what they are."""
     if isinstance(graph, GraphInputs):
         return graph
     return GraphInputs.from_data(graphs.check_graph(graph, with_labels=False), directed=directed)
 
 
-def _check(alpha: float, num_hops: int) -> None:
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha <= 1:
-        raise ConfigError(f"alpha must be above 0 and at most 1, not {alpha!r}")
-    settings.whole("num_hops", num_hops, 0)
+def _check_propagation(alpha: float, num_hops: int) -> None:
+    Float(max=1, open_min=True).check("alpha", alpha)
+    Int(min=0).check("num_hops", num_hops)
