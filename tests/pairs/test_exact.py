@@ -166,13 +166,13 @@ def test_value_where_all_nodes_are_alike(target, z, z_e):
         assert abs(other.item() - exact.item()) <= 1e-4 * exact.item()
 
 
-def test_a_loss_of_nothing_but_nan_is_nan():
+def test_a_nan_embedding_gives_a_nan_loss():
     h = torch.randn(20, 3)
     h[3, 1] = float("nan")
     assert torch.isnan(pairs.structure_loss(h, graph_of("random", 20, 0)))
 
 
-def test_all_pairs_softplus():
+def test_all_pairs_softplus_equals_the_dense_sum():
     h = torch.randn(700, 6, dtype=torch.float64, requires_grad=True)
     twin = h.detach().clone().requires_grad_()
     pairs.all_pairs_softplus(h).backward()
@@ -182,12 +182,12 @@ def test_all_pairs_softplus():
 
 
 @pytest.mark.parametrize("h", [torch.zeros(0, 3), torch.zeros(3), torch.zeros(3, 2, dtype=torch.int64)], ids=str)
-def test_embeddings_that_are_none(h):
+def test_invalid_embeddings_are_refused(h):
     with pytest.raises(DataError):
         pairs.all_pairs_softplus(h)
 
 
-def test_arrays_are_no_tensors():
+def test_arrays_in_place_of_tensors_are_refused():
     edges = torch.tensor([[0], [1]])
     with pytest.raises(DataError, match="embeddings must be a tensor, not ndarray"):
         pairs.structure_loss(np.ones((3, 2)), edges)
@@ -200,24 +200,24 @@ def test_arrays_are_no_tensors():
     [torch.zeros(4, 2), pairs.RandomPairLabels(9, 0), pairs.AgreementPairLabels(torch.zeros(2, dtype=torch.int64))],
     ids=type,
 )
-def test_pair_labels_of_other_nodes(labels):
+def test_pair_labels_of_other_nodes_are_refused(labels):
     with pytest.raises(DataError, match=r"3 embeddings, and pair labels of [249] nodes"):
         pairs.regularizer(torch.ones(3, 2), labels, torch.tensor([[0], [1]]))
 
 
 @pytest.mark.parametrize("beta", [np.float32(0.5), np.int64(1)])
-def test_beta_of_a_numpy_grid(beta):
+def test_beta_may_be_a_numpy_number(beta):
     h, edges = torch.ones(3, 2), torch.tensor([[0], [1]])
     assert pairs.structure_loss(h, edges, beta=beta) == pairs.structure_loss(h, edges, beta=float(beta))
 
 
 @pytest.mark.parametrize("seed", [np.int32(1), np.int64(2**40 + 1)])
-def test_random_pair_labels_of_a_numpy_seed(seed):
+def test_the_seed_of_random_pair_labels_may_be_a_numpy_number(seed):
     i, j = torch.arange(9), torch.arange(9).flip(0)
     assert torch.equal(pairs.RandomPairLabels(9, seed).lookup(i, j), pairs.RandomPairLabels(9, int(seed)).lookup(i, j))
 
 
-def test_gradient_without_the_value():
+def test_the_gradient_is_right_without_the_value():
     h = torch.randn(50, 4, requires_grad=True)
     edges = graph_of("random", 50, 0)
     with_value = torch.autograd.grad(pairs.structure_loss(h, edges), h)[0]
@@ -299,7 +299,7 @@ def test_wrong_settings_are_one_line():
         pairs.structure_loss(h, edges, beta="automatic")
 
 
-def test_gradcheck_on_a_graph_that_was_made_before():
+def test_gradients_pass_gradcheck_on_a_prepared_graph():
     graph = pairs.PairGraph(graph_of("random", 12, 0), 12)
     h = torch.randn(12, 3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda x: pairs.structure_loss(x, graph), h)
@@ -316,7 +316,7 @@ def test_gradcheck_on_a_graph_that_was_made_before():
         (torch.tensor([[0.0], [1.0]]), "must be integers"),
     ],
 )
-def test_edges_that_cannot_be_are_one_line(edge_index, message):
+def test_invalid_edges_are_refused_in_one_line(edge_index, message):
     with pytest.raises(DataError, match=message):
         pairs.PairGraph(edge_index, 5)
 
@@ -390,12 +390,12 @@ def test_both_losses_where_all_pair_labels_are_sure(norm, turned):
         assert (one - other).norm() <= 1e-4 * other.norm()
 
 
-def test_low_rank_labels_of_a_graph_without_edges():
+def test_low_rank_labels_of_a_graph_without_edges_are_zero():
     labels = pairs.LowRankPairLabels(pairs.PairGraph(torch.empty(2, 0, dtype=torch.int64), 50), 5)
     assert not labels.compute_block(slice(0, 50), slice(0, 50), complement=False).any()
 
 
-def test_both_losses_refuse_what_each_refuses():
+def test_both_losses_refuse_wrong_targets_shapes_and_dtypes():
     edge_index = torch.tensor([[0], [1]])
     with pytest.raises(ConfigError, match="target"):
         pairs.structure_and_regularizer(

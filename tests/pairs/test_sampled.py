@@ -33,7 +33,7 @@ def test_every_pair_of_distinct_nodes_counts_once_in_the_mean(n, num_negatives):
     assert (draws.mean(0)[~off] == 0).all()
 
 
-def test_every_node_has_its_partners():
+def test_every_grouped_node_has_num_negatives_pairs():
     found = weights(pairs.PairSample(1000, 15))
     counts = (found > 0).sum(1)
     assert set(counts.tolist()) == {0, 15}
@@ -79,7 +79,7 @@ def test_loss_and_gradient_are_unbiased(edges, target, source, share):
 
 @pytest.mark.parametrize("target", ["masked", "soft"])
 @pytest.mark.parametrize("drawn", [False, True])
-def test_what_the_structure_loss_leaves_is_what_the_labels_are(monkeypatch, edges, target, drawn):
+def test_cached_estimates_equal_computed_pair_labels(monkeypatch, edges, target, drawn):
     graph = pairs.PairGraph(edges, N)
     h, h_estimator = torch.randn(N, 3, requires_grad=True), torch.randn(N, 3, requires_grad=True)
     sample = pairs.PairSample(N, 3) if drawn else None

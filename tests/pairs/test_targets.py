@@ -17,16 +17,16 @@ class Squares(PairTarget):
     name = "squares"
     uses_complement = True
 
-    def connected_terms(self, z, p):
+    def compute_connected_terms(self, z, p):
         return (p * (1 - z)) ** 2
 
-    def connected_slopes(self, z, p):
+    def compute_connected_slopes(self, z, p):
         return -2 * p**2 * (1 - z)
 
-    def disconnected_terms(self, z, p):
+    def compute_disconnected_terms(self, z, p):
         return p * z.exp()
 
-    def disconnected_slopes(self, z, p):
+    def compute_disconnected_slopes(self, z, p):
         return p * z.exp()
 """
 

@@ -1,4 +1,4 @@
-"""Neighbour-sampled mini-batches: uniform, exact where nothing is left out, unbiased where something is."""
+"""Neighbor-sampled mini-batches: uniform, exact where nothing is left out, unbiased where something is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def inputs(noisy):
     return backbones.GraphInputs.from_data(graphs.check_graph(noisy))
 
 
-def test_entries_are_different_of_their_row_and_uniform(inputs):
+def test_sampled_entries_are_distinct_and_uniform(inputs):
     torch.manual_seed(0)
     pattern = inputs.adj
     row = int(pattern.counts.argmax())
@@ -37,7 +37,7 @@ def test_entries_are_different_of_their_row_and_uniform(inputs):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("backbone", ["gcn", "sage", "gat"])
-def test_with_all_neighbours_a_batch_sees_what_the_graph_shows(noisy, backbone, weighted):
+def test_with_all_neighbors_a_batch_gives_the_outputs_of_the_whole_graph(noisy, backbone, weighted):
     if weighted:
         noisy.edge_weight = 1.0 + noisy.edge_index.sum(0) % 3
     inputs = backbones.GraphInputs.from_data(graphs.check_graph(noisy))
@@ -189,12 +189,12 @@ def test_training_in_batches_is_seeded_and_resumes_exactly(noisy, tmp_path):
 @pytest.mark.parametrize(
     "settings", [{"schedule": "pretrain"}, {"pair_labels": "random"}, {"pair_labels": "connectivity"}]
 )
-def test_other_pair_labels_in_batches(noisy, settings):
+def test_all_pair_label_sources_work_in_batches(noisy, settings):
     model = pignn.PIGNN(batch_size=80, epochs=4, warmup=1, **settings).fit(noisy)
     assert np.isfinite(model.history_[-1]["pair_loss"])
 
 
-def test_wrong_settings(noisy):
+def test_wrong_batch_settings_are_one_line(noisy):
     with pytest.raises(ConfigError, match="batch_size must be"):
         pignn.PIGNN(batch_size=1).fit(noisy)
     with pytest.raises(ConfigError, match="num_neighbors must be at least 2 numbers, one per layer"):

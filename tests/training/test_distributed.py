@@ -174,7 +174,7 @@ def test_without_a_restart_a_dead_process_takes_the_others_along(tmp_path):
     assert "pignn: another process of this training is gone" in done.stderr
 
 
-def test_a_peer_that_never_comes(tmp_path):
+def test_a_missing_process_is_reported_in_one_line(tmp_path):
     environment = {
         **os.environ,
         **{

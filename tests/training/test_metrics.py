@@ -14,7 +14,7 @@ Y = [0, 0, 0, 1, 1, 2, -1]
 PRED = [0, 0, 1, 1, 0, 3, 0]
 
 
-def test_values_by_hand() -> None:
+def test_scores_equal_values_by_hand() -> None:
     assert score(Y, PRED) == pytest.approx(3 / 6)
     assert score(Y, PRED, metric="balanced_accuracy") == pytest.approx((2 / 3 + 1 / 2 + 0) / 3)
     # F1 of classes 0 to 3: 2·2/(2·2 + 1 + 1), 2·1/(2·1 + 1 + 1), 0, 0
@@ -45,7 +45,7 @@ def test_perfect_predictions_reach_the_best_value_in_every_metric_and_spelling(m
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 3)), min_size=1, max_size=30), st.randoms())
-def test_order_and_unlabelled_nodes_do_not_matter(rows: list[tuple[int, int]], random: object) -> None:
+def test_order_and_unlabeled_nodes_do_not_matter(rows: list[tuple[int, int]], random: object) -> None:
     if all(y < 0 for y, _ in rows):
         rows = [*rows, (0, 0)]
     known = [row for row in rows if row[0] >= 0]
@@ -86,7 +86,7 @@ def test_accuracy_counts_exactly_where_float32_cannot() -> None:
         ({"y": [0, 1], "probs": [[0.5, np.nan]] * 2, "metric": "average_precision"}, DataError, "not finite"),
     ],
 )
-def test_bad_input_is_one_line(arguments: dict[str, object], error: type[Exception], words: str) -> None:
+def test_bad_input_is_refused_in_one_line(arguments: dict[str, object], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words) as caught:
         score(**arguments)
     assert "\n" not in str(caught.value)

@@ -55,7 +55,7 @@ class SendSignal(Callback):
     ],
     ids=str,
 )
-def test_resume_is_exact(noisy, tmp_path, settings, died_after):
+def test_a_resumed_training_is_bit_identical(noisy, tmp_path, settings, died_after):
     settings = {"epochs": 16, "warmup": 5, **settings}
     whole = pignn.PIGNN(**settings).fit(noisy)
     broken = pignn.PIGNN(**settings)
@@ -70,7 +70,7 @@ def test_resume_is_exact(noisy, tmp_path, settings, died_after):
     assert without_time == [{k: v for k, v in row.items() if k != "seconds"} for row in whole.history_]
 
 
-def test_more_epochs_may_be_asked_for(noisy, tmp_path):
+def test_a_finished_training_may_be_resumed_with_more_epochs(noisy, tmp_path):
     pignn.PIGNN(epochs=6).fit(noisy, checkpoint=tmp_path)
     longer = pignn.PIGNN(epochs=9).fit(noisy, checkpoint=tmp_path, resume=True)
     whole = pignn.PIGNN(epochs=9).fit(noisy)
@@ -149,14 +149,14 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(noisy, tmp_path):
         assert torch.equal(resumed.networks_.state_dict()[key], value)
 
 
-def test_a_checkpoint_is_due_by_the_clock_too(noisy, tmp_path, monkeypatch):
+def test_a_checkpoint_is_also_due_by_the_clock(noisy, tmp_path, monkeypatch):
     written = []
     monkeypatch.setattr(checkpoint, "write_checkpoint", lambda *_: written.append(1))
     pignn.PIGNN(epochs=4).fit(noisy, checkpoint=tmp_path, checkpoint_every=100, checkpoint_minutes=0.0)
     assert len(written) == 4
 
 
-def test_a_file_is_old_or_new_never_half(tmp_path, monkeypatch):
+def test_a_failed_write_leaves_the_old_file_whole(tmp_path, monkeypatch):
     path = tmp_path / "file.json"
     files.write_json(path, {"a": 1})
 

@@ -42,10 +42,10 @@ class PairLabels(ABC):
         return self.lookup(graph.row, graph.col)
 
     def lookup_as_disconnected(self, graph: PairGraph, connected: Tensor) -> Tensor:
-        """p that the connected pairs have in :meth:`compute_groups`; mostly ``connected``, from lookup_connected."""
+        """p that connected pairs have in :meth:`compute_within_groups`; mostly that of :meth:`lookup_connected`."""
         return connected
 
-    def compute_groups(self, groups: Tensor, *, complement: bool) -> Tensor:
+    def compute_within_groups(self, groups: Tensor, *, complement: bool) -> Tensor:
         """p (or 1 − p) of all pairs within groups of nodes: [groups, size] → [groups, size, size]."""
         p = self.lookup(groups[:, :, None], groups[:, None, :])
         return 1 - p if complement else p
@@ -62,13 +62,13 @@ class EstimatedPairLabels(PairLabels):
         self._connected: tuple[PairGraph, Tensor] | None = None
         self._group_complements: dict[int, tuple[Tensor, Tensor]] = {}
 
-    def cache_connected_products(self, graph: PairGraph, z: Tensor) -> None:
-        """Keep z of the connected pairs. Nobody may write into it any more."""
-        self._connected = graph, z
+    def cache_connected_products(self, graph: PairGraph, products: Tensor) -> None:
+        """Keep the products of the connected pairs. Nobody may write into them any more."""
+        self._connected = graph, products
 
-    def cache_group_probs(self, groups: Tensor, p: Tensor) -> None:
-        """Keep p of all pairs within groups. It is written into."""
-        complement = p.neg_().add_(1)  # in place: a new tensor of this size takes longer than the sum
+    def cache_group_probs(self, groups: Tensor, probs: Tensor) -> None:
+        """Keep p of all pairs within groups. ``probs`` is written into."""
+        complement = probs.neg_().add_(1)  # in place: a new tensor of this size takes longer than the sum
         # While the groups are kept, no other tensor has their address.
         self._group_complements[groups.data_ptr()] = groups, complement
 
@@ -94,7 +94,7 @@ class EstimatedPairLabels(PairLabels):
         is_cached = self._connected is not None and self._connected[0] is graph
         return (self._connected[1] if self._connected and is_cached else graph.dot_products(self.h)).sigmoid()
 
-    def compute_groups(self, groups: Tensor, *, complement: bool) -> Tensor:
+    def compute_within_groups(self, groups: Tensor, *, complement: bool) -> Tensor:
         _, cached = self._group_complements.get(groups.data_ptr(), (groups, None))
         if cached is not None:  # off by the last digit of 1, in a sum that is an estimate anyway
             return cached if complement else 1 - cached
@@ -191,7 +191,7 @@ class LowRankPairLabels(PairLabels):
         part.left, part.right, part.num_nodes = self.left[nodes], self.right[:, nodes], len(nodes)
         return part
 
-    def compute_groups(self, groups: Tensor, *, complement: bool) -> Tensor:
+    def compute_within_groups(self, groups: Tensor, *, complement: bool) -> Tensor:
         p = torch.bmm(self.left[groups], self.right.t()[groups].transpose(1, 2)).clamp_(0, 1)
         return 1 - p if complement else p
 

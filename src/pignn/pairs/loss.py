@@ -23,7 +23,7 @@ from .graph import PairGraph, as_pair_graph, check_embeddings
 from .labels import EstimatedPairLabels, PairLabels
 from .sample import PairSample
 from .targets import BLANK, PairTarget, SigmoidTarget, Structure, resolve_target
-from .tiles import PairTerms, sum_disconnected, sum_disconnected_for_both, sum_disconnected_terms
+from .tiles import PairTerms, sum_disconnected_pairs, sum_disconnected_pairs_accurately, sum_disconnected_pairs_for_both
 
 STRUCTURE = Structure()
 
@@ -110,7 +110,7 @@ def structure_and_regularizer(
     if h_e.dtype != h.dtype:
         raise DataError(f"both embeddings must be of one kind of numbers, not {h_e.dtype} and {h.dtype}")
     graph = _check_sample(as_pair_graph(as_pair_graph(edges, h), h_e), None)
-    if not isinstance(target, SigmoidTarget) or not target.can_share_pass(h_e):
+    if not isinstance(target, SigmoidTarget) or not target.can_share_pass_with_estimator(h_e):
         alone = structure_loss(h_e, graph, compute_value=compute_value)
         return alone, regularizer(h, h_e, graph, target=target, beta=beta, compute_value=compute_value)
     structure = PairTerms(STRUCTURE, None, _compute_scale("auto", graph), compute_value)
@@ -149,13 +149,13 @@ class _PairLoss(torch.autograd.Function):
         h = h.detach().contiguous()
         z = None if graph is None else graph.dot_products(h)
         if terms.sample is None:
-            total, half_grad = sum_disconnected(h, graph, z, terms, wants_grad)
+            total, half_grad = sum_disconnected_pairs(h, graph, z, terms, wants_grad)
         else:
-            total, half_grad = _sum_sampled(h, terms.sample, terms, wants_grad)
+            total, half_grad = _sum_sampled_pairs(h, terms.sample, terms, wants_grad)
         if graph is not None and z is not None:
             if terms.estimates is not None:
                 terms.estimates.cache_connected_products(graph, z)
-            connected_total, slopes = _sum_connected(z, graph, terms, wants_grad)
+            connected_total, slopes = _sum_connected_pairs(z, graph, terms, wants_grad)
             total = total + connected_total
             if slopes is not None:
                 graph.add_neighbor_sums(slopes, h, out=half_grad)
@@ -184,12 +184,12 @@ class _BothLosses(torch.autograd.Function):
         products = graph.dot_products(h_e), graph.dot_products(h)
         assert isinstance(regularizer.labels, EstimatedPairLabels)
         regularizer.labels.cache_connected_products(graph, products[0])
-        sums = sum_disconnected_for_both(h_e, h, graph, products, regularizer)
+        sums = sum_disconnected_pairs_for_both(h_e, h, graph, products, regularizer)
         sides = zip((h_e, h), (structure, regularizer), products, sums, strict=True)
         for embeddings, terms, z, (total, half_grad) in sides:
             if terms.compute_value and total is None:
-                total = sum_disconnected_terms(embeddings, graph, terms)
-            connected_total, slopes = _sum_connected(z, graph, terms, wants_grad=True)
+                total = sum_disconnected_pairs_accurately(embeddings, graph, terms)
+            connected_total, slopes = _sum_connected_pairs(z, graph, terms, wants_grad=True)
             assert slopes is not None
             grads.append(graph.add_neighbor_sums(slopes, embeddings, out=half_grad).mul_(2 * terms.scale))
             value = float("nan") if total is None else (total + connected_total) * terms.scale
@@ -204,7 +204,7 @@ class _BothLosses(torch.autograd.Function):
         return grad_e * by_e, grad * by, None, None, None
 
 
-def _sum_sampled(h: Tensor, sample: PairSample, terms: PairTerms, wants_grad: bool) -> tuple[Tensor, Tensor]:
+def _sum_sampled_pairs(h: Tensor, sample: PairSample, terms: PairTerms, wants_grad: bool) -> tuple[Tensor, Tensor]:
     """Σ over all ordered pairs of distinct nodes, estimated, as if none were connected, and half of its gradient."""
     target, labels, estimates = terms.target, terms.labels, terms.estimates
     total = torch.zeros((), dtype=torch.float64, device=h.device)
@@ -217,20 +217,22 @@ def _sum_sampled(h: Tensor, sample: PairSample, terms: PairTerms, wants_grad: bo
         members = h.index_select(0, groups.view(-1)).view(*groups.shape, -1)
         z = torch.bmm(members, members.transpose(1, 2))
         z.diagonal(dim1=1, dim2=2).fill_(BLANK)
-        p = z if labels is None else labels.compute_groups(groups, complement=target.uses_complement)
+        p = z if labels is None else labels.compute_within_groups(groups, complement=target.uses_complement)
         if not target.is_blank_without_label:
             p.diagonal(dim1=1, dim2=2).zero_()
         if terms.compute_value:
-            total += weight * target.disconnected_terms(z, p).sum().double()
+            total += weight * target.compute_disconnected_terms(z, p).sum().double()
         if wants_grad:
-            slopes = target.disconnected_slopes(z, p)
+            slopes = target.compute_disconnected_slopes(z, p)
             grad[rows].view_as(members).baddbmm_(slopes, members, beta=0, alpha=weight)
             if estimates is not None and sample.is_small:
                 estimates.cache_group_probs(groups, slopes)  # σ(z)
     return total, grad.index_select(0, sample.positions) if wants_grad else grad
 
 
-def _sum_connected(z: Tensor, graph: PairGraph, terms: PairTerms, wants_grad: bool) -> tuple[Tensor, Tensor | None]:
+def _sum_connected_pairs(
+    z: Tensor, graph: PairGraph, terms: PairTerms, wants_grad: bool
+) -> tuple[Tensor, Tensor | None]:
     """Σ over the ordered pairs of B⁺, whose products are ``z``, and d(term)/dz of each.
 
     Random pairs do not know which of them are connected and count all as disconnected. What they added for connected
@@ -240,16 +242,16 @@ def _sum_connected(z: Tensor, graph: PairGraph, terms: PairTerms, wants_grad: bo
     p = z if labels is None else labels.lookup_connected(graph)
     total, slopes = z.new_zeros(()), None
     if terms.compute_value:
-        total = graph.scale_(target.connected_terms(z, p)).sum(dtype=torch.float64)
+        total = graph.scale_(target.compute_connected_terms(z, p)).sum(dtype=torch.float64)
     if wants_grad:
-        slopes = graph.scale_(target.connected_slopes(z, p))
+        slopes = graph.scale_(target.compute_connected_slopes(z, p))
     if terms.sample is not None:
         z = z[: graph.num_edges]
         p = p if labels is None else labels.lookup_as_disconnected(graph, p)
         p = (1 - p if target.uses_complement else p)[: graph.num_edges]
         if terms.compute_value:
-            total = total - target.disconnected_terms(z, p).sum().double() / graph.edge_fraction
+            total = total - target.compute_disconnected_terms(z, p).sum().double() / graph.edge_fraction
         if slopes is not None:
-            counted = target.disconnected_slopes(z.clone(), p)
+            counted = target.compute_disconnected_slopes(z.clone(), p)
             slopes[: graph.num_edges].sub_(counted, alpha=1 / graph.edge_fraction)
     return total, slopes

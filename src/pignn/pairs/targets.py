@@ -1,7 +1,7 @@
-"""Pair targets: the loss of one pair with product z under its pair label p. A target is one class.
+"""Pair targets: the loss of one pair with dot product z under its pair label p. A target is one class.
 
 Another package adds one through the entry-point group ``pignn.pair_targets``, with the four abstract functions of
-:class:`PairTarget`. All of them work elementwise and may write into what they return only.
+:class:`PairTarget`. All of them work elementwise and leave their arguments as they are, unless they say so.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ SURE = 5.0  # root mean square of z above which 1 − p may consist of the very 
 
 
 class PairTarget(ABC):
-    """The terms of a pair loss, and their slopes d(term)/dz.
+    """The terms of a pair loss, and their slopes d(term)/dz, from the products z and the pair labels p.
 
-    Disconnected pairs get 1 − p in place of p if ``uses_complement``, which keeps digits where p rounds to 1. Their
-    terms and slopes must be 0 for z = −10,000 together with 0 in place of the label: so are pairs left out.
+    Disconnected pairs get 1 − p in place of p if ``uses_complement``, which keeps digits where p rounds to 1. Pairs are
+    left out by z = −10,000 and 0 in place of the label: terms and slopes of disconnected pairs must then be 0.
     """
 
     name: ClassVar[str]
@@ -34,22 +34,22 @@ class PairTarget(ABC):
     vanishes_on_own_labels: ClassVar[bool] = False  # whether p = σ(z) leaves no gradient
 
     @abstractmethod
-    def connected_terms(self, z: Tensor, p: Tensor) -> Tensor:
+    def compute_connected_terms(self, products: Tensor, labels: Tensor) -> Tensor:
         """The terms of connected pairs, before they are weighted with w."""
 
     @abstractmethod
-    def connected_slopes(self, z: Tensor, p: Tensor) -> Tensor:
+    def compute_connected_slopes(self, products: Tensor, labels: Tensor) -> Tensor:
         """d(term)/dz of connected pairs."""
 
     @abstractmethod
-    def disconnected_terms(self, z: Tensor, p: Tensor) -> Tensor:
+    def compute_disconnected_terms(self, products: Tensor, labels: Tensor) -> Tensor:
         """The terms of disconnected pairs."""
 
     @abstractmethod
-    def disconnected_slopes(self, z: Tensor, p: Tensor) -> Tensor:
-        """d(term)/dz of disconnected pairs; may be written into ``z``."""
+    def compute_disconnected_slopes(self, products: Tensor, labels: Tensor) -> Tensor:
+        """d(term)/dz of disconnected pairs. It may be written into ``products``."""
 
-    def can_share_pass(self, h_estimator: Tensor) -> bool:
+    def can_share_pass_with_estimator(self, h_estimator: Tensor) -> bool:
         """Whether one pass over all pairs can give this loss and the estimator's, see :class:`SigmoidTarget`."""
         return False
 
@@ -62,26 +62,26 @@ class SigmoidTarget(PairTarget):
     """
 
     @abstractmethod
-    def slopes_from_sigmoid(self, sigma: Tensor, p: Tensor) -> Tensor:
-        """d(term)/dz of disconnected pairs, in place of σ(z)."""
+    def compute_slopes_from_sigmoid(self, sigma: Tensor, labels: Tensor) -> Tensor:
+        """d(term)/dz of disconnected pairs, written into ``sigma``, which holds σ(z)."""
 
-    def disconnected_slopes(self, z: Tensor, p: Tensor) -> Tensor:
-        return self.slopes_from_sigmoid(z.sigmoid_(), p)
+    def compute_disconnected_slopes(self, products: Tensor, labels: Tensor) -> Tensor:
+        return self.compute_slopes_from_sigmoid(products.sigmoid_(), labels)
 
-    def sum_logs(self, sigma: Tensor, p: Tensor, factors: int, out: Tensor) -> Tensor:
+    def sum_weighted_logs(self, sigma: Tensor, labels: Tensor, num_factors: int, out: Tensor) -> Tensor:
         """Σ a·log σ(z) of a tile, see :func:`sum_of_logs`."""
-        return sum_of_logs(sigma, factors, out)
+        return sum_of_logs(sigma, num_factors, out)
 
-    def can_share_pass(self, h_estimator: Tensor) -> bool:
+    def can_share_pass_with_estimator(self, h_estimator: Tensor) -> bool:
         return True
 
-    def sum_shared_logs(self, sigma: Tensor, p: Tensor, factors: int, out: Tensor) -> Tensor:
-        """The same where ``p`` holds p itself, as the pass for both losses has it."""
-        return sum_of_logs(sigma, factors, out)
+    def sum_logs_for_both(self, sigma: Tensor, labels: Tensor, num_factors: int, out: Tensor) -> Tensor:
+        """The same for ``labels`` that hold p itself, as in the pass for both losses."""
+        return sum_of_logs(sigma, num_factors, out)
 
-    def shared_slopes(self, sigma: Tensor, p: Tensor) -> Tensor:
-        """The slopes where ``p`` holds p itself."""
-        return self.slopes_from_sigmoid(sigma, p)
+    def compute_slopes_for_both(self, sigma: Tensor, labels: Tensor) -> Tensor:
+        """The slopes for ``labels`` that hold p itself."""
+        return self.compute_slopes_from_sigmoid(sigma, labels)
 
 
 class Structure(SigmoidTarget):
@@ -90,16 +90,16 @@ class Structure(SigmoidTarget):
     name = "structure"
     is_blank_without_label = True
 
-    def connected_terms(self, z: Tensor, p: Tensor) -> Tensor:
-        return F.softplus(-z)
+    def compute_connected_terms(self, products: Tensor, labels: Tensor) -> Tensor:
+        return F.softplus(-products)
 
-    def connected_slopes(self, z: Tensor, p: Tensor) -> Tensor:
-        return torch.neg(z).sigmoid_().neg_()
+    def compute_connected_slopes(self, products: Tensor, labels: Tensor) -> Tensor:
+        return torch.neg(products).sigmoid_().neg_()
 
-    def disconnected_terms(self, z: Tensor, p: Tensor) -> Tensor:
-        return F.softplus(z)
+    def compute_disconnected_terms(self, products: Tensor, labels: Tensor) -> Tensor:
+        return F.softplus(products)
 
-    def slopes_from_sigmoid(self, sigma: Tensor, p: Tensor) -> Tensor:
+    def compute_slopes_from_sigmoid(self, sigma: Tensor, labels: Tensor) -> Tensor:
         return sigma
 
 
@@ -110,32 +110,32 @@ class Masked(Structure):
     summary = "pair labels weight the structure loss (the authors' program)"
     uses_complement = True
 
-    def connected_terms(self, z: Tensor, p: Tensor) -> Tensor:
-        return super().connected_terms(z, p).mul_(p)
+    def compute_connected_terms(self, products: Tensor, labels: Tensor) -> Tensor:
+        return super().compute_connected_terms(products, labels).mul_(labels)
 
-    def connected_slopes(self, z: Tensor, p: Tensor) -> Tensor:
-        return super().connected_slopes(z, p).mul_(p)
+    def compute_connected_slopes(self, products: Tensor, labels: Tensor) -> Tensor:
+        return super().compute_connected_slopes(products, labels).mul_(labels)
 
-    def disconnected_terms(self, z: Tensor, p: Tensor) -> Tensor:
-        return F.softplus(z).mul_(p)
+    def compute_disconnected_terms(self, products: Tensor, labels: Tensor) -> Tensor:
+        return F.softplus(products).mul_(labels)
 
-    def slopes_from_sigmoid(self, sigma: Tensor, p: Tensor) -> Tensor:
-        return sigma.mul_(p)
+    def compute_slopes_from_sigmoid(self, sigma: Tensor, labels: Tensor) -> Tensor:
+        return sigma.mul_(labels)
 
-    def sum_logs(self, sigma: Tensor, p: Tensor, factors: int, out: Tensor) -> Tensor:
-        return torch.log(sigma, out=out).mul_(p).sum()
+    def sum_weighted_logs(self, sigma: Tensor, labels: Tensor, num_factors: int, out: Tensor) -> Tensor:
+        return torch.log(sigma, out=out).mul_(labels).sum()
 
-    def can_share_pass(self, h_estimator: Tensor) -> bool:
+    def can_share_pass_with_estimator(self, h_estimator: Tensor) -> bool:
         h = h_estimator.detach()
         return float(torch.linalg.matrix_norm(h.t() @ h)) <= SURE * len(h)
 
-    def sum_shared_logs(self, sigma: Tensor, p: Tensor, factors: int, out: Tensor) -> Tensor:
+    def sum_logs_for_both(self, sigma: Tensor, labels: Tensor, num_factors: int, out: Tensor) -> Tensor:
         logs = torch.log(sigma, out=out)
-        return logs.addcmul_(p, logs, value=-1).sum()
+        return logs.addcmul_(labels, logs, value=-1).sum()
 
-    def shared_slopes(self, sigma: Tensor, p: Tensor) -> Tensor:
+    def compute_slopes_for_both(self, sigma: Tensor, labels: Tensor) -> Tensor:
         # (1 − p)·σ(z) as σ(z) − p·σ(z): one pass over the tile, and no more is lost than p has lost already.
-        return sigma.addcmul_(p, sigma, value=-1)
+        return sigma.addcmul_(labels, sigma, value=-1)
 
 
 class Soft(SigmoidTarget):
@@ -146,19 +146,19 @@ class Soft(SigmoidTarget):
     uses_structure_in_warmup = False
     vanishes_on_own_labels = True
 
-    def connected_terms(self, z: Tensor, p: Tensor) -> Tensor:
+    def compute_connected_terms(self, products: Tensor, labels: Tensor) -> Tensor:
         # (max(z, 0) − p·z) + softplus(−|z|): neither part is negative, so nothing cancels.
-        return F.relu(z).addcmul_(p, z, value=-1).add_(F.softplus(z.abs().neg_()))
+        return F.relu(products).addcmul_(labels, products, value=-1).add_(F.softplus(products.abs().neg_()))
 
-    def connected_slopes(self, z: Tensor, p: Tensor) -> Tensor:
+    def compute_connected_slopes(self, products: Tensor, labels: Tensor) -> Tensor:
         # σ(z) − p = (1 − p)·σ(z) − p·σ(−z), where nothing cancels
-        return torch.neg(z).sigmoid_().neg_().mul_(p).add_((1 - p) * torch.sigmoid(z))
+        return torch.neg(products).sigmoid_().neg_().mul_(labels).add_((1 - labels) * torch.sigmoid(products))
 
-    def disconnected_terms(self, z: Tensor, p: Tensor) -> Tensor:
-        return self.connected_terms(z, p)
+    def compute_disconnected_terms(self, products: Tensor, labels: Tensor) -> Tensor:
+        return self.compute_connected_terms(products, labels)
 
-    def slopes_from_sigmoid(self, sigma: Tensor, p: Tensor) -> Tensor:
-        return sigma.sub_(p)
+    def compute_slopes_from_sigmoid(self, sigma: Tensor, labels: Tensor) -> Tensor:
+        return sigma.sub_(labels)
 
 
 PAIR_TARGETS: Registry[type[PairTarget]] = Registry("target", "pignn.pair_targets")
@@ -171,15 +171,15 @@ def resolve_target(target: str | PairTarget) -> PairTarget:
     return target if isinstance(target, PairTarget) else PAIR_TARGETS.get(target)()
 
 
-def sum_of_logs(sigma: Tensor, factors: int, out: Tensor) -> Tensor:
-    """Σ log σ, from products of several ``factors`` so that fewer logarithms are taken. ``out`` is scratch space.
+def sum_of_logs(sigma: Tensor, num_factors: int, out: Tensor) -> Tensor:
+    """Σ log σ, from products of ``num_factors`` each, so that fewer logarithms are taken. ``out`` is scratch space.
 
     The factors of a product stand in the rows of one thread, which has them in its cache.
     """
-    if factors == 1:
+    if num_factors == 1:
         return torch.log(sigma, out=out).sum()
     flat, threads = sigma.view(-1), torch.get_num_threads()
-    even = flat.numel() // (threads * factors) * threads * factors
-    products = out.view(-1)[: even // factors].view(threads, -1)
-    total = torch.prod(flat[:even].view(threads, factors, -1), dim=1, out=products).log_().sum()
+    even = flat.numel() // (threads * num_factors) * threads * num_factors
+    products = out.view(-1)[: even // num_factors].view(threads, -1)
+    total = torch.prod(flat[:even].view(threads, num_factors, -1), dim=1, out=products).log_().sum()
     return total if even == flat.numel() else total + flat[even:].log().sum()

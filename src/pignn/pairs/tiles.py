@@ -43,14 +43,14 @@ class PairTerms:
 class HalfGradient:
     """Σ_j slope_ij·h_j, from square tiles on and above the diagonal. ``row`` and ``col`` number the tiles."""
 
-    def __init__(self, h: Tensor, size: int) -> None:
-        self.strips = h.split(size)
+    def __init__(self, h: Tensor, tile_size: int) -> None:
+        self.strips = h.split(tile_size)
         self.grad = torch.zeros_like(h)
-        self.parts = self.grad.split(size)
+        self.parts = self.grad.split(tile_size)
         # Hᵀ·G takes half the time of Gᵀ·H, so the mirrored half is summed up transposed. Each thread does so for the
         # rows that it has in its cache.
-        threads = 1 if h.is_cuda else math.gcd(size, min(torch.get_num_threads(), MAX_SHARES))
-        self.shares = (threads, size // threads)
+        threads = 1 if h.is_cuda else math.gcd(tile_size, min(torch.get_num_threads(), MAX_SHARES))
+        self.shares = (threads, tile_size // threads)
         self.mirrored = [h.new_zeros(threads, h.shape[1], len(strip)) for strip in self.strips]
 
     def compute_products(self, row: int, col: int, out: Tensor) -> Tensor:
@@ -84,24 +84,24 @@ def _choose_tile_size(h: Tensor, graph: PairGraph | None) -> int:
     return min(math.ceil(even / MAX_SHARES) * MAX_SHARES, largest, len(h))
 
 
-def _iter_tiles(h: Tensor, size: int, num_buffers: int) -> Iterator[tuple[int, int, list[Tensor]]]:
+def _iter_tiles(h: Tensor, tile_size: int, num_buffers: int) -> Iterator[tuple[int, int, list[Tensor]]]:
     """Row and column of the tiles on and above the diagonal, with buffers of the tile's shape; none without buffers.
 
     All that is computed of a tile goes into its buffers, and nothing new stays behind: a number that did, where a tile
     was freed, would keep the next tile from fitting there, and memory would grow with every tile.
     """
     num_nodes = len(h) if num_buffers else 0
-    scratch = h.new_empty(num_buffers, size * size)
-    buffers = list(scratch.view(num_buffers, size, size))
-    for i, top in enumerate(range(0, num_nodes, size)):
-        for j, left in enumerate(range(top, num_nodes, size), start=i):
-            shape = min(size, num_nodes - top), min(size, num_nodes - left)
+    scratch = h.new_empty(num_buffers, tile_size * tile_size)
+    buffers = list(scratch.view(num_buffers, tile_size, tile_size))
+    for i, top in enumerate(range(0, num_nodes, tile_size)):
+        for j, left in enumerate(range(top, num_nodes, tile_size), start=i):
+            shape = min(tile_size, num_nodes - top), min(tile_size, num_nodes - left)
             if shape != buffers[0].shape:  # only the last strip is another
                 buffers = list(scratch[:, : shape[0] * shape[1]].view(num_buffers, *shape))
             yield i, j, buffers
 
 
-def sum_disconnected(
+def sum_disconnected_pairs(
     h: Tensor, graph: PairGraph | None, connected: Tensor | None, terms: PairTerms, wants_grad: bool
 ) -> tuple[Tensor, Tensor]:
     """Σ over the ordered pairs of B⁻ (all pairs without a graph), and half of its gradient.
@@ -109,51 +109,51 @@ def sum_disconnected(
     ``connected`` has z_ij of the other pairs.
     """
     target, labels = terms.target, terms.labels
-    size = _choose_tile_size(h, graph)
+    tile_size = _choose_tile_size(h, graph)
     shortcut = target if isinstance(target, SigmoidTarget) else None
-    half, logs = HalfGradient(h, size), LogSums(h, terms.compute_value and shortcut is not None)
-    positions = {} if graph is None else graph.find_tile_positions(size)
-    for i, j, (z, room, scratch) in _iter_tiles(h, size, 3 if wants_grad or logs.used else 0):
+    half, logs = HalfGradient(h, tile_size), LogSums(h, terms.compute_value and shortcut is not None)
+    positions = {} if graph is None else graph.find_tile_positions(tile_size)
+    for i, j, (z, room, scratch) in _iter_tiles(h, tile_size, 3 if wants_grad or logs.used else 0):
         half.compute_products(i, j, out=z)
         connected_here = positions.get((i, j))
-        p = _compute_tile_labels(terms, i, j, room, size)
+        p = _compute_tile_labels(terms, i, j, room, tile_size)
         if shortcut is not None and logs.used:
             sigma = _fill_positions(z.sigmoid_(), connected_here, 1)
             products = 0 if labels is None else half.sum_weighted_products(i, j, _fill_positions(p, connected_here, 0))
-            log_sum = shortcut.sum_logs(sigma, p, logs.factors, scratch)
+            log_sum = shortcut.sum_weighted_logs(sigma, p, logs.num_factors, scratch)
             logs.add_tile(i, j, log_sum - products if target.uses_complement else log_sum + products)
-            slopes = shortcut.slopes_from_sigmoid(sigma, p) if wants_grad else sigma
+            slopes = shortcut.compute_slopes_from_sigmoid(sigma, p) if wants_grad else sigma
         else:
-            slopes = target.disconnected_slopes(z, p)
+            slopes = target.compute_disconnected_slopes(z, p)
         if wants_grad:
             half.add_tile(i, j, _fill_positions(slopes, connected_here, 0))
     if not terms.compute_value:
         return h.new_tensor(float("nan")), half.compute_total()
     total = logs.compute_total(connected, has_all_products=not target.uses_complement)
-    return sum_disconnected_terms(h, graph, terms) if total is None else total, half.compute_total()
+    return sum_disconnected_pairs_accurately(h, graph, terms) if total is None else total, half.compute_total()
 
 
-def sum_disconnected_for_both(
+def sum_disconnected_pairs_for_both(
     h_e: Tensor, h: Tensor, graph: PairGraph, connected: tuple[Tensor, Tensor], terms: PairTerms
 ) -> tuple[tuple[Tensor | None, Tensor], tuple[Tensor | None, Tensor]]:
     """The same for the structure loss of ``h_e`` and for terms under the pair labels σ(z^e). Values may be None."""
     target = terms.target
     assert isinstance(target, SigmoidTarget)
-    size = _choose_tile_size(h, graph)
-    half_e, half = HalfGradient(h_e, size), HalfGradient(h, size)
+    tile_size = _choose_tile_size(h, graph)
+    half_e, half = HalfGradient(h_e, tile_size), HalfGradient(h, tile_size)
     logs_e, logs = LogSums(h_e, terms.compute_value), LogSums(h, terms.compute_value)
-    positions = graph.find_tile_positions(size)
-    for i, j, (p, z, scratch) in _iter_tiles(h, size, 3):
+    positions = graph.find_tile_positions(tile_size)
+    for i, j, (p, z, scratch) in _iter_tiles(h, tile_size, 3):
         connected_here = positions.get((i, j))
         half_e.compute_products(i, j, out=p).sigmoid_()
         if logs_e.used:
-            logs_e.add_tile(i, j, sum_of_logs(_fill_positions(p, connected_here, 1), logs_e.factors, scratch))
+            logs_e.add_tile(i, j, sum_of_logs(_fill_positions(p, connected_here, 1), logs_e.num_factors, scratch))
         half_e.add_tile(i, j, _fill_positions(p, connected_here, 0))
         sigma = half.compute_products(i, j, out=z).sigmoid_()
         if logs.used:
-            log_sum = target.sum_shared_logs(_fill_positions(sigma, connected_here, 1), p, logs.factors, scratch)
+            log_sum = target.sum_logs_for_both(_fill_positions(sigma, connected_here, 1), p, logs.num_factors, scratch)
             logs.add_tile(i, j, log_sum + half.sum_weighted_products(i, j, p))
-        half.add_tile(i, j, target.shared_slopes(_fill_positions(sigma, connected_here, 0), p))
+        half.add_tile(i, j, target.compute_slopes_for_both(_fill_positions(sigma, connected_here, 0), p))
     of_e = logs_e.compute_total(connected[0]), half_e.compute_total()
     return of_e, (logs.compute_total(connected[1]), half.compute_total())
 
@@ -169,10 +169,10 @@ class LogSums:
         self.h = h
         largest_z = float(h.square().sum(dim=1).max()) if compute_value else 0.0  # the largest |z_ij|
         max_exponent = -math.log(torch.finfo(h.dtype).tiny)
-        self.factors = (
+        self.num_factors = (
             min(16, int(max_exponent / (largest_z + 1))) if math.isfinite(largest_z) else 0
         )  # their product is not 0
-        self.used = compute_value and self.factors > 0
+        self.used = compute_value and self.num_factors > 0
         self.taken_off = torch.zeros((), dtype=torch.float64, device=h.device)
 
     def add_tile(self, row: int, col: int, log_sum: Tensor) -> None:
@@ -201,24 +201,25 @@ def _fill_positions(tile: Tensor, positions: Tensor | None, value: float) -> Ten
     return tile
 
 
-def sum_disconnected_terms(h: Tensor, graph: PairGraph | None, terms: PairTerms) -> Tensor:
+def sum_disconnected_pairs_accurately(h: Tensor, graph: PairGraph | None, terms: PairTerms) -> Tensor:
     """Σ over the ordered pairs of B⁻ term by term, right to the last digits of the smallest one."""
-    size = _choose_tile_size(h, graph)
-    strips = h.split(size)
-    positions = {} if graph is None else graph.find_tile_positions(size)
+    tile_size = _choose_tile_size(h, graph)
+    strips = h.split(tile_size)
+    positions = {} if graph is None else graph.find_tile_positions(tile_size)
     total = torch.zeros((), dtype=torch.float64, device=h.device)
-    for i, j, (z, room) in _iter_tiles(h, size, 2):
+    for i, j, (z, room) in _iter_tiles(h, tile_size, 2):
         connected_here = positions.get((i, j))
         _fill_positions(torch.mm(strips[i], strips[j].t(), out=z), connected_here, BLANK)
-        p = _compute_tile_labels(terms, i, j, room, size)
-        values = terms.target.disconnected_terms(z, _fill_positions(p, connected_here, 0)).sum().double()
+        p = _compute_tile_labels(terms, i, j, room, tile_size)
+        values = terms.target.compute_disconnected_terms(z, _fill_positions(p, connected_here, 0)).sum().double()
         total += values if i == j else 2 * values  # a tile on the diagonal has both z_ij and z_ji
     return total
 
 
-def _compute_tile_labels(terms: PairTerms, i: int, j: int, room: Tensor, size: int) -> Tensor:
+def _compute_tile_labels(terms: PairTerms, row: int, col: int, out: Tensor, tile_size: int) -> Tensor:
     """What the target needs of the pair labels of a tile: p or 1 − p. Anything if there are no labels."""
     if terms.labels is None:
-        return room
-    rows, cols = slice(i * size, i * size + room.shape[0]), slice(j * size, j * size + room.shape[1])
-    return terms.labels.compute_block(rows, cols, complement=terms.target.uses_complement, out=room)
+        return out
+    top, left = row * tile_size, col * tile_size
+    rows, cols = slice(top, top + out.shape[0]), slice(left, left + out.shape[1])
+    return terms.labels.compute_block(rows, cols, complement=terms.target.uses_complement, out=out)

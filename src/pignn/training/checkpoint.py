@@ -67,10 +67,10 @@ class Checkpointer:
         for key, expected in self.identity.items():
             saved = header["identity"].get(key)
             if saved != expected:
-                raise self.build_error(f"{key} was {saved!r} and is now {expected!r}")
+                raise self.build_resume_error(f"{key} was {saved!r} and is now {expected!r}")
         return tensors, header
 
-    def build_error(self, reason: str) -> ModelFileError:
+    def build_resume_error(self, reason: str) -> ModelFileError:
         return ModelFileError(f"cannot resume from {self.folder / CHECKPOINT_FILE}: {reason}")
 
     def delete_previous(self) -> None:
@@ -152,19 +152,19 @@ def restore_checkpoint(
 ) -> dict[str, Tensor]:
     """Load a checkpoint into networks, optimizers and random generators. Returns the selected weights so far."""
     for name, network in networks.items():
-        network.load_state_dict(_select_prefix(tensors, f"network.{name}."))
+        network.load_state_dict(_select_by_prefix(tensors, f"network.{name}."))
     for name, optimizer in optimizers.items():
         state: dict[int, dict[str, Tensor]] = {}
-        for key, value in _select_prefix(tensors, f"optimizer.{name}.").items():
+        for key, value in _select_by_prefix(tensors, f"optimizer.{name}.").items():
             index, entry = key.split(".", 1)
             state.setdefault(int(index), {})[entry] = value
         optimizer.load_state_dict({"state": state, "param_groups": header["groups"][name]})
     torch.set_rng_state(tensors[f"random.cpu.{distributed.get_rank_and_world_size()[0]}"])
-    cuda = _select_prefix(tensors, "random.cuda.")
+    cuda = _select_by_prefix(tensors, "random.cuda.")
     if cuda:
         torch.cuda.set_rng_state_all([cuda[str(i)] for i in range(len(cuda))])
-    return _select_prefix(tensors, "best.")
+    return _select_by_prefix(tensors, "best.")
 
 
-def _select_prefix(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+def _select_by_prefix(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {key[len(prefix) :]: value for key, value in tensors.items() if key.startswith(prefix)}

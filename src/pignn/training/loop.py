@@ -85,7 +85,7 @@ class TrainingLoop:
         After Ctrl-C or SIGTERM the current epoch is finished, a checkpoint is written, the best classifier so far
         is restored and ``stopped_by`` holds the signal.
         """
-        states = self._restore(learner) if resume else []
+        states = self._restore_checkpoint(learner) if resume else []
         num_epochs = sum(phase.epochs for phase in self.phases)
         context = TrainingContext(self.method, self.settings, num_epochs, learner.networks, self.history)
         callbacks = CallbackList(self.callbacks, context)
@@ -179,7 +179,7 @@ class TrainingLoop:
         }
         self.checkpointer.save(learner.networks, learner.optimizers, self.selection.weights, header)
 
-    def _restore(self, learner: Learner) -> list[tuple[str, dict[str, Any]]]:
+    def _restore_checkpoint(self, learner: Learner) -> list[tuple[str, dict[str, Any]]]:
         """Continue from the checkpoint, if there is one. Returns the states of the callbacks."""
         saved = None if self.checkpointer is None else self.checkpointer.load()
         if saved is None or self.checkpointer is None:
@@ -187,7 +187,7 @@ class TrainingLoop:
         tensors, header = saved
         num_done, num_epochs = len(header["history"]), sum(phase.epochs for phase in self.phases)
         if num_done > num_epochs:
-            raise self.checkpointer.build_error(f"{num_done} epochs are done, and only {num_epochs} asked for")
+            raise self.checkpointer.build_resume_error(f"{num_done} epochs are done, and only {num_epochs} asked for")
         best = restore_checkpoint(tensors, header, learner.networks, learner.optimizers)
         self.selection.load_state_dict(best, header["selection"])
         self.history, self.position = header["history"], (header["position"][0], header["position"][1])

@@ -127,7 +127,7 @@ class NetworkMethod(NetworkSettings):
             raise ConfigError("several processes share the batches: set batch_size (1024, say)")
         data = graphs.check_graph(data, split_index=split_index)
         self._choose_pair_mode(int(data.num_nodes))
-        device = _find_device(str(self.device))
+        device = _parse_device(str(self.device))
         with seed_context(int(self.seed), device):
             learner = self._build_learner(data, device)
             selection, scored = self._build_selection(data, device)
@@ -136,10 +136,10 @@ class NetworkMethod(NetworkSettings):
             if self.patience is not None:
                 loop.callbacks.append(EarlyStopping(self.patience))
             if checkpoint:
-                identity = self._build_identity(data)
+                identity = self._build_checkpoint_identity(data)
                 loop.checkpointer = Checkpointer(Path(checkpoint), identity, checkpoint_every, checkpoint_minutes)
             loop.run(learner, resume=resume)
-        self._keep_results(data, learner, loop)
+        self._store_results(data, learner, loop)
         if loop.stopped_by:
             raise KeyboardInterrupt
         if text := self.warmup_warning_text():  # last: a run that fails should give one line only
@@ -156,7 +156,7 @@ class NetworkMethod(NetworkSettings):
         if self.edge_fraction < 1 and self.pairs_ != "sampled":
             raise ConfigError("edge_fraction goes with pairs='sampled'")
 
-    def _keep_results(self, data: Data, learner: NetworkLearner, loop: TrainingLoop) -> None:
+    def _store_results(self, data: Data, learner: NetworkLearner, loop: TrainingLoop) -> None:
         if loop.stopped_by and loop.selection.epoch < 0:  # the classifier has learned nothing yet
             raise KeyboardInterrupt
         self.history_ = loop.history
@@ -224,7 +224,7 @@ class NetworkMethod(NetworkSettings):
             scored["test_accuracy"] = (test.to(device), y_true.reshape(-1)[test].to(device))
         return Selection(rule, nodes.to(device), labels.to(device)), scored
 
-    def _build_identity(self, data: Data) -> dict[str, Any]:
+    def _build_checkpoint_identity(self, data: Data) -> dict[str, Any]:
         # More epochs may be asked for, unless their number says where a second phase begins.
         free = ("device",) if len(self.phases()) > 1 else ("epochs", "device")
         kept = {k: v for k, v in self.settings_as_json().items() if k not in free}
@@ -239,7 +239,7 @@ class NetworkMethod(NetworkSettings):
     # ---- answers ----
 
     def _compute_logits(self, data: Data) -> Tensor:
-        device = _find_device(str(self.device))
+        device = _parse_device(str(self.device))
         inputs = backbones.GraphInputs.from_data(data, directed=self.directed, device=device)
         self.networks_.to(device)
         return self.networks_["classifier"](inputs.as_chunked())
@@ -269,7 +269,7 @@ class NetworkMethod(NetworkSettings):
             setattr(self, name, metadata["learned"][name])
 
 
-def _find_device(name: str) -> torch.device:
+def _parse_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError):

@@ -88,7 +88,7 @@ class PairRegularizer:
         """
         estimator, pair = None, None
         if h_estimator is not None:
-            if members and self._shares_pass(epoch):
+            if members and self._can_share_pass(epoch):
                 common: dict[str, Any] = {"target": self.target, "beta": self.beta, "compute_value": compute_value}
                 estimator, pair = pairs.structure_and_regularizer(h_estimator, members[0], self.graph, **common)
                 members = members[1:]
@@ -101,7 +101,7 @@ class PairRegularizer:
                 pair = loss if pair is None else pair + loss
         return estimator, pair
 
-    def _shares_pass(self, epoch: int) -> bool:
+    def _can_share_pass(self, epoch: int) -> bool:
         return self.sample is None and self.fixed is None and self.source.needs_estimator and epoch > self.warmup
 
     def _compute_estimator_loss(self, h_estimator: Tensor, *, compute_value: bool) -> Tensor:
