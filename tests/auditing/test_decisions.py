@@ -115,6 +115,13 @@ def test_rows_are_counted_as_a_spreadsheet_does(tmp_path: Path, name: str, text:
 def test_a_kept_node_must_be_in_the_file(tmp_path: Path) -> None:
     file, out = tmp_path / "n.csv", tmp_path / "o.csv"
     file.write_text("id,label\na,x\nb,y\n")
-    assert write_corrected_labels(file, out, {"a": "y"}, label="label", id="id", reviewed={"a": "x", "b": ""}) == 1
+    assert (
+        write_corrected_labels(
+            file, out, {"a": "y"}, label_column="label", id_column="id", reviewed={"a": "x", "b": ""}
+        )
+        == 1
+    )
     with pytest.raises(DataError, match="no row for 1 of 2 decided nodes, first 'c'"):
-        write_corrected_labels(file, out, {"a": "y"}, label="label", id="id", reviewed={"a": "x", "c": "x"})
+        write_corrected_labels(
+            file, out, {"a": "y"}, label_column="label", id_column="id", reviewed={"a": "x", "c": "x"}
+        )

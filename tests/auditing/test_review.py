@@ -222,7 +222,9 @@ def test_only_decided_cells_change(tmp_path: Path) -> None:
     (tmp_path / "n.csv").write_bytes(before)
     out = tmp_path / "out.csv"
     assert (
-        write_corrected_labels(tmp_path / "n.csv", out, {"b": "dog", "d": "a,b", "c": "dog"}, label="label", id="id")
+        write_corrected_labels(
+            tmp_path / "n.csv", out, {"b": "dog", "d": "a,b", "c": "dog"}, label_column="label", id_column="id"
+        )
         == 2
     )
     after = before.replace(b'\xe9,"cat"', b'\xe9,"dog"').replace(b"d,,cat", b'd,,"a,b"')
@@ -235,13 +237,15 @@ def test_a_decided_class_that_no_row_has_is_refused_unless_allowed(tmp_path: Pat
     file.write_text('id,label\na,"sport"\nb, politics\nc,\nd,-1\ne,3.0\n')
     for wrong in ("sprot", "", "-1"):
         with pytest.raises(ConfigError, match=f"unknown class '{wrong}'") as error:
-            write_corrected_labels(file, out, {"a": "politics", "b": wrong}, label="label", id="id", new_class=False)
+            write_corrected_labels(
+                file, out, {"a": "politics", "b": wrong}, label_column="label", id_column="id", new_class=False
+            )
         assert not out.exists()
         assert "node 'b'" in str(error.value)
         assert ("did you mean 'sport'" in str(error.value)) == (wrong == "sprot")
     known = {"b": "sport", "c": "politics", "d": "3"}
-    assert write_corrected_labels(file, out, known, label="label", id="id", new_class=False) == 3
-    assert write_corrected_labels(file, out, {"b": "sprot"}, label="label", id="id", new_class=True) == 1
+    assert write_corrected_labels(file, out, known, label_column="label", id_column="id", new_class=False) == 3
+    assert write_corrected_labels(file, out, {"b": "sprot"}, label_column="label", id_column="id", new_class=True) == 1
 
 
 def test_the_original_is_never_written(tmp_path: Path) -> None:
@@ -250,7 +254,7 @@ def test_the_original_is_never_written(tmp_path: Path) -> None:
     (tmp_path / "link.csv").symlink_to(file)
     for out in (file, tmp_path / "link.csv"):
         with pytest.raises(OutputError, match="original"):
-            write_corrected_labels(file, out, {"a": "y"}, label="label", id="id")
+            write_corrected_labels(file, out, {"a": "y"}, label_column="label", id_column="id")
     assert file.read_text() == "id,label\na,x\n"
 
 
@@ -266,7 +270,7 @@ def test_the_original_is_never_written(tmp_path: Path) -> None:
 def test_label_files_without_the_decided_nodes_are_refused(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "n.csv").write_text(text)
     with pytest.raises(DataError, match=words):
-        write_corrected_labels(tmp_path / "n.csv", tmp_path / "o.csv", {"a": "y"}, label="label", id="id")
+        write_corrected_labels(tmp_path / "n.csv", tmp_path / "o.csv", {"a": "y"}, label_column="label", id_column="id")
     assert not (tmp_path / "o.csv").exists()
 
 
@@ -287,7 +291,9 @@ def test_labels_are_corrected_in_any_csv_that_python_writes(
     folder = tmp_path_factory.mktemp("csv")
     (folder / "n.csv").write_bytes(text.getvalue().encode())
     at = data.draw(st.integers(0, len(clean) - 1))
-    write_corrected_labels(folder / "n.csv", folder / "o.csv", {f"n{at}": 'new, "label"'}, label="label", id="id")
+    write_corrected_labels(
+        folder / "n.csv", folder / "o.csv", {f"n{at}": 'new, "label"'}, label_column="label", id_column="id"
+    )
     found = list(csv.reader(io.StringIO((folder / "o.csv").read_bytes().decode(), newline="")))
     expected = [[f"n{i}", a, 'new, "label"' if i == at else b] for i, (a, b) in enumerate(clean)]
     assert found[1:] == expected
@@ -305,14 +311,16 @@ def test_only_decided_values_of_json_lines_change(tmp_path: Path) -> None:
     file, out = tmp_path / "n.jsonl", tmp_path / "o.jsonl"
     file.write_bytes(b"".join(lines))
     decided = {"b": "d\u00f6g", "a": 'q"q', "3": "dog", "d": "dog", "e": "dog"}
-    assert write_corrected_labels(file, out, decided, label="label", id="id") == 4
+    assert write_corrected_labels(file, out, decided, label_column="label", id_column="id") == 4
     lines[0] = lines[0].replace(b':"cat" ', b':"q\\"q" ')
     lines[2] = lines[2].replace(b'"cat"', '"d\u00f6g"'.encode())
     lines[4] = lines[4].replace(b'"cat"', b'"dog"')
     lines[5] = lines[5].replace(b"null", b'"dog"')
     assert out.read_bytes() == b"".join(lines)
     file.write_bytes(b'{"id": 1, "y": 3}\n{"id": 2, "y": 4.0}\n')
-    assert write_corrected_labels(file, out, {"1": "4", "2": "4"}, label="y", id="id", new_class=False) == 1
+    assert (
+        write_corrected_labels(file, out, {"1": "4", "2": "4"}, label_column="y", id_column="id", new_class=False) == 1
+    )
     assert out.read_bytes() == b'{"id": 1, "y": 4}\n{"id": 2, "y": 4.0}\n'
 
 
@@ -332,7 +340,7 @@ def test_bad_json_lines_are_refused(tmp_path: Path, text: bytes, words: str) -> 
     file, out = tmp_path / "n.jsonl", tmp_path / "o.jsonl"
     file.write_bytes(text)
     with pytest.raises(DataError, match=words):
-        write_corrected_labels(file, out, {"1": "y"}, label="label", id="id")
+        write_corrected_labels(file, out, {"1": "y"}, label_column="label", id_column="id")
     assert not out.exists()
 
 
@@ -351,29 +359,31 @@ def test_parquet_is_written_anew_with_the_same_types(tmp_path: Path) -> None:
     ).replace_schema_metadata({"note": "mine"})
     pq.write_table(table, file)
     table = pq.read_table(file)
-    assert write_corrected_labels(file, out, {"1": "b", "2": "b", "3": "a"}, label="topic", id="id") == 2
+    assert write_corrected_labels(file, out, {"1": "b", "2": "b", "3": "a"}, label_column="topic", id_column="id") == 2
     found = pq.read_table(out)
     assert found.schema.equals(table.schema, check_metadata=True)
     assert found["topic"].to_pylist() == ["b", "b", "a"]
     assert found.drop(["topic"]).equals(table.drop(["topic"]))
-    assert write_corrected_labels(file, out, {"2": "0"}, label="y", id="id") == 1
+    assert write_corrected_labels(file, out, {"2": "0"}, label_column="y", id_column="id") == 1
     assert pq.read_table(out)["y"].to_pylist() == [0, 0, 1]
     with pytest.raises(DataError, match="int8, which a decided label is not"):
-        write_corrected_labels(file, out, {"2": "zero"}, label="y", id="id")
+        write_corrected_labels(file, out, {"2": "zero"}, label_column="y", id_column="id")
     with pytest.raises(DataError, match="no column 'q'"):
-        write_corrected_labels(file, out, {"2": "0"}, label="q", id="id")
+        write_corrected_labels(file, out, {"2": "0"}, label_column="q", id_column="id")
     with pytest.raises(DataError, match="same kind"):
-        write_corrected_labels(file, tmp_path / "o.csv", {"2": "0"}, label="y", id="id")
+        write_corrected_labels(file, tmp_path / "o.csv", {"2": "0"}, label_column="y", id_column="id")
     (tmp_path / "no.parquet").write_bytes(b"PAR1 is not all that it takes")
     with pytest.raises(DataError, match="cannot read"):
-        write_corrected_labels(tmp_path / "no.parquet", out, {"2": "0"}, label="y", id="id")
+        write_corrected_labels(tmp_path / "no.parquet", out, {"2": "0"}, label_column="y", id_column="id")
 
 
 def test_other_file_formats_are_refused_in_one_line(tmp_path: Path) -> None:
     for name, words in (("n.csv.gz", "unpack it first"), ("n.graphml", "save the nodes as one of these")):
         (tmp_path / name).write_bytes(b"x")
         with pytest.raises(DataError, match=words):
-            write_corrected_labels(tmp_path / name, tmp_path / "o.csv", {"1": "y"}, label="label", id="id")
+            write_corrected_labels(
+                tmp_path / name, tmp_path / "o.csv", {"1": "y"}, label_column="label", id_column="id"
+            )
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
@@ -436,9 +446,9 @@ def test_labels_that_changed_since_the_review_are_refused(tmp_path: Path) -> Non
     file, out = tmp_path / "n.csv", tmp_path / "o.csv"
     file.write_text("label\n3.0\n2\n1\n")
     same = {"0": "3", "1": "2"}
-    assert write_corrected_labels(file, out, {"0": "1"}, label="label", id=None, reviewed=same) == 1
+    assert write_corrected_labels(file, out, {"0": "1"}, label_column="label", id_column=None, reviewed=same) == 1
     with pytest.raises(DataError, match="at 1 of 2 decided nodes: '1' has '2', reviewed was '1'"):
-        write_corrected_labels(file, out, {"0": "1"}, label="label", id=None, reviewed=same | {"1": "1"})
+        write_corrected_labels(file, out, {"0": "1"}, label_column="label", id_column=None, reviewed=same | {"1": "1"})
 
 
 @pytest.mark.parametrize(
@@ -456,6 +466,9 @@ def test_without_ids_nodes_are_rows(tmp_path: Path, name: str, content: bytes, e
     (tmp_path / name).write_bytes(content)
     out = tmp_path / f"o.{name}"
     assert (
-        write_corrected_labels(tmp_path / name, out, {"0": "cat", "1": "cat", "2": "dog"}, label="label", id=None) == 2
+        write_corrected_labels(
+            tmp_path / name, out, {"0": "cat", "1": "cat", "2": "dog"}, label_column="label", id_column=None
+        )
+        == 2
     )
     assert out.read_bytes() == expected

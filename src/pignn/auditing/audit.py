@@ -218,7 +218,7 @@ def audit_labels(
     data: Data, method: str | Method = DEFAULT_METHOD, *, folds: int = 5, seed: int = 0, intervals: bool = False
 ) -> Audit:
     """Judge every given label; the whole result behind `find_label_issues`, with the same arguments."""
-    judge = _make_judge(method, seed)  # a wrong name or setting is refused before the work
+    judge = _resolve_method(method, seed)  # a wrong name or setting is refused before the work
     evidence = gather_evidence(data, folds, seed)
     judgment = judge_labels(evidence, judge)
     findings = estimate_noise(evidence, judgment, intervals)
@@ -243,7 +243,7 @@ def audit_labels(
     return result
 
 
-def _make_judge(method: str | Method, seed: int) -> Method | None:
+def _resolve_method(method: str | Method, seed: int) -> Method | None:
     """The method that judges labels; None for the audit's own model."""
     if method == DEFAULT_METHOD:
         return None

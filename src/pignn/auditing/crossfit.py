@@ -85,7 +85,7 @@ class CrossFitLogistic:
         likelihood = np.where(self.trusted[:, None], np.eye(self.num_classes)[self.given], matrix.T[self.given])
         likelihood = np.maximum(likelihood, 1e-6).astype(np.float32)
         for number, (train, _) in enumerate(iter_splits(self.fold)):
-            self.weights[number] = self._fit(self.features[train], likelihood[train], self.weights[number])
+            self.weights[number] = self._fit_fold(self.features[train], likelihood[train], self.weights[number])
         return self.predict_proba(self.features, self.fold)
 
     def predict_proba(self, features: Singles, fold: Ints) -> Floats:
@@ -93,19 +93,19 @@ class CrossFitLogistic:
         probs = np.empty((len(features), self.num_classes))
         for weights, (_, test) in zip(self.weights, iter_splits(fold), strict=True):
             assert weights is not None
-            probs[test] = self._apply(features[test], weights.astype(np.float32))
+            probs[test] = self._predict_fold(features[test], weights.astype(np.float32))
         return probs
 
-    def _apply(self, features: Singles, weights: NDArray[np.float32]) -> Singles:
+    def _predict_fold(self, features: Singles, weights: NDArray[np.float32]) -> Singles:
         size = features.shape[1] * self.num_classes
         return softmax(features @ weights[:size].reshape(-1, self.num_classes) + weights[size:], axis=-1)
 
-    def _fit(self, features: Singles, likelihood: Singles, start: Floats | None) -> Floats:
+    def _fit_fold(self, features: Singles, likelihood: Singles, start: Floats | None) -> Floats:
         size = features.shape[1] * self.num_classes
 
         def compute_loss(weights: Floats) -> tuple[float, Floats]:
             single = weights.astype(np.float32)
-            probs = self._apply(features, single)
+            probs = self._predict_fold(features, single)
             joint = probs * likelihood
             total = joint.sum(axis=1, keepdims=True)
             difference = probs - joint / total

@@ -39,7 +39,7 @@ def mark_trusted(data: Data, decisions: pd.DataFrame) -> Data:
     unlabeled = decided[~relabel][result.y.numpy()[decided[~relabel]] < 0]
     if len(unlabeled):
         raise DataError(f"node {unlabeled[0]} was decided to keep its label, but has none; mend the decisions")
-    _check_unchanged(settled, data.y.numpy()[decided], names)
+    _check_labels_unchanged(settled, data.y.numpy()[decided], names)
     result.y[torch.from_numpy(decided[relabel])] = torch.tensor(labels, dtype=result.y.dtype)
     trusted[torch.from_numpy(decided)] = True
     result.trusted_mask = trusted
@@ -56,9 +56,9 @@ def get_reviewed_labels(settled: pd.DataFrame) -> pd.Series[str]:
     return settled["label"].astype(str).str.strip().where(settled["decision"] == "keep", "")
 
 
-def _check_unchanged(settled: pd.DataFrame, y: np.ndarray, names: list[str]) -> None:
+def _check_labels_unchanged(settled: pd.DataFrame, labels: np.ndarray, class_names: list[str]) -> None:
     """Refuse a graph whose labels are not those that were reviewed."""
-    current = np.array([names[c] if c >= 0 else "" for c in y], dtype=object)
+    current = np.array([class_names[c] if c >= 0 else "" for c in labels], dtype=object)
     reviewed = get_reviewed_labels(settled).to_numpy()
     decided = settled["label"].astype(str).str.strip().to_numpy()
     stale = np.flatnonzero((reviewed != "") & (current != reviewed) & (current != decided))

@@ -91,7 +91,7 @@ class Evidence:
     def neighbor_counts(self) -> Floats:
         """How many neighbors were given each class."""
         row, col = self.edges
-        return count_classes(row, self.given[col], self.given.shape[0], self.num_classes)
+        return count_classes_per_row(row, self.given[col], self.given.shape[0], self.num_classes)
 
     @cached_property
     def similar_counts(self) -> Floats | None:
@@ -99,7 +99,7 @@ class Evidence:
         if self.similar is None:
             return None
         row = np.repeat(np.arange(len(self.similar)), self.similar.shape[1])
-        return count_classes(row, self.given[self.similar.ravel()], len(self.given), self.num_classes)
+        return count_classes_per_row(row, self.given[self.similar.ravel()], len(self.given), self.num_classes)
 
     def make_classifier(self, features: Singles, positions: Ints | None = None) -> CrossFitLogistic:
         """A classifier of the labels at some positions; `features` has one row for each of them."""
@@ -197,7 +197,7 @@ def compute_own_and_neighbor_features(
         x, own = inputs.x, embed_nodes(inputs, nodes, 1.0, seed)
         scale = x.norm(dim=1)
         scale = torch.where(scale > 0, 1 / scale, 0.0)
-    row, col = _list_entries(inputs, center_nodes)
+    row, col = _list_edges_of(inputs, center_nodes)
     adj = sp.csr_array((scale[col].numpy(), (row, col.numpy())), shape=(len(center_nodes), inputs.num_nodes))
     return own, unit_rows(torch.from_numpy(adj @ x.numpy())).numpy()
 
@@ -206,7 +206,7 @@ def _needs_embedding(inputs: GraphInputs) -> bool:
     return inputs.x.shape[1] > EMBEDDING_DIM or isinstance(inputs.features, SparseFeatures)
 
 
-def _list_entries(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, torch.Tensor]:
+def _list_edges_of(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, torch.Tensor]:
     """The edges of `nodes`: position in `nodes`, and the node at the other end."""
     crow, col = inputs.adj.crow, inputs.adj.col
     rows = torch.from_numpy(nodes)
@@ -220,7 +220,7 @@ def _list_entries(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, torch.Tensor]
 
 def find_labeled_edges(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, Ints]:
     """Both directions of the edges between labeled nodes, by position in `nodes`."""
-    row, col = _list_entries(inputs, nodes)
+    row, col = _list_edges_of(inputs, nodes)
     position = np.full(inputs.num_nodes, -1, dtype=np.int64)
     position[nodes] = np.arange(len(nodes))
     other = position[col.numpy()]
@@ -244,7 +244,7 @@ def find_similar(embedding: Singles) -> Ints | None:
     return similar
 
 
-def count_classes(row: Ints, classes: Ints, num_rows: int, num_classes: int) -> Floats:
+def count_classes_per_row(row: Ints, classes: Ints, num_rows: int, num_classes: int) -> Floats:
     """[num_rows, num_classes]: how often each class occurs in each row."""
     counts = np.bincount(row * num_classes + classes, minlength=num_rows * num_classes)
     return counts.reshape(-1, num_classes).astype(float)

@@ -50,7 +50,7 @@ class _LabelChanges:
         self.num_changed += 1
         return self.labels[node]
 
-    def check_complete(self, new_class: bool) -> None:
+    def check_changes(self, new_class: bool) -> None:
         """Refuse a file that lacks decided nodes, changed since the review, or gets a class that it does not have."""
         decided = {**self.labels, **self.reviewed}
         missing = [node for node in decided if node not in self.seen]
@@ -73,8 +73,8 @@ def write_corrected_labels(
     out: Path,
     labels: Mapping[str, str],
     *,
-    label: str,
-    id: str | None,
+    label_column: str,
+    id_column: str | None,
     new_class: bool = True,
     reviewed: Mapping[str, str] | None = None,
 ) -> int:
@@ -86,8 +86,8 @@ def write_corrected_labels(
         path: the table that was audited.
         out: the copy to write.
         labels: the decided label per node.
-        label: the column of labels.
-        id: the column of ids; None if nodes are rows, numbered from 0.
+        label_column: the column of labels.
+        id_column: the column of ids; None if nodes are rows, numbered from 0.
         new_class: accept a label that no row of the original has. Otherwise it is an error, for it may be misspelled.
         reviewed: the label that each reviewed node had, kept ones included; "" if unknown. All of them must be in the
             table. A row with another label, which is not the decided one either, is an error: it changed since.
@@ -104,10 +104,10 @@ def write_corrected_labels(
         raise DataError(f"{path} to {out.name}: labels are corrected in {', '.join(SUFFIXES)}; {advice}")
     changes = _LabelChanges(path, labels, reviewed or {})
     try:
-        content = REWRITERS[format](path, changes.new_label_for, label, id)
+        content = REWRITERS[format](path, changes.new_label_for, label_column, id_column)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from None
-    changes.check_complete(new_class)
+    changes.check_changes(new_class)
     files.write_bytes(out, content)
     return changes.num_changed
 

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 from ..core.errors import DataError
 
 # From a node and the current label of its row to the new label; None keeps the current one.
-NewLabel: TypeAlias = Callable[[str, str | None], str | None]
+LabelChooser: TypeAlias = Callable[[str, str | None], str | None]
 
 
-def rewrite_text_table(path: Path, new_label: NewLabel, label: str, id: str | None) -> bytes:
+def rewrite_text_table(path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None) -> bytes:
     """CSV and the like: only changed cells differ. Without ids, rows are numbered from 0."""
     content = path.read_bytes()
     records = _iter_records(content)
@@ -26,30 +26,30 @@ def rewrite_text_table(path: Path, new_label: NewLabel, label: str, id: str | No
     names = [_decode_cell(content[a:b]) for a, b in _iter_cells(content, start, end, delimiter)]
     names[0] = names[0].removeprefix("\ufeff")
     columns = {}
-    for name in (label, id or label):
+    for name in (label_column, id_column or label_column):
         if names.count(name) != 1:
             raise _column_error(path, name, names)
         columns[name] = names.index(name)
     parts, kept, row = [], 0, -1
     for start, end in records:
         cells = list(_iter_cells(content, start, end, delimiter))
-        if not content[start:end].strip() or (id is not None and len(cells) <= columns[id]):
+        if not content[start:end].strip() or (id_column is not None and len(cells) <= columns[id_column]):
             continue  # an empty line
         row += 1
-        node = str(row) if id is None else _decode_cell(content[slice(*cells[columns[id]])])
-        if len(cells) <= columns[label]:
-            if new_label(node, None) is not None:
-                raise DataError(f"{path}: the row of node '{node[:40]}' has no cell for '{label}'")
+        node = str(row) if id_column is None else _decode_cell(content[slice(*cells[columns[id_column]])])
+        if len(cells) <= columns[label_column]:
+            if choose_label(node, None) is not None:
+                raise DataError(f"{path}: the row of node '{node[:40]}' has no cell for '{label_column}'")
             continue
-        a, b = cells[columns[label]]
-        new = new_label(node, _decode_cell(content[a:b]))
+        a, b = cells[columns[label_column]]
+        new = choose_label(node, _decode_cell(content[a:b]))
         if new is not None:
             parts += [content[kept:a], _encode_cell(new, content[a:b], delimiter)]
             kept = b
     return b"".join([*parts, content[kept:]])
 
 
-def rewrite_json_lines(path: Path, new_label: NewLabel, label: str, id: str | None) -> bytes:
+def rewrite_json_lines(path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None) -> bytes:
     """One object per line: only the value of the label is replaced."""
     lines = io.BytesIO(path.read_bytes()).readlines()
     has_ids, row = False, -1
@@ -59,25 +59,25 @@ def rewrite_json_lines(path: Path, new_label: NewLabel, label: str, id: str | No
             values = _locate_members(text) if text.strip() else None
         except (ValueError, RecursionError):
             raise DataError(f"{path}, line {number + 1:,}: not one JSON object in UTF-8") from None
-        if values is None or (id is not None and id not in values):
+        if values is None or (id_column is not None and id_column not in values):
             continue
         has_ids, row = True, row + 1
-        a, b, before = values.get(label, (0, 0, None))
-        new = new_label(
-            str(row) if id is None else _normalize_value(values[id][2]),
+        a, b, before = values.get(label_column, (0, 0, None))
+        new = choose_label(
+            str(row) if id_column is None else _normalize_value(values[id_column][2]),
             None if before is None else _normalize_value(before),
         )
         if new is None:
             continue
         if not b:
             raise DataError(
-                f"{path}, line {number + 1:,}: the node has no '{label}' to correct; give it one, null if empty"
+                f"{path}, line {number + 1:,}: the node has no '{label_column}' to correct; give it one, null if empty"
             )
         is_number = not isinstance(before, str) and new.removeprefix("-").isdecimal() and new.isascii()
         value = new if is_number else json.dumps(new, ensure_ascii=False)
         lines[number] = line[: len(line) - len(text.encode())] + f"{text[:a]}{value}{text[b:]}".encode()
     if not has_ids:
-        raise DataError(f"{path} has no line with '{id}', the ids; give their name with --id")
+        raise DataError(f"{path} has no line with '{id_column}', the ids; give their name with --id")
     return b"".join(lines)
 
 
@@ -106,7 +106,7 @@ def _skip_blanks(text: str, position: int) -> int:
     return position
 
 
-def rewrite_parquet(path: Path, new_label: NewLabel, label: str, id: str | None) -> bytes:
+def rewrite_parquet(path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None) -> bytes:
     """Parquet: the same columns, types and rows."""
     try:
         import pyarrow as pa  # type: ignore[import-untyped]
@@ -117,15 +117,15 @@ def rewrite_parquet(path: Path, new_label: NewLabel, label: str, id: str | None)
         table = pq.read_table(path)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise DataError(f"cannot read {path}: {str(error).splitlines()[0][:200]}") from None
-    for name in (label, id or label):
+    for name in (label_column, id_column or label_column):
         if table.column_names.count(name) != 1:
             raise _column_error(path, name, table.column_names)
-    position = table.column_names.index(label)
+    position = table.column_names.index(label_column)
     values = table.column(position).to_pylist()
     kind = table.schema.field(position).type
-    for row, node in enumerate(range(len(table)) if id is None else table.column(id).to_pylist()):
+    for row, node in enumerate(range(len(table)) if id_column is None else table.column(id_column).to_pylist()):
         before = values[row]
-        new = new_label(_normalize_value(node), None if before is None else _normalize_value(before))
+        new = choose_label(_normalize_value(node), None if before is None else _normalize_value(before))
         if new is not None:
             values[row] = int(new) if pa.types.is_integer(kind) and new.removeprefix("-").isdecimal() else new
             values[row] = float(new) if pa.types.is_floating(kind) and _is_number(new) else values[row]
@@ -133,7 +133,7 @@ def rewrite_parquet(path: Path, new_label: NewLabel, label: str, id: str | None)
         column = pa.array(values, type=kind)
     except (pa.ArrowException, TypeError):
         raise DataError(
-            f"{path}: column '{label}' holds {kind}, which a decided label is not; convert the column first"
+            f"{path}: column '{label_column}' holds {kind}, which a decided label is not; convert the column first"
         ) from None
     sink = pa.BufferOutputStream()
     pq.write_table(table.set_column(position, table.schema.field(position), column), sink)

@@ -106,7 +106,7 @@ def estimate_from_review(decisions: pd.DataFrame, *, level: float = 0.95) -> Rev
     wrong = (decision == "relabel").to_numpy()
     settled = wrong | (decision == "keep").to_numpy()
     parts = decisions["part"].astype(str).to_numpy()
-    _check_complete(decisions)
+    _check_no_missing_rows(decisions)
     top = _ReviewPart.from_decisions(parts == "top", wrong, settled, decisions["inclusion"])
     flagged = _ReviewPart.from_decisions(parts == "flagged", wrong, settled, decisions["inclusion"])
     rest = _ReviewPart.from_decisions(parts == "rest", wrong, settled, decisions["inclusion"])
@@ -115,7 +115,7 @@ def estimate_from_review(decisions: pd.DataFrame, *, level: float = 0.95) -> Rev
     total = top.size + flagged.size + rest.size
     rate = interval = None
     if random and total:
-        ends = [top.count_if_all_reviewed(), *(part.count_interval(error) for part in random)]
+        ends = [top.bound_wrong_if_all_reviewed(), *(part.bound_wrong_labels(error) for part in random)]
         low, high = (sum(end[side] for end in ends) / total for side in (0, 1))
         rate = _estimate_share([top, *random])
         interval = (max(low, 0.0), min(high, 1.0))
@@ -123,9 +123,9 @@ def estimate_from_review(decisions: pd.DataFrame, *, level: float = 0.95) -> Rev
     listed = top.size + flagged.size
     # Flagged labels of which none was drawn would be unseen; then there is no interval.
     if listed:
-        low, high = top.count_if_all_reviewed()
+        low, high = top.bound_wrong_if_all_reviewed()
         if flagged.drawn:
-            ends_flagged = flagged.count_interval(1 - level)
+            ends_flagged = flagged.bound_wrong_labels(1 - level)
             low, high = low + ends_flagged[0], high + ends_flagged[1]
         precision = _estimate_share([top, flagged])
         precision_interval = (max(low / listed, 0.0), min(high / listed, 1.0))
@@ -142,7 +142,7 @@ def estimate_from_review(decisions: pd.DataFrame, *, level: float = 0.95) -> Rev
     )
 
 
-def _check_complete(decisions: pd.DataFrame) -> None:
+def _check_no_missing_rows(decisions: pd.DataFrame) -> None:
     """Refuse a review that lost rows: its parts would seem to stand for fewer labels."""
     prefix = f"{decisions.attrs['file']}: " if "file" in decisions.attrs else ""
     remedy = "put them back, with an empty 'decision' where nothing is decided"
@@ -197,10 +197,10 @@ class _ReviewPart:
         slack = float(np.abs(sizes / total - 1 / drawn).sum() / 2) if drawn else 0.0
         return cls(total, drawn, int(wrong[in_part].sum()), int((~settled[in_part]).sum()), slack)
 
-    def count_if_all_reviewed(self) -> tuple[float, float]:
+    def bound_wrong_if_all_reviewed(self) -> tuple[float, float]:
         return float(self.wrong), float(self.wrong + self.open)
 
-    def count_interval(self, error: float) -> tuple[float, float]:
+    def bound_wrong_labels(self, error: float) -> tuple[float, float]:
         """Bounds of the number of wrong labels, which are exceeded with probability at most `error`."""
         low = binomial_interval(self.wrong, self.drawn, error)[0]
         high = binomial_interval(self.wrong + self.open, self.drawn, error)[1]

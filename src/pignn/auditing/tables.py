@@ -55,9 +55,9 @@ def replace_codes_by_names(issues: pd.DataFrame, class_names: list[str]) -> pd.D
     return table
 
 
-def build_review_table(chosen: pd.DataFrame, class_names: list[str]) -> pd.DataFrame:
+def build_review_table(sampled: pd.DataFrame, class_names: list[str]) -> pd.DataFrame:
     """The table that a reviewer fills in, with empty columns for the decision."""
-    table = replace_codes_by_names(chosen, class_names)
+    table = replace_codes_by_names(sampled, class_names)
     return table[list(REVIEW_COLUMNS)].assign(**dict.fromkeys(DECISION_COLUMNS, ""))
 
 

@@ -54,7 +54,7 @@ def render_facts(facts: Mapping[str, str]) -> Markup:
 def render_table(table: Table) -> Markup:
     """A table that scrolls on its own if there is no room for it."""
     return Markup('<div class="wide" tabindex="0" role="region" aria-label="{}">{}</div>').format(
-        clip(table.title or ", ".join(filter(None, table.columns))), Markup(table.to_html())
+        clip_text(table.title or ", ".join(filter(None, table.columns))), Markup(table.to_html())
     )
 
 
@@ -91,7 +91,9 @@ def render_class_matrix(axes: tuple[str, str], names: Sequence[str], counts: Seq
         '<th scope="col" class="text">{0} \\ {1}</th>{2}</tr></thead><tbody>{3}</tbody></table></div>'
     ).format(*axes, header, rows)
     examples = Markup("; ").join(
-        Markup("{} <bdi>{}</bdi>, {} <bdi>{}</bdi>: {:,}").format(axes[0], clip(names[i]), axes[1], clip(names[j]), n)
+        Markup("{} <bdi>{}</bdi>, {} <bdi>{}</bdi>: {:,}").format(
+            axes[0], clip_text(names[i]), axes[1], clip_text(names[j]), n
+        )
         for n, i, j in largest[:3]
     )
     note = Markup('<p class="note">Most frequent disagreements: {}.</p>').format(examples)
@@ -188,6 +190,6 @@ def shorten_names(names: Sequence[str]) -> list[str]:
     return [str(i + 1) for i in range(len(names))]
 
 
-def clip(text: str, max_chars: int = 60) -> str:
+def clip_text(text: str, max_chars: int = 60) -> str:
     """The text, cut to so many characters."""
     return text if len(text) <= max_chars else text[: max_chars - 1] + "…"

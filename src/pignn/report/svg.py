@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from .colors import SERIES_COLORS
-from .page import clip
+from .page import clip_text
 from .panels import Panel, Series, list_labels
 
 WIDTH, HEIGHT = 400, 270
@@ -119,7 +119,7 @@ def draw_scatter(title: str, description: str, groups: Sequence[tuple[str, Any]]
             path = "".join(_outline_shape(i, across(x), up(y), 2.6) for x, y in members)
             color = _color_number(i)
             shapes.append(
-                Markup('<path class="dot s{}" d="{}"><title>{}</title></path>').format(color, path, clip(name))
+                Markup('<path class="dot s{}" d="{}"><title>{}</title></path>').format(color, path, clip_text(name))
             )
             x, y = (sorted(float(point[k]) for point in members)[len(members) // 2] for k in (0, 1))
             texts.append(_draw_text(across(x), up(y) + 4, short, "middle", "over"))
@@ -148,7 +148,7 @@ def _draw_panel(panel: Panel, labels: Sequence[str]) -> Markup:
         parts += _draw_series(series, rows, labels.index(series.label), shifted, up, width if panel.bars else None)
     title = f"{panel.title}: {panel.y_label}" + (f" by {panel.x_label}" if panel.x_label else "")
     description = "; ".join(
-        f"{clip(series.label)} " + ", ".join(f"{_format_number(mean)} at {x}" for x, mean, _ in rows)
+        f"{clip_text(series.label)} " + ", ".join(f"{_format_number(mean)} at {x}" for x, mean, _ in rows)
         for series, rows in zip(panel.series, points, strict=True)
     )
     return _draw_figure(title, description, parts, caption=panel.title)
@@ -163,7 +163,7 @@ def _draw_series(
     bar_width: float | None,
 ) -> list[Markup]:
     """The line of a series, or its bars if they have a width, with spread and reference values."""
-    color, name = _color_number(number), clip(series.label)
+    color, name = _color_number(number), clip_text(series.label)
     parts = [] if bar_width else [_draw_polyline([(centers[x], up(mean)) for x, mean, _ in points], number)]
     for x, mean, std in points:
         center, top = centers[x], up(mean)
@@ -186,11 +186,13 @@ def _draw_series(
 def _draw_figure(
     title: str, description: str, parts: Sequence[Markup], caption: str = "", css_class: str = ""
 ) -> Markup:
-    heading = Markup("<figcaption>{}</figcaption>").format(clip(caption, 200)) if caption else Markup("")
+    heading = Markup("<figcaption>{}</figcaption>").format(clip_text(caption, 200)) if caption else Markup("")
     return Markup(
         '<figure>{}<svg class="chart {}" viewBox="0 0 {} {}" role="img">'
         "<title>{}</title><desc>{}</desc>{}</svg></figure>"
-    ).format(heading, css_class, WIDTH, HEIGHT, clip(title, 300), clip(description, 2_000), Markup("").join(parts))
+    ).format(
+        heading, css_class, WIDTH, HEIGHT, clip_text(title, 300), clip_text(description, 2_000), Markup("").join(parts)
+    )
 
 
 def _draw_axes(
@@ -207,7 +209,7 @@ def _draw_axes(
     is_tilted = sum(max(len(name), 3) for name, _ in levels) > MAX_STRAIGHT_CHARS
     for name, x in levels:
         tilt = Markup(' transform="rotate(-25 {:.1f} {})"').format(x, bottom + 12) if is_tilted else ""
-        anchor, text = ("end", clip(name, 18)) if is_tilted else ("middle", clip(name, 40))
+        anchor, text = ("end", clip_text(name, 18)) if is_tilted else ("middle", clip_text(name, 40))
         parts.append(
             Markup('<text class="at-{}" x="{:.1f}" y="{}"{}>{}</text>').format(anchor, x, bottom + 14, tilt, text)
         )
@@ -222,7 +224,9 @@ def _draw_line(x1: float, y1: float, x2: float, y2: float, css_class: str) -> Ma
 
 
 def _draw_text(x: float, y: float, text: str, anchor: str, css_class: str = "") -> Markup:
-    return Markup('<text class="at-{} {}" x="{:.1f}" y="{:.1f}">{}</text>').format(anchor, css_class, x, y, clip(text))
+    return Markup('<text class="at-{} {}" x="{:.1f}" y="{:.1f}">{}</text>').format(
+        anchor, css_class, x, y, clip_text(text)
+    )
 
 
 def _draw_polyline(points: Sequence[tuple[float, float]], number: int) -> Markup:

@@ -73,8 +73,8 @@ class Correction:
             self.nodes,
             path,
             dict(zip(relabeled["node"], relabeled["label"].str.strip(), strict=True)),
-            label=self.label,
-            id=self.id,
+            label_column=self.label,
+            id_column=self.id,
             new_class=self.new_class,
             reviewed=dict(zip(self._decided["node"], get_reviewed_labels(self._decided), strict=True)),
         )

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from torch_geometric.data import Data
 
 from ...graphs.checks import node_ids
-from ..page import build_document, clip
+from ..page import build_document, clip_text
 from .overview import AuditOverview
 
 SCRIPTS = ("helpers.js", "overview.js", "decisions.js", "suspect_detail.js", "suspect_list.js")  # in this order
@@ -70,14 +70,14 @@ class AuditPageContent:
 
 def build_audit_page(content: AuditPageContent) -> str:
     """The page as text of one HTML file."""
-    data = encode_json(_encode_content(content))
+    data = encode_json(_encode_page_data(content))
     data = data[:-1] + f',"key":"{hashlib.sha256(data.encode()).hexdigest()[:20]}"}}'
     script = '"use strict";\n(() => {\n' + "".join(map(_read_asset, SCRIPTS)) + "})();\n"
     body = Markup(_read_asset("page.html"))
     return build_document("Audit of labels", body, style=_read_asset("page.css"), script=script, data=Markup(data))
 
 
-def _encode_content(content: AuditPageContent) -> dict[str, Any]:
+def _encode_page_data(content: AuditPageContent) -> dict[str, Any]:
     """The content by the names that the script reads."""
     issues, review, find = content.issues, content.review, content.find_neighborhoods
     selected = _select_suspects(issues, review)
@@ -205,7 +205,7 @@ def _encode_neighborhoods(
         for node in (*one["neighbors"], *one["similar"]):
             if node not in position:
                 position[node] = len(position)
-                named_nodes["id"].append(clip(str(node if ids is None else ids[node]), MAX_NODE_ID_CHARS))
+                named_nodes["id"].append(clip_text(str(node if ids is None else ids[node]), MAX_NODE_ID_CHARS))
                 named_nodes["given"].append(int(given[node]))
                 room -= len(encode_json([named_nodes["id"][-1], named_nodes["given"][-1]]).encode())
         by_position = {name: [position[node] for node in one[name]] for name in ("neighbors", "similar")}

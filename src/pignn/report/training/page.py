@@ -20,7 +20,7 @@ from ..page import (
     Section,
     Tile,
     build_page,
-    clip,
+    clip_text,
     render_class_matrix,
     render_facts,
     render_heading,
@@ -87,7 +87,7 @@ def build_training_page(
         Section("Calibration", _build_calibration(scores)),
         Section("Map of the nodes", _build_map(names, logits)),
         Section("Settings", [render_facts({"method": facts.method} | _format_settings(facts.settings))]),
-        Section("How it was made", [render_facts(_list_origins(facts, data, summary))]),
+        Section("How it was made", [render_facts(_list_run_facts(facts, data, summary))]),
     ]
     sections = [section for section in sections if section.blocks]
     return build_page(
@@ -254,7 +254,7 @@ def _build_class_table(class_names: Sequence[str], data: Data, scores: TrainingS
     given = np.bincount(data.y[data.y >= 0].cpu().numpy(), minlength=len(class_names))
     predicted = np.bincount(scores.probs.argmax(1), minlength=len(class_names))
     columns = ["class", "given labels", "predicted, all nodes"]
-    rows = [[clip(name, 80), f"{given[c]:,}", f"{predicted[c]:,}"] for c, name in enumerate(class_names)]
+    rows = [[clip_text(name, 80), f"{given[c]:,}", f"{predicted[c]:,}"] for c, name in enumerate(class_names)]
     for name, comparison in _list_comparisons(scores):
         columns += [name, "accuracy" if name == TEST else "agreement"]
         for c, counts in enumerate(comparison.count_confusion()):
@@ -319,7 +319,7 @@ def _build_map(class_names: Sequence[str], logits: np.ndarray) -> list[Markup | 
         f"{subject} placed by their predicted probabilities: nodes with similar predictions are close together. {axes} "
         "Shape, color and bold text show the predicted class. Nodes far from other classes have confident predictions."
     )
-    description = "; ".join(f"{clip(name)}: {len(points)}" for name, points in groups if len(points))
+    description = "; ".join(f"{clip_text(name)}: {len(points)}" for name, points in groups if len(points))
     title = f"{num_drawn:,} nodes placed by their predicted probabilities"
     drawing = svg.draw_scatter(title, f"nodes by predicted class: {description}", groups, shorten_names(class_names))
     return [render_note(note), drawing]
@@ -328,7 +328,7 @@ def _build_map(class_names: Sequence[str], logits: np.ndarray) -> list[Markup | 
 # ---- how it was made ----
 
 
-def _list_origins(facts: FitFacts, data: Data, summary: TrainingSummary) -> dict[str, str]:
+def _list_run_facts(facts: FitFacts, data: Data, summary: TrainingSummary) -> dict[str, str]:
     numbers = {
         "epochs": facts.epochs_done,
         "selected epoch": facts.best_epoch,
