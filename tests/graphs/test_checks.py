@@ -228,14 +228,14 @@ def test_bad_input_is_one_clear_line(case):
 
 
 @pytest.mark.parametrize("what", [[1], (1,), torch.ones(3), HeteroData()])
-def test_what_is_no_graph_is_refused_everywhere(what):
+def test_objects_that_are_not_graphs_are_refused_everywhere(what):
     model = pignn.make("prototypes").fit(pignn.load("csbm", num_nodes=120))
     for use in (check_graph, model.fit, model.predict, model.score, lambda data: pignn.corrupt(data, "symmetric", 0.3)):
         with pytest.raises(DataError, match=r"expected a torch_geometric\.data\.Data|heterogeneous graphs"):
             use(what)
 
 
-def test_canonical_types_and_the_original_left_alone():
+def test_checking_converts_types_and_does_not_change_the_original():
     data = graph(
         x=torch.arange(12).view(N, 2),
         edge_index=torch.tensor([[0, 1], [1, 2]], dtype=torch.int32),
@@ -264,7 +264,7 @@ def test_canonical_types_and_the_original_left_alone():
     assert "val_mask" not in data
 
 
-def test_numpy_and_sparse_inputs_are_taken():
+def test_numpy_arrays_and_sparse_features_are_accepted():
     sparse = graph().x.to_sparse()
     out = check_graph(graph(x=sparse, y=np.array([0, 1, 0, 1, -1, -1])))
     assert out.x.layout == torch.strided
@@ -272,7 +272,7 @@ def test_numpy_and_sparse_inputs_are_taken():
     assert out.y.dtype == torch.int64
 
 
-def test_a_graph_without_edges_is_a_graph():
+def test_a_graph_without_edges_is_accepted():
     assert check_graph(graph(edge_index=torch.tensor([[], []]))).edge_index.dtype == torch.int64
 
 
@@ -283,11 +283,11 @@ def test_split_index_picks_the_column():
     assert torch.equal(check_graph(data, split_index=1).test_mask, graph().test_mask)  # one-dimensional: for all
 
 
-def test_one_column_needs_no_split_index():
+def test_masks_with_one_column_need_no_split_index():
     assert torch.equal(check_graph(graph(train_mask=graph().train_mask.view(-1, 1))).train_mask, graph().train_mask)
 
 
-def test_unlabelled_training_nodes_are_left_out_with_a_warning():
+def test_unlabeled_training_nodes_are_left_out_with_a_warning():
     data = graph(y=torch.tensor([0, 1, -1, -1, 0, 1]))
     with pytest.warns(PignnWarning, match="2 training nodes without a label"):
         out = check_graph(data)

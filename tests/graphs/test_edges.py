@@ -95,7 +95,7 @@ def test_sorted_input_is_not_written_to():
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])
-def test_no_edges(n):
+def test_a_graph_without_edges_stays_empty(n):
     out = simplify_edges(torch.empty(2, 0, dtype=torch.long), n, torch.empty(0))
     assert out.edge_index.shape == (2, 0)
     assert out.edge_weight.shape == (0,)

@@ -88,12 +88,12 @@ def test_matrices_are_stochastic(kind: str, rate: float, classes: int, seed: int
 
 @pytest.mark.parametrize("kind", MATRIX_KINDS)
 @pytest.mark.parametrize("rate", [0.2, 0.6])
-def test_realised_transition_is_the_one_asked_for(kind: str, rate: float) -> None:
+def test_the_realized_transition_is_the_requested_one(kind: str, rate: float) -> None:
     result = summarize_noise(corrupt(graph(40_000), kind, rate, seed=7, splits=("all",)))
     np.testing.assert_allclose(result.transition, build_transition_matrix(kind, rate, 5, seed=7), atol=0.025)
 
 
-def test_a_user_matrix_is_followed() -> None:
+def test_a_custom_matrix_is_followed() -> None:
     matrix = [[0.5, 0.5, 0.0], [0.0, 0.2, 0.8], [0.3, 0.3, 0.4]]
     noisy = corrupt(graph(30_000, 3), torch.tensor(matrix), splits=("all",))
     np.testing.assert_allclose(summarize_noise(noisy).transition, matrix, atol=0.02)
@@ -108,7 +108,9 @@ def test_a_user_matrix_is_followed() -> None:
     st.integers(0, 50),
     st.lists(st.sampled_from(("train", "val", "test")), unique=True),
 )
-def test_labels_are_where_they_belong(kind: str, rate: float, seed: int, splits: list[str]) -> None:
+def test_given_labels_are_visible_in_the_right_splits_only(
+    kind: str, rate: float, seed: int, splits: list[str]
+) -> None:
     data = graph(120, 3)
     truth = data.y.clone()
     noisy = corrupt(data, kind, None if kind == "none" else rate, seed=seed, splits=splits)
@@ -155,7 +157,7 @@ def test_same_seed_same_noise_whatever_torch_does(kind: str) -> None:
     assert not torch.equal(first.y, corrupt(data, kind, 0.4, seed=6).y)
 
 
-def test_kinds_have_streams_of_their_own() -> None:
+def test_every_kind_has_its_own_random_numbers() -> None:
     data = graph()
     flipped = [wrong(corrupt(data, kind, 0.5, seed=0)) for kind in ("symmetric", "pair", "flip")]
     assert all(not torch.equal(a, b) for a, b in itertools.combinations(flipped, 2))
@@ -183,7 +185,7 @@ def test_corrupting_twice_starts_from_the_truth() -> None:
     assert torch.equal(clean.y[data.train_mask], data.y[data.train_mask])
 
 
-def test_trusted_and_unlabelled_nodes_are_left_alone() -> None:
+def test_trusted_and_unlabeled_nodes_keep_their_labels() -> None:
     data = graph()
     trusted = torch.arange(600) % 2 == 0
     data.trusted_mask = trusted
@@ -196,7 +198,7 @@ def test_trusted_and_unlabelled_nodes_are_left_alone() -> None:
     assert wrong(noisy)[60:][~trusted[60:]].all()
 
 
-def test_all_needs_no_mask() -> None:
+def test_splits_all_needs_no_masks() -> None:
     data = graph()
     for name in ("train", "val", "test"):
         del data[f"{name}_mask"]
@@ -250,7 +252,7 @@ def test_instance_noise_has_the_rate_and_follows_the_features() -> None:
     assert torch.corrcoef(torch.stack([fitted[:, 0], uniform]))[0, 1] < 0.05
 
 
-def test_instance_noise_with_features_that_say_nothing() -> None:
+def test_instance_noise_on_constant_features_has_the_rate() -> None:
     data = graph(20_000)
     data.x = torch.ones(20_000, 3)
     result = summarize_noise(corrupt(data, "instance", 0.4, splits=("all",)))
@@ -260,7 +262,7 @@ def test_instance_noise_with_features_that_say_nothing() -> None:
 # --- recorded labels and files ------------------------------------------------------------------------------
 
 
-def test_recorded_labels() -> None:
+def test_recorded_labels_become_the_given_labels() -> None:
     data = graph()
     labels = (data.y.numpy() + 1) % 5
     labels[::2] = -1
@@ -272,7 +274,7 @@ def test_recorded_labels() -> None:
     assert noisy.noise["source"] == "survey"
 
 
-def test_recorded_for_another_order_of_nodes() -> None:
+def test_labels_recorded_for_another_order_of_nodes_are_refused() -> None:
     data = graph()
     order = np.random.default_rng(0).permutation(600)
     corrupt(data, RecordedLabels(data.y, true_labels=data.y))
@@ -280,7 +282,7 @@ def test_recorded_for_another_order_of_nodes() -> None:
         corrupt(data, RecordedLabels(data.y.numpy()[order], true_labels=data.y.numpy()[order]))
 
 
-def test_recorded_in_another_order_of_classes() -> None:
+def test_recorded_classes_are_matched_by_name() -> None:
     names = ["a", "b", "c", "d", "e"]
     data = graph(class_names=names)
     labels = (data.y + 2) % 5
@@ -292,12 +294,12 @@ def test_recorded_in_another_order_of_classes() -> None:
     assert noisy.class_names == names
 
 
-def test_recorded_names_are_taken_where_the_graph_has_none() -> None:
+def test_class_names_of_the_record_are_used_where_the_graph_has_none() -> None:
     data = graph()
     assert corrupt(data, RecordedLabels(data.y, class_names=list("abcde"))).class_names == list("abcde")
 
 
-def test_recorded_classes_that_the_graph_does_not_have() -> None:
+def test_recorded_classes_unknown_to_the_graph_are_refused() -> None:
     data = graph(class_names=list("abcde"))
     with pytest.raises(DataError, match="class 'x' of the recorded labels is not a class of the graph"):
         corrupt(data, RecordedLabels(data.y, class_names=["a", "b", "x", "y", "z"]))
@@ -305,7 +307,7 @@ def test_recorded_classes_that_the_graph_does_not_have() -> None:
         corrupt(data, RecordedLabels(data.y, class_names=list("edcba"), true_labels=np.full(600, 7)))
 
 
-def test_files(tmp_path: Path) -> None:
+def test_noise_files_hold_labels_or_a_matrix(tmp_path: Path) -> None:
     data, matrix = graph(), build_transition_matrix("pair", 0.2, 5)
     np.savez(tmp_path / "r.npz", noisy_label=data.y, clean_label=data.y, class_names=np.array(list("abcde")))
     np.savez(tmp_path / "m.npz", transition=matrix)
@@ -320,7 +322,7 @@ def test_files(tmp_path: Path) -> None:
     assert load_noise("pair") == "pair"
 
 
-def test_files_that_cannot_be_used(tmp_path: Path) -> None:
+def test_unusable_noise_files_are_one_line_errors(tmp_path: Path) -> None:
     objects = np.array([{"a": 1}], dtype=object)
     np.savez(tmp_path / "objects.npz", noisy_label=objects)
     np.save(tmp_path / "objects.npy", objects)
@@ -383,7 +385,7 @@ def test_bad_settings_are_one_line(kind: Any, options: dict[str, Any], error: ty
     assert "\n" not in str(caught.value)
 
 
-def test_bad_graphs() -> None:
+def test_graphs_without_masks_or_with_one_class_are_refused() -> None:
     one = graph()
     one.y[:] = 0
     with pytest.raises(DataError, match="class"):
@@ -394,7 +396,7 @@ def test_bad_graphs() -> None:
         corrupt(without, "symmetric", 0.1)
 
 
-def test_a_graph_without_validation_nodes_will_do() -> None:
+def test_validation_nodes_are_not_needed() -> None:
     data = graph()
     del data.val_mask
     assert torch.equal(corrupt(data, "symmetric", 0.1).y >= 0, data.train_mask)
@@ -411,7 +413,7 @@ def test_the_truth_counts_even_where_given_labels_are_useless() -> None:
 
 @quick
 @given(st.lists(st.tuples(st.integers(-1, 3), st.integers(-1, 3)), min_size=2, max_size=25))
-def test_report_equals_brute_force(rows: list[tuple[int, int]]) -> None:
+def test_the_summary_equals_brute_force(rows: list[tuple[int, int]]) -> None:
     rows = [*rows, (0, 1), (3, 3)]
     y, true = (torch.tensor(column) for column in zip(*rows, strict=True))
     data = Data(y=y, y_true=true, class_names=list("abcd"), num_nodes=len(rows))
@@ -426,7 +428,7 @@ def test_report_equals_brute_force(rows: list[tuple[int, int]]) -> None:
         assert result.counts[true_class][given_class] == known.count((given_class, true_class))
 
 
-def test_report_by_split_and_class() -> None:
+def test_the_summary_has_rates_per_split_and_class() -> None:
     data = graph(classes=2)
     noisy = corrupt(data, [[1.0, 0.0], [1.0, 0.0]], splits=("train",))
     result = summarize_noise(noisy)
@@ -438,7 +440,7 @@ def test_report_by_split_and_class() -> None:
     assert "\n" not in str(result)
 
 
-def test_report_needs_both_labels() -> None:
+def test_the_summary_needs_given_and_true_labels() -> None:
     with pytest.raises(DataError, match="y_true"):
         summarize_noise(graph())
     with pytest.raises(DataError, match="both known"):

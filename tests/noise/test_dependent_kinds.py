@@ -55,7 +55,7 @@ def test_cluster_noise_is_local() -> None:
     assert together["cluster"] > together["symmetric"] + 0.2
 
 
-def test_cluster_noise_where_nobody_has_a_neighbour() -> None:
+def test_cluster_noise_on_a_graph_without_edges_has_the_exact_rate() -> None:
     data = graphs.csbm(200, 2)
     data.edge_index = data.edge_index[:, :0]
     noisy = corrupt(data, "cluster", 0.2, splits=("all",))

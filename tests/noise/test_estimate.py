@@ -40,7 +40,7 @@ def test_errors_of_the_classifier_are_not_called_noise() -> None:
     assert estimate(given, p).rate < 0.03
 
 
-def test_a_matrix_is_full_only_where_labels_ask_for_it() -> None:
+def test_a_full_matrix_is_fitted_only_where_labels_need_it() -> None:
     off = ~np.eye(4, dtype=bool)
     for kind, spread in (("symmetric", False), ("pair", True)):
         given, p = sample(build_transition_matrix(kind, 0.2, 4))
@@ -57,7 +57,7 @@ def test_classes_without_a_label_change_nothing(kind: str) -> None:
     np.testing.assert_allclose(padded.transition[:3, :3], found.transition, atol=0.02)
 
 
-def test_a_few_misspelt_labels_do_not_hide_the_noise() -> None:
+def test_a_few_misspelled_labels_do_not_hide_the_noise() -> None:
     given, p = sample(build_transition_matrix("symmetric", 0.2, 4), nodes=600)
     some = np.random.default_rng(1).permutation(600)[:15]
     given[some] = 4 + np.arange(15) % 5
@@ -123,7 +123,7 @@ def test_unmixing_undoes_mixing() -> None:
     ],
 )
 @pytest.mark.filterwarnings("error")
-def test_input_that_says_little_gives_numbers(labels: list[int], probabilities: Floats) -> None:
+def test_uninformative_input_still_gives_finite_estimates(labels: list[int], probabilities: Floats) -> None:
     found = estimate(labels, probabilities, intervals=True)
     assert 0 <= found.rate <= 1
     np.testing.assert_allclose(found.transition.sum(axis=1), 1)
@@ -131,7 +131,7 @@ def test_input_that_says_little_gives_numbers(labels: list[int], probabilities: 
     assert np.isfinite(found.prior).all()
 
 
-def test_unlabelled_nodes_have_no_part_in_it() -> None:
+def test_unlabeled_nodes_do_not_change_the_estimate() -> None:
     given, p = sample(build_transition_matrix("symmetric", 0.2, 3), nodes=600)
     more = estimate(np.concatenate([given, [-1] * 50]), np.concatenate([p, p[:50]]))
     assert abs(more.rate - estimate(given, p).rate) < 1e-9
@@ -149,16 +149,18 @@ def test_unlabelled_nodes_have_no_part_in_it() -> None:
         ([0], [[1, 1]]),
     ],
 )
-def test_what_cannot_be_used_is_said(labels: list[float], probabilities: list[list[float]]) -> None:
+def test_labels_and_probabilities_that_do_not_fit_are_refused(
+    labels: list[float], probabilities: list[list[float]]
+) -> None:
     with pytest.raises(DataError):
         estimate(labels, probabilities)
 
 
-def test_level() -> None:
+def test_a_level_outside_0_to_1_is_refused() -> None:
     with pytest.raises(ConfigError, match="level"):
         estimate([0, 1], [[1, 0], [0, 1]], intervals=True, level=95)
 
 
-def test_labels_that_are_texts() -> None:
+def test_labels_must_be_numbers() -> None:
     with pytest.raises(DataError, match="labels must be integers"):
         estimate(np.array(["a", "b"]), np.full((2, 2), 0.5))

@@ -59,14 +59,14 @@ def test_sizes_as_published(name):
         assert not bool((data.train_mask & data.test_mask).any())
 
 
-def test_the_list_says_the_same():
+def test_the_list_of_datasets_has_the_published_sizes():
     for info in list_datasets():
         if info.name in SIZES:
             assert (info.num_nodes, info.num_edges, info.num_features, info.num_classes) == SIZES[info.name][0]
 
 
 @pytest.mark.parametrize(("name", "splits"), [("actor", 10), ("chameleon", 10)])
-def test_own_splits(name, splits):
+def test_splits_of_the_dataset_s_own_have_their_published_sizes(name, splits):
     data = read(name, split="own")
     assert data.train_mask.shape == (data.num_nodes, splits)
     parts = data.train_mask.int() + data.val_mask.int() + data.test_mask.int()
@@ -76,7 +76,7 @@ def test_own_splits(name, splits):
     assert torch.equal(one.val_mask, data.val_mask[:, 4])
 
 
-def test_chameleon_filtered():
+def test_filtered_chameleon_has_the_published_size():
     data = read("chameleon", variant="filtered")
     assert (data.num_nodes, data.num_edges, data.num_features) == (890, 17708, 2325)
 
@@ -107,7 +107,7 @@ def test_same_graph_as_the_plain_loader(tmp_path):
         assert torch.equal(data[key], plain[key])
 
 
-def test_cora_described():
+def test_describe_graph_on_cora():
     found = describe_graph(read("cora"))
     assert (found["edges"], found["isolated"], found["components"]) == (5278, 0, 78)
     assert found["homophily"] == pytest.approx(0.81, abs=0.001)

@@ -8,7 +8,9 @@ from ..core.lazy import import_on_first_use
 
 if TYPE_CHECKING:
     from .checks import check_graph, has_csr_edges, num_classes
-    from .datasets import DATASETS, Dataset, dataset_path, digits, get_dataset, is_available, list_datasets, load
+    from .datasets import DATASETS, Dataset, dataset_path, get_dataset, is_available, list_datasets
+    from .datasets.digits_graph import digits
+    from .datasets.loading import load
     from .edges import SimpleEdges, simplify_edges
     from .homophily import compute_adjusted_homophily, compute_homophily
     from .importers import (

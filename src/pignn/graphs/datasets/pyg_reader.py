@@ -14,7 +14,7 @@ from ...core.errors import DataError
 from ...core.text import one_line_text
 from . import cache
 from .base import Root
-from .pyg import PyGDataset
+from .pyg_datasets import PyGDataset
 from .raw_source import DownloadError, absent_files_error, check_parts
 
 

@@ -64,7 +64,7 @@ def offline(monkeypatch):
 
 @small
 @pytest.mark.parametrize(("name", "classes"), [("Cora", 7), ("CiteSeer", 6), ("PubMed", 3)])
-def test_planetoid(write, root, name, classes):
+def test_planetoid_graphs_have_their_public_split(write, root, name, classes):
     write.planetoid(root, name, classes=classes)
     data = load(name, root=root)
     nodes = 20 * classes + 510
@@ -79,7 +79,7 @@ def test_planetoid(write, root, name, classes):
 
 
 @small
-def test_photo_and_dblp(write, root):
+def test_sparse_npz_graphs_take_class_names_from_their_file(write, root):
     names = np.array([f"kind {c}" for c in range(8)])
     write.sparse_npz(root / "Photo/raw/amazon_electronics_photo.npz", class_names=names)
     write.sparse_npz(root / "DBLP/raw/dblp.npz", nodes=300)
@@ -93,7 +93,7 @@ def test_photo_and_dblp(write, root):
 
 
 @small
-def test_actor(write, root):
+def test_actor_comes_with_ten_splits(write, root):
     write.actor(root)
     data = load("actor", root=root)
     assert data.x.shape == (40, 9)
@@ -110,7 +110,7 @@ def test_actor(write, root):
 
 
 @small
-def test_wikics(write, root):
+def test_wikics_trains_on_the_first_nodes_of_every_class(write, root):
     write.wikics(root)
     data = load("WikiCS", root=root)
     assert data.x.shape == (500, 11)
@@ -125,7 +125,7 @@ def test_wikics(write, root):
 
 
 @small
-def test_chameleon(write, root):
+def test_chameleon_comes_with_ten_splits_and_a_filtered_variant(write, root):
     write.chameleon(root)
     write.chameleon(root, nodes=30, name="chameleon_filtered")
     data = load("chameleon", root=root)
@@ -139,7 +139,7 @@ def test_chameleon(write, root):
 
 @small
 @pytest.mark.parametrize(("name", "edges"), [("ogbn-arxiv", 80), ("ogbn-products", 160)])
-def test_ogb(write, root, name, edges):
+def test_ogb_graphs_have_their_official_split(write, root, name, edges):
     write.ogb(root, name)
     for _ in range(2):  # from the raw files, then from the cache
         data = load(name, root=root)
@@ -163,7 +163,7 @@ def test_arxiv_without_features_is_refused_unless_stand_ins_are_asked_for(write,
         data = load("ogbn-arxiv", root=root, features="stand-in")
     assert data.x.shape == (80, 128)
     assert sizes(data) == [27, 27, 26]
-    # Neighbours look alike, strangers do not.
+    # Neighbors look alike, strangers do not.
     cosine = torch.nn.functional.normalize(data.x) @ torch.nn.functional.normalize(data.x).t()
     near = cosine[data.edge_index[0], data.edge_index[1]].mean()
     assert near > 0.5
@@ -179,7 +179,7 @@ def test_stand_in_features_know_no_labels(write, root):
     assert torch.equal(load("ogbn-arxiv", root=root, features="stand-in").x, before)
 
 
-def test_other_than_published_sizes_are_said(write, root):
+def test_a_graph_of_unexpected_size_is_a_warning(write, root):
     write.chameleon(root)
     with pytest.warns(PignnWarning, match="chameleon: the raw files have 40 nodes, the published ones 2,277"):
         load("chameleon", root=root)
@@ -212,7 +212,7 @@ def test_list_needs_no_torch_and_is_complete():
         ("digits", {"split_index": 1}, "split_index 1 is out of range"),
     ],
 )
-def test_bad_requests(name, options, message):
+def test_unknown_names_options_and_splits_are_one_line_errors(name, options, message):
     with pytest.raises(ConfigError) as caught:
         load(name, **options)
     assert message in str(caught.value)
@@ -220,7 +220,7 @@ def test_bad_requests(name, options, message):
 
 
 @small
-def test_root_then_environment_then_cache(write, tmp_path, cache, monkeypatch):
+def test_raw_files_are_taken_from_root_then_environment_then_cache(write, tmp_path, cache, monkeypatch):
     for place, nodes in ((cache, 60), (tmp_path / "env", 61), (tmp_path / "root", 62)):
         write.chameleon(place, nodes=nodes)
     assert load("chameleon").num_nodes == 60
@@ -231,7 +231,7 @@ def test_root_then_environment_then_cache(write, tmp_path, cache, monkeypatch):
     one_line(lambda: load("chameleon", root=tmp_path / "nowhere"), "nowhere' is not a folder")
 
 
-def test_available_and_where(write, root):
+def test_dataset_paths_tell_where_raw_files_are(write, root):
     assert dataset_path("digits") == "built in"
     assert is_available("csbm")
     assert not is_available("cora", root)
@@ -448,7 +448,7 @@ def test_text_where_numbers_belong_is_named(write, root):
     one_line(lambda: load("ogbn-arxiv", root=root), r"node-feat\.csv\.gz is damaged")
 
 
-def test_files_that_do_not_fit_together(write, root):
+def test_parts_of_a_graph_that_do_not_fit_together_are_refused(write, root):
     path = write.chameleon(root)
     arrays = dict(np.load(path))
     np.savez(path, **{**arrays, "edges": arrays["edges"] + 1})
@@ -537,7 +537,7 @@ def test_a_killed_load_leaves_nothing_that_looks_whole(write, root, cache, monke
 
 
 @small
-def test_leftovers_of_a_killed_process_are_swept(write, root, cache):
+def test_old_workspaces_of_killed_processes_are_removed(write, root, cache):
     old, young = cache / ".work-old", cache / ".work-young"
     old.mkdir(parents=True)
     young.mkdir()
@@ -549,7 +549,7 @@ def test_leftovers_of_a_killed_process_are_swept(write, root, cache):
 
 
 @small
-def test_a_cache_that_cannot_be_written_is_said_once(write, root, tmp_path, monkeypatch):
+def test_a_cache_that_cannot_be_written_is_warned_about_once(write, root, tmp_path, monkeypatch):
     write.planetoid(root)
     blocked = tmp_path / "blocked"
     blocked.write_text("a file where the folder should be")
@@ -559,7 +559,7 @@ def test_a_cache_that_cannot_be_written_is_said_once(write, root, tmp_path, monk
     assert sizes(load("cora", root=root)) == [140, 500, 10]  # a second warning would be an error
 
 
-def test_two_processes_at_once(write, root, cache):
+def test_two_processes_can_load_at_once(write, root, cache):
     write.planetoid(root)
     code = f"""if True:
         import warnings; warnings.simplefilter("ignore")
