@@ -51,7 +51,7 @@ def test_two_ways_to_say_the_same(command, files):
     result = command("convert", "edges.csv", "b", "--features", "x.npy", "--labels", "y.npy", "--json")
     assert (result.code, result.err) == (0, "")
     facts = json.loads(result.out)
-    assert (facts["nodes"], facts["classes"], facts["labelled"], facts["weighted"]) == (120, 4, 120, False)
+    assert (facts["nodes"], facts["classes"], facts["labeled"], facts["weighted"]) == (120, 4, 120, False)
     a, b = graphs.open_graph_store("a"), graphs.open_graph_store("b")
     assert np.allclose(a.x, b.x)
     assert a.y.tolist() == b.y.tolist()

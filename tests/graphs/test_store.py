@@ -91,7 +91,9 @@ def fails(kind, *words, out="out", **arguments):
     seed=st.integers(0, 99),
     hub=st.booleans(),
 )
-def test_round_trip(tmp_path_factory, nodes, rows, weighted, memory, seed, hub):
+def test_a_store_holds_what_simplify_edges_gives_whatever_the_memory(
+    tmp_path_factory, nodes, rows, weighted, memory, seed, hub
+):
     random = np.random.default_rng(seed)
     edges = random.integers(0, nodes, (rows, 2)) // (1 + (9 if hub else 0))
     place = tmp_path_factory.mktemp("round")
@@ -111,7 +113,7 @@ def test_round_trip(tmp_path_factory, nodes, rows, weighted, memory, seed, hub):
 
 
 @pytest.mark.parametrize("memory", [1, 1 << 30])
-def test_everything_comes_back(files, memory):
+def test_features_labels_and_masks_come_back(files, memory):
     nodes = pd.DataFrame(
         {
             "id": range(N),
@@ -137,13 +139,13 @@ def test_everything_comes_back(files, memory):
     assert "val_mask" not in data
     assert "edge_index" not in data
     assert (data.name, data.checked, data.num_nodes, data.num_node_features) == ("out", True, N, 2)
-    assert (done.nodes, done.edges, done.features, done.classes, done.labelled) == (N, 4, 2, 3, 8)
+    assert (done.nodes, done.edges, done.features, done.classes, done.labeled) == (N, 4, 2, 3, 8)
     assert done.notes == ["dropped 1 self-loop", "merged 1 duplicate edge", "made 3 one-way edges two-way"]
     assert done.bytes == sum(path.stat().st_size for path in (files / "out").iterdir() if path.suffix != ".json")
     assert sorted(os.listdir()) == ["edges.csv", "nodes.csv", "out", "x.npy", "y.npy"]
 
 
-def test_arrays(files):
+def test_arrays_and_npy_files_give_the_same_store(files):
     """.npy files, arrays, integers and floats as they come."""
     np.save("edges.npy", EDGES.T.astype(np.int32))
     mask = np.arange(N) < 6
@@ -168,7 +170,7 @@ def test_labels_as_names_in_an_array(files):
     assert (data.get("x"), data.num_nodes) == (None, N)
 
 
-def test_no_edges(files):
+def test_a_table_without_edges_gives_an_empty_store(files):
     (files / "edges.csv").write_text("source,target\n")
     convert("out", edges="edges.csv", features="x.npy")
     data = open_graph_store("out")
@@ -197,7 +199,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_text(folder, name):
+def test_text_files_of_every_layout_are_read(folder, name):
     content, note = TEXTS[name]
     (folder / name).write_text(content, encoding="utf-8", newline="")
     if note is None:
@@ -209,7 +211,7 @@ def test_text(folder, name):
     assert (done.rows_read, done.edges) == (2, 2)
 
 
-def test_text_that_is_packed(folder):
+def test_gzipped_text_is_read(folder):
     (folder / "edges.tsv.gz").write_bytes(gzip.compress(b"0\t1\n1\t2\n"))
     convert("out", edges="edges.tsv.gz", num_nodes=3)
     same_graph(open_graph_store("out"), [[0, 1], [1, 2]], 3)
@@ -227,7 +229,7 @@ def test_text_that_is_packed(folder):
         ("a,b,w\n1,0,2\n2,1,4\n", {"weight": "w", "source": "b", "target": "a"}, [2, 2, 4, 4]),
     ],
 )
-def test_weights(folder, content, options, weight):
+def test_weight_columns_are_chosen_by_name_or_position(folder, content, options, weight):
     (folder / "edges.csv").write_text(content)
     done = convert("out", edges="edges.csv", num_nodes=3, **options)
     data = open_graph_store("out")
@@ -333,12 +335,12 @@ def test_row_numbers_do_not_depend_on_chunks(files):
 
 
 @pytest.mark.parametrize("name", ["edges.csv", "edges.csv.gz", "x.npy"])
-def test_garbage(files, name):
+def test_random_bytes_are_refused_in_one_line(files, name):
     (files / name).write_bytes(np.random.default_rng(0).bytes(4000))
     fails(DataError, f"cannot read {name}", edges=name if name.startswith("edges") else "edges.csv")
 
 
-def test_a_gz_file_that_was_cut(files):
+def test_a_truncated_gz_file_is_refused(files):
     packed = gzip.compress(np.random.default_rng(0).integers(0, 9, 9000).astype("S1").tobytes())
     (files / "edges.csv.gz").write_bytes(packed[:-2000])
     fails(DataError, "cannot read edges.csv.gz", edges="edges.csv.gz")
@@ -388,7 +390,7 @@ BAD_ARRAYS = {
     "empty": ({"features": np.ones((0, 3))}, "has no nodes"),
     "narrow": ({"features": np.ones((N, 0))}, "no columns"),
     "words": ({"features": np.full((N, 2), "a")}, "must be numbers"),
-    "wide labels": ({"features": X, "labels": np.zeros((N, 2), int)}, "one label a node"),
+    "wide labels": ({"features": X, "labels": np.zeros((N, 2), int)}, "one label per node"),
     "short labels": ({"features": X, "labels": np.zeros(3, int)}, "features has 12 nodes, labels has 3"),
     "short mask": ({"features": X, "train": np.ones(3, bool)}, "features has 12 nodes, train has 3"),
     "odd mask": ({"features": X, "train": np.full(N, 3)}, "a mask is 0 or 1"),
@@ -420,7 +422,7 @@ def test_bad_arguments(files, name):
 # ---- places ----
 
 
-def test_a_place_that_is_taken(files):
+def test_an_existing_folder_is_replaced_only_by_force(files):
     convert("out", edges="edges.csv", features="x.npy")
     fails(OutputError, "--force")
     convert("out", edges=[EDGES[:1]], features="x.npy", force=True)
@@ -435,7 +437,7 @@ def test_a_place_that_is_taken(files):
 
 
 @pytest.mark.parametrize("out", ["x.npy/below", "/proc/nowhere/store", "x" * 300])
-def test_a_place_that_cannot_be_written(files, out):
+def test_an_unwritable_folder_is_refused(files, out):
     fails(OutputError, f"cannot write {out}", out=out)
 
 
@@ -446,7 +448,7 @@ def test_a_failed_conversion_keeps_the_store_that_was_there(files):
     assert {path.name: path.read_bytes() for path in (files / "out").iterdir()} == before
 
 
-def test_a_full_disk(files):
+def test_a_full_disk_is_one_line(files):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     edges = np.random.default_rng(0).integers(0, 500, (2000, 2))
     x, y = np.ones((500, 1), np.float32), np.arange(500) % 2
@@ -522,7 +524,7 @@ def test_a_file_that_is_damaged(store, file):
 
 
 def test_large_files_are_compared_on_demand(store, monkeypatch):
-    monkeypatch.setattr("pignn.graphs.store.store.SMALL", 100)
+    monkeypatch.setattr("pignn.graphs.store.store.SMALL_FILE_BYTES", 100)
     content = bytearray((store / "crow.i64").read_bytes())
     content[8] ^= 1
     (store / "crow.i64").write_bytes(content)
@@ -605,7 +607,7 @@ def test_files_larger_than_memory_are_mapped(store):
 # ---- a graph like any other ----
 
 
-def test_check(store):
+def test_check_accepts_a_store_without_copying(store):
     data = load_graph_store("out")
     assert has_csr_edges(data)
     again = check_graph(data)
@@ -667,7 +669,7 @@ def test_masks_are_the_store_s_own_or_drawn(folder):
     assert torch.equal(load_graph_store("out", split="random").train_mask, drawn.train_mask)
 
 
-def test_describe(folder):
+def test_describe_graph_agrees_with_the_graph_in_memory(folder):
     _, edges = large()
     data = load_graph_store("out")
     memory = Data(x=data.x, y=data.y, edge_index=torch.from_numpy(edges.T.copy()))
@@ -729,5 +731,5 @@ def test_a_store_has_no_directions(files):
     data = open_graph_store("out")
     data.train_mask = torch.ones(N, dtype=torch.bool)
     data.val_mask = data.test_mask = torch.zeros(N, dtype=torch.bool)
-    with pytest.raises(ConfigError, match="has no directions"):
+    with pytest.raises(ConfigError, match="keeps no edge directions"):
         pignn.make("vanilla", directed=True, epochs=2, selection="last").fit(data)

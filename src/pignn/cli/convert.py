@@ -16,7 +16,7 @@ from .options import Json, split_list
 from .output import show_facts, show_json, show_message
 
 BYTES_PER_UNIT = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-SHOWN = ("nodes", "edges", "features", "classes", "labelled", "weighted", "rows_read", "bytes", "seconds")
+SHOWN = ("nodes", "edges", "features", "classes", "labeled", "weighted", "rows_read", "bytes", "seconds")
 Mask = Annotated[str | None, Option(help="Column of --nodes, or .npy file, of 0 and 1.")]
 
 

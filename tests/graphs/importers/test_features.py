@@ -81,7 +81,7 @@ def column(data, name):
     return data.x[:, data.encoder.feature_names.index(name)].double().numpy()
 
 
-def test_numbers():
+def test_numbers_are_standardized_and_imputed_by_the_median():
     data = read()
     assert column(data, "share") == pytest.approx(FRAME["share"].to_numpy(), abs=1e-6)
     for values, name in ((FRAME["height"].to_numpy(), "height"), (np.log1p(FRAME["size"].to_numpy()), "size")):
@@ -123,7 +123,7 @@ def test_every_column_is_accounted_for():
     assert encoder.width == len(encoder.feature_names) == read().x.shape[1]
 
 
-def test_kinds_and_patterns_are_told():
+def test_kinds_and_patterns_can_be_given():
     assert read(features="share,height:category").encoder.feature_names[0] == "share"
     assert read(features=["s*"]).encoder.feature_names == ["share", "size"]
     assert "key = k0" in read(features="*,key:category").encoder.feature_names
@@ -184,7 +184,7 @@ def test_new_values_are_bounded():
         from_pandas(missing, EDGES, encoder=encoder)
 
 
-def test_what_the_model_has_not_seen_is_said():
+def test_many_unseen_values_are_warned_about():
     """Where it is much: a text of other words, or a rare value, is nothing special."""
     values = [f"c{i % 150}" for i in range(1000)]
     frame = pd.DataFrame({"id": range(1000), "c": values, "note": WORDS * 25, "label": ["a", "b"] * 500})
@@ -229,7 +229,7 @@ def spoil_json(**changes):
         spoil_json(encoders=3),
     ],
 )
-def test_a_damaged_encoder(tmp_path, spoil):
+def test_a_damaged_encoder_file_is_refused(tmp_path, spoil):
     read().encoder.save(tmp_path)
     spoil(tmp_path)
     with pytest.raises(ModelFileError):

@@ -46,7 +46,7 @@ def adjacency():
     return sp.csr_matrix((np.ones(4), ENDS), shape=(5, 5))
 
 
-def test_npz(tmp_path):
+def test_npz_files_are_read(tmp_path):
     np.savez(tmp_path / "g.npz", x=X, y=Y, edge_index=ENDS, class_names=np.array(["u", "v"]))
     as_expected(read_graph(tmp_path / "g.npz"), ("u", "v"))
     np.savez(tmp_path / "g.npz", features=X, labels=Y, edges=ENDS.T)
@@ -157,7 +157,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("kind", ODD)
-def test_what_does_not_fit_its_name_is_refused(tmp_path, kind):
+def test_arrays_that_do_not_fit_their_name_are_refused(tmp_path, kind):
     name, value, message = ODD[kind]
     np.savez(tmp_path / "g.npz", **{"x": X, "y": Y, "edge_index": ENDS, name: value})
     with pytest.raises(DataError, match=message):
@@ -165,7 +165,7 @@ def test_what_does_not_fit_its_name_is_refused(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", ["data", "dict", "tuple"])
-def test_pt(tmp_path, kind):
+def test_pt_files_are_read(tmp_path, kind):
     data = Data(x=torch.from_numpy(X), y=torch.from_numpy(Y), edge_index=torch.from_numpy(ENDS), class_names=["u", "v"])
     data.node_id = ["a", "b", "c", "d", "e"]
     content = {"data": data, "dict": data.to_dict(), "tuple": (data, None)}[kind]
@@ -252,7 +252,7 @@ def test_pt_with_sparse_features(tmp_path):
 
 
 @pytest.mark.parametrize("shape", [(4,), (4, 1)])
-def test_one_number_an_edge_is_not_passed_over(tmp_path, shape):
+def test_an_unused_edge_attr_is_warned_about(tmp_path, shape):
     torch.save(pyg(edge_attr=torch.rand(shape)), tmp_path / "g.pt")
     with pytest.warns(PignnWarning, match="'edge_attr' is not used; if it holds the weights of the edges, save it as"):
         as_expected(read_graph(tmp_path / "g.pt"))
@@ -287,7 +287,7 @@ def test_networkx_files(tmp_path, suffix):
     assert named.node_id.tolist() == list("abcde")
 
 
-def test_networkx():
+def test_networkx_graphs_are_read():
     graph = nx.DiGraph()
     graph.add_node(("a", 1), kind="u", x=[1.0, 2.0])
     graph.add_node("b", kind="v", x=[3.0, 4.0])
@@ -305,7 +305,7 @@ def test_networkx():
         from_networkx(3)
 
 
-def test_scipy():
+def test_scipy_matrices_are_read():
     as_expected(from_scipy(adjacency(), Y, X))
     as_expected(from_scipy(adjacency(), Y, sp.csr_matrix(X)))
     names = np.array(["u", "v", None, "v", "u"], dtype=object)
@@ -368,7 +368,7 @@ def test_a_pickle_in_npy(tmp_path, unharmed):
         read_graph(tmp_path / "g.npz", features=tmp_path / "x.npy")
 
 
-def test_a_bomb(tmp_path):
+def test_an_npz_file_that_unpacks_to_terabytes_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "g.npz", "w", zipfile.ZIP_DEFLATED) as file:
         head = io.BytesIO()
         np.lib.format.write_array_header_1_0(
@@ -379,7 +379,7 @@ def test_a_bomb(tmp_path):
         read_graph(tmp_path / "g.npz")
 
 
-def test_a_tensor_larger_than_it_is(tmp_path):
+def test_a_tensor_that_claims_more_than_it_holds_is_refused(tmp_path):
     torch.save({"x": torch.zeros(1, 1).expand(1 << 40, 4), "edge_index": torch.from_numpy(ENDS)}, tmp_path / "g.pt")
     with pytest.raises(DataError, match="'x' claims 4,398,046,511,104 values and holds fewer"):
         read_graph(tmp_path / "g.pt")

@@ -66,7 +66,7 @@ def reads(folder: Path, *arguments: object, **options: object) -> None:
     label=st.sampled_from(["label", "x", None]),
     features=st.sampled_from([None, "x", "structure", "x:text", "x:category", "x:vector", "x:date", "*"]),
 )
-def test_tables(nodes, edges, suffixes, label, features):
+def test_random_tables_raise_only_our_errors(nodes, edges, suffixes, label, features):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         paths = [folder / f"{part}.{suffix}" for part, suffix in zip("ne", suffixes, strict=True)]
@@ -77,7 +77,7 @@ def test_tables(nodes, edges, suffixes, label, features):
 
 @settings(max_examples=150)
 @given(lines=st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=8), mark=st.sampled_from([",", "\t"]))
-def test_tables_that_are_nearly_right(lines, mark):
+def test_nearly_right_tables_raise_only_our_errors(lines, mark):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rows = [mark.join([f"n{i}", *line]) for i, line in enumerate(lines)]
@@ -103,7 +103,7 @@ WHOLES = wholes()
 
 
 @pytest.mark.parametrize("kind", WHOLES)
-def test_whole_files_as_they_are(tmp_path, kind):
+def test_graph_files_are_read(tmp_path, kind):
     (tmp_path / f"g.{kind}").write_bytes(WHOLES[kind])
     data = read_graph(tmp_path / f"g.{kind}", label="y")
     assert len(data.class_names) == 2
@@ -112,7 +112,7 @@ def test_whole_files_as_they_are(tmp_path, kind):
 @pytest.mark.parametrize("kind", WHOLES)
 @settings(max_examples=120)
 @given(data=st.data())
-def test_whole_files_spoilt(kind, data):
+def test_damaged_graph_files_raise_only_our_errors(kind, data):
     """Bytes changed, cut out and put in at random."""
     content = bytearray(WHOLES[kind])
     for _ in range(data.draw(st.integers(1, 4))):

@@ -62,7 +62,7 @@ def write(frame, path):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "jsonl.gz"])
-def test_every_kind_of_table(tmp_path, suffix):
+def test_every_table_format_gives_the_same_graph(tmp_path, suffix):
     write(NODES, tmp_path / f"n.{suffix}")
     write(EDGES, tmp_path / f"e.{suffix}")
     data = read_graph(tmp_path / f"n.{suffix}", tmp_path / f"e.{suffix}", **ROLES)
@@ -77,11 +77,11 @@ def test_parquet(tmp_path):
     as_expected(read_graph(tmp_path / "n.parquet", tmp_path / "e.parquet", **ROLES))
 
 
-def test_pandas():
+def test_data_frames_give_the_same_graph():
     as_expected(from_pandas(NODES, EDGES, **ROLES))
 
 
-def test_a_guess_is_said(tmp_path):
+def test_a_detected_delimiter_is_reported(tmp_path):
     write(NODES, tmp_path / "n.txt")
     write(EDGES, tmp_path / "e.csv")
     with pytest.warns(PignnWarning, match=r"n\.txt: read as columns separated by semicolons, with a header"):
@@ -95,7 +95,7 @@ def test_a_guess_is_said(tmp_path):
     assert data.origin.to_dict()["label"] == "topic"
 
 
-def test_where_it_came_from(tmp_path):
+def test_origin_records_files_columns_and_checksum(tmp_path):
     import hashlib
 
     write(NODES, tmp_path / "n.csv")
@@ -132,7 +132,7 @@ def test_ids_that_are_numbers(tmp_path, ids):
     assert pairs(data) == {(0, 3), (1, 2)}
 
 
-def test_no_ids_means_rows(tmp_path):
+def test_without_ids_nodes_are_rows(tmp_path):
     (tmp_path / "n.csv").write_text("x,label\n1,a\n2,b\n5,a\n")
     np.save(tmp_path / "e.npy", np.array([[0, 2], [2, 1]]))
     data = read_graph(tmp_path / "n.csv", tmp_path / "e.npy", label="label")
@@ -160,7 +160,7 @@ def test_weights_and_named_columns(tmp_path):
         from_pandas(nodes, edges.assign(w=0), label="label", edge_columns="u,v,w")
 
 
-def test_columns_that_change_their_mind_are_text(tmp_path, monkeypatch):
+def test_columns_with_late_words_are_text_throughout(tmp_path, monkeypatch):
     """Numbers in the first chunk, words in the second: all are text, as they are written."""
     monkeypatch.setattr(reader, "SAMPLE_ROWS", 3)
     (tmp_path / "n.csv").write_text("id,code,label\n1,01,a\n2,02,b\n3,01,a\n4,x,b\n5,01,a\n6,02,b\n")
@@ -169,7 +169,7 @@ def test_columns_that_change_their_mind_are_text(tmp_path, monkeypatch):
     assert data.encoder.feature_names == ["code = 01", "code = 02", "code = x"]
 
 
-def test_directions(tmp_path):
+def test_directed_keeps_the_direction_of_edges(tmp_path):
     nodes = pd.DataFrame({"id": list("abc"), "label": ["x", "y", "x"]})
     edges = pd.DataFrame({"source": ["a", "b"], "target": ["b", "c"]})
     assert from_pandas(nodes, edges, label="label").edge_index.shape == (2, 4)
@@ -177,7 +177,7 @@ def test_directions(tmp_path):
     assert directed.edge_index.tolist() == [[0, 1], [1, 2]]
 
 
-def test_held_out_labels():
+def test_val_holds_out_labels_of_every_class():
     nodes = pd.DataFrame({"id": range(100), "label": ["a"] * 60 + ["b"] * 30 + [None] * 9 + ["c"]})
     edges = pd.DataFrame({"source": range(99), "target": range(1, 100)})
     data = from_pandas(nodes, edges, label="label", val=0.2, seed=3)
@@ -205,14 +205,14 @@ def test_labels_of_any_type(values, names, y):
     assert (data.class_names, data.y.tolist()) == (names, y)
 
 
-def test_a_word_for_nothing_is_doubted():
+def test_a_word_for_missing_as_a_class_is_warned_about():
     nodes = pd.DataFrame({"id": range(4), "label": ["a", "b", "nan", "a"]})
     edges = pd.DataFrame({"source": [0, 1], "target": [2, 3]})
     with pytest.warns(PignnWarning, match="'nan' taken for a class; leave the cell empty"):
         from_pandas(nodes, edges, label="label")
 
 
-def test_classes_written_in_two_ways_are_doubted():
+def test_class_names_that_differ_in_case_are_warned_about():
     nodes = pd.DataFrame({"id": range(5), "label": ["Sport", "sport ", "art", "pop art", "Popart"]})
     edges = pd.DataFrame({"source": [0, 1], "target": [2, 3]})
     with pytest.warns(PignnWarning, match="the classes 'Popart', 'pop art', 'Sport', 'sport' differ in case or blanks"):
@@ -246,7 +246,7 @@ def test_records_are_counted_where_there_is_no_header(tmp_path):
                 read_graph(tmp_path / name, tmp_path / "e.csv", features=column)
 
 
-def test_very_many_classes_are_doubted():
+def test_very_many_classes_are_warned_about():
     frame = pd.DataFrame({"id": range(90), "x": np.arange(90) % 7 / 7, "label": [f"c{i // 3}" for i in range(90)]})
     edges = pd.DataFrame({"source": range(89), "target": range(1, 90)})
     with pytest.warns(PignnWarning, match="30 classes on 90 labeled nodes, fewer than 5 labels each"):
@@ -304,7 +304,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_one_line(tmp_path, name):
+def test_wrong_tables_are_refused_in_one_line(tmp_path, name):
     nodes, edges, said = WRONG[name]
     for file, content in (("n.csv", nodes), ("e.csv", edges)):
         (tmp_path / file).write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -362,7 +362,7 @@ def test_the_column_with_the_ids_is_named(tmp_path):
         ({"label": "label", "edge_columns": ["a", "b"]}, "unknown column of edges 'a'"),
     ],
 )
-def test_wrong_options(options, said):
+def test_wrong_options_are_refused(options, said):
     nodes = pd.DataFrame({"id": list("abc"), "x": [1, 2, 4], "label": ["u", "v", "u"]})
     edges = pd.DataFrame({"source": ["a"], "target": ["b"]})
     with pytest.raises((ConfigError, DataError)) as caught:
@@ -380,7 +380,7 @@ def test_wrong_options(options, said):
         ("\n\n", "is empty"),
     ],
 )
-def test_json_lines_that_are_none(tmp_path, text, said):
+def test_malformed_json_lines_are_refused_with_their_line(tmp_path, text, said):
     (tmp_path / "n.jsonl").write_text(text)
     (tmp_path / "e.csv").write_text("source,target\n1,2\n")
     with pytest.raises(DataError) as caught:

@@ -1,12 +1,12 @@
-"""Graphs larger than memory: a folder of arrays that is made from files in chunks and read in place.
+"""Graphs larger than memory: a folder of arrays that is written from files in chunks and read in place.
 
 A store holds the simple undirected graph (as :func:`~pignn.graphs.simplify_edges` makes it) row by row:
 
 | file | holds |
 |---|---|
 | `store.json` | version, numbers of nodes, entries, features and classes, size and checksum of every other file |
-| `crow.i64` | where the neighbours of each node begin in `col`, and the end of the last: nodes + 1 numbers |
-| `col.i32` | the neighbours, ascending for each node; every edge is there twice |
+| `crow.i64` | where the neighbors of each node begin in `col`, and the end of the last: nodes + 1 numbers |
+| `col.i32` | the neighbors, ascending for each node; every edge is there twice |
 | `weight.f32` | optional: their weights |
 | `x.f32` | optional: features, node by node |
 | `y.i64` | optional: given labels, -1 for none |
@@ -16,7 +16,8 @@ All numbers are little-endian. Whatever the input, memory stays within what `con
 divided by ranges into files, then each range is sorted on its own.
 """
 
-from .conversion import Conversion, convert
+from .conversion import convert
+from .result import Conversion
 from .store import load_graph_store, open_graph_store
 
 __all__ = ["Conversion", "convert", "load_graph_store", "open_graph_store"]

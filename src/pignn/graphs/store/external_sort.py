@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,76 +19,77 @@ from ..edges import mark_first_of_runs, merge_duplicates, sort_keys
 from ..tables.cells import format_cell, parse_edge_weights, to_numbers
 from ..tables.edge_columns import EdgeColumns
 from ..tables.table import Table
-from .output import Bar, File, write
-
-if TYPE_CHECKING:
-    from .conversion import Conversion
+from .output import ProgressBar, StoreFile, write_array
+from .result import Conversion
 
 
 def write_edges(
-    table: Table, columns: EdgeColumns, folder: Path, done: Conversion, memory: int, bar: Bar
-) -> list[File]:
-    """crow, col and weight; what was changed is counted in `done`."""
-    n, title = done.nodes, table.name
+    table: Table, columns: EdgeColumns, folder: Path, done: Conversion, memory: int, bar: ProgressBar
+) -> list[StoreFile]:
+    """Write crow, col and weight. What was changed is counted in ``done``."""
+    num_nodes, title = done.nodes, table.name
     done.weighted = columns.weight is not None
-    most = max(memory // (96 if done.weighted else 64), 16)  # entries that can be sorted at a time
-    number = min(3 * table.num_rows // most + 1, 128)  # half as many again as fit exactly: ranges are not equally full
-    ranges = _Ranges(folder / "work", "r", 0, n * n, number, done.weighted)
-    bar.step("edges")
-    for frame, start, share in table.iter_chunks(min(max(memory // 512, 16), 1 << 21)):
-        first = table.first_row + start
-        a, b = (_ids(frame[name], n, title, first) for name in columns[:2])
+    max_entries = max(memory // (96 if done.weighted else 64), 16)  # that can be sorted at a time
+    # Half more files than fit exactly, because the ranges are not equally full.
+    num_files = min(3 * table.num_rows // max_entries + 1, 128)
+    ranges = _RangeFiles(folder / "work", "r", 0, num_nodes * num_nodes, num_files, done.weighted)
+    bar.start_step("edges")
+    for frame, start, fraction in table.iter_chunks(min(max(memory // 512, 16), 1 << 21)):
+        first_row = table.first_row + start
+        a, b = (_parse_node_numbers(frame[name], num_nodes, title, first_row) for name in columns[:2])
         weight = None
         if columns.weight is not None:
             weight = parse_edge_weights(
-                frame[columns.weight], title, first, "--weight none (weight='none') leaves weights out"
+                frame[columns.weight], title, first_row, "--weight none (weight='none') leaves weights out"
             )
         keep = a != b
         done.rows_read += len(keep)
         if not keep.all():
             a, b, weight = a[keep], b[keep], None if weight is None else weight[keep]
             done.self_loops_dropped += len(keep) - len(a)
-        ranges.add((a * n + b) * 2, weight)
-        ranges.add((b * n + a) * 2 + 1, weight)
-        bar.at(share)
+        ranges.add((a * num_nodes + b) * 2, weight)
+        ranges.add((b * num_nodes + a) * 2 + 1, weight)
+        bar.update(fraction)
 
-    bar.step("sorting")
+    bar.start_step("sorting")
     total = 0
     with contextlib.ExitStack() as stack:
         names = ("crow.i64", "col.i32", "weight.f32")[: 3 if done.weighted else 2]
-        files = [stack.enter_context(File(folder / name)) for name in names]
+        files = [stack.enter_context(StoreFile(folder / name)) for name in names]
         files[0].write(np.zeros(1, np.int64))
-        for low, high, key, weight in ranges.sorted(most):
-            pair, weight = _merged(key, weight, done)
+        for low, high, key, weight in ranges.iter_sorted(max_entries):
+            pair, weight = _merge_entries(key, weight, done)
             # Rows that end in this range: their ends are where the next row would begin.
-            for start in range(low // n + 1, high // n + 1, most):
-                rows = np.arange(start, min(start + most, high // n + 1))
-                files[0].write(total + np.searchsorted(pair, rows * n))
-            files[1].write(pair % n)
+            for start in range(low // num_nodes + 1, high // num_nodes + 1, max_entries):
+                rows = np.arange(start, min(start + max_entries, high // num_nodes + 1))
+                files[0].write(total + np.searchsorted(pair, rows * num_nodes))
+            files[1].write(pair % num_nodes)
             if weight is not None:
                 files[2].write(weight)
             total += len(pair)
-            bar.at(high / (n * n))
+            bar.update(high / (num_nodes * num_nodes))
     done.edges = total // 2
     done.larger_weight_taken //= 2  # seen from both ends
     return files
 
 
-def _ids(column: pd.Series[Any], nodes: int, title: str, first: int) -> np.ndarray:
+def _parse_node_numbers(column: pd.Series[Any], num_nodes: int, title: str, first_row: int) -> np.ndarray:
     values = to_numbers(column)
-    bad = ~((values >= 0) & (values < nodes) & (values == np.trunc(values)))
+    bad = ~((values >= 0) & (values < num_nodes) & (values == np.trunc(values)))
     if bad.any():
         row = int(bad.argmax())
-        whole = values[row] == np.trunc(values[row])  # not so for NaN
-        reason = "is out of range" if whole else "is not a whole number"
+        is_integer = values[row] == np.trunc(values[row])  # not so for NaN
+        reason = "is out of range" if is_integer else "is not a whole number"
         raise DataError(
-            f"{title}, row {first + row:,}: node {format_cell(column.iloc[row])} {reason}; "
-            f"nodes are numbered 0 to {nodes - 1}"
+            f"{title}, row {first_row + row:,}: node {format_cell(column.iloc[row])} {reason}; "
+            f"nodes are numbered 0 to {num_nodes - 1}"
         )
     return values.astype(np.int64)
 
 
-def _merged(key: np.ndarray, weight: np.ndarray | None, done: Conversion) -> tuple[np.ndarray, np.ndarray | None]:
+def _merge_entries(
+    key: np.ndarray, weight: np.ndarray | None, done: Conversion
+) -> tuple[np.ndarray, np.ndarray | None]:
     """Each pair (row · N + column) once, as `simplify_edges` would have it, and its weight."""
     keys, weights = sort_keys(torch.from_numpy(key), None if weight is None else torch.from_numpy(weight))
     before = int((keys & 1 == 0).sum())
@@ -108,15 +109,15 @@ def _merged(key: np.ndarray, weight: np.ndarray | None, done: Conversion) -> tup
     return pair.numpy(), None if weights is None else weights.numpy()
 
 
-class _Ranges:
-    """Entries in files, one for each of `number` equal ranges of pairs between `low` and `high`."""
+class _RangeFiles:
+    """Entries in files, one per range of pairs; the ranges between ``low`` and ``high`` are equally wide."""
 
-    def __init__(self, folder: Path, name: str, low: int, high: int, number: int, weighted: bool) -> None:
-        self.width = -(-(high - low) // number)
-        number = -(-(high - low) // self.width)
+    def __init__(self, folder: Path, name: str, low: int, high: int, num_files: int, weighted: bool) -> None:
+        self.width = -(-(high - low) // num_files)
+        num_files = -(-(high - low) // self.width)
         self.folder, self.name, self.low, self.high, self.weighted = folder, name, low, high, weighted
         self.dtype = np.dtype([("key", "<i8"), ("weight", "<f4")] if weighted else [("key", "<i8")])
-        self.files = [open(folder / f"{name}.{i}", "wb", buffering=0) for i in range(number)]  # noqa: SIM115
+        self.files = [open(folder / f"{name}.{i}", "wb", buffering=0) for i in range(num_files)]  # noqa: SIM115
 
     def add(self, key: np.ndarray, weight: np.ndarray | None) -> None:
         part = ((key >> 1) - self.low) // self.width
@@ -129,23 +130,23 @@ class _Ranges:
             records = records[np.argsort(part.astype(np.uint8), kind="stable")]
         stop = 0
         for file, count in zip(self.files, np.bincount(part, minlength=len(self.files)).tolist(), strict=True):
-            write(file, records[stop : stop + count])
+            write_array(file, records[stop : stop + count])
             stop += count
 
-    def sorted(self, most: int) -> Iterator[tuple[int, int, np.ndarray, np.ndarray | None]]:
-        """(low, high, keys, weights) of each range in turn; one with more than `most` entries is divided again."""
-        for file in self.files:
-            file.close()
+    def iter_sorted(self, max_entries: int) -> Iterator[tuple[int, int, np.ndarray, np.ndarray | None]]:
+        """(low, high, keys, weights) of each range in turn. One with more than ``max_entries`` is divided again."""
+        for part in self.files:
+            part.close()
         for i in range(len(self.files)):
             path = self.folder / f"{self.name}.{i}"
             low, high = self.low + i * self.width, min(self.low + (i + 1) * self.width, self.high)
-            if path.stat().st_size > most * self.dtype.itemsize and high - low > 1:
-                inner = _Ranges(self.folder, path.name, low, high, min(16, high - low), self.weighted)
-                with open(path, "rb") as whole:
-                    while len(records := np.fromfile(whole, self.dtype, most)):
+            if path.stat().st_size > max_entries * self.dtype.itemsize and high - low > 1:
+                inner = _RangeFiles(self.folder, path.name, low, high, min(16, high - low), self.weighted)
+                with open(path, "rb") as file:
+                    while len(records := np.fromfile(file, self.dtype, max_entries)):
                         inner.add(records["key"], records["weight"] if self.weighted else None)
                 path.unlink()
-                yield from inner.sorted(most)
+                yield from inner.iter_sorted(max_entries)
             else:
                 records = np.fromfile(path, self.dtype)
                 path.unlink()

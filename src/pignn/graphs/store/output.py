@@ -1,4 +1,4 @@
-"""Where a conversion writes: a folder that is there when it is whole, its files, and a bar."""
+"""The folder and files that a conversion writes, and its progress bar."""
 
 from __future__ import annotations
 
@@ -15,52 +15,52 @@ import numpy as np
 
 from ...core.errors import OutputError
 from ...io.files import open_new_folder, output_errors_context
-from .store import DTYPES, HEADER
+from .store import DTYPES, HEADER_NAME
 
 
-def check_out(out: Path, force: bool) -> None:
-    """Whether a store may be put there."""
+def check_out_folder(out: Path, force: bool) -> None:
+    """Check that a store may be written there."""
     if not os.path.lexists(out):
         return
     if not out.is_dir():
         raise OutputError(f"cannot write {out}: a file of that name is there; choose another folder")
-    there = {entry.name for entry in out.iterdir()}
-    others = sorted(there - {HEADER, *DTYPES})
+    names = {entry.name for entry in out.iterdir()}
+    others = sorted(names - {HEADER_NAME, *DTYPES})
     if others:
         raise OutputError(f"cannot write {out}: it holds other files ({others[0]}); choose another folder")
-    if there and not force:
+    if names and not force:
         raise OutputError(f"{out} is there already; --force (force=True) replaces it")
 
 
 @contextlib.contextmanager
-def unfinished(out: Path) -> Iterator[Path]:
-    """A hidden folder beside `out` that takes its place when it is whole; in it, `work` for what is not to stay."""
-    with output_errors_context(out), open_new_folder(out, lambda old, _: check_out(old, force=True)) as new:
+def open_store_folder(out: Path) -> Iterator[Path]:
+    """A folder to fill that takes the place of ``out`` when it is whole. Its subfolder ``work`` is removed then."""
+    with output_errors_context(out), open_new_folder(out, lambda old, _: check_out_folder(old, force=True)) as new:
         (new / "work").mkdir()
         yield new
         shutil.rmtree(new / "work")
 
 
-def write(file: IO[bytes], array: np.ndarray) -> memoryview:
-    """All of it, since the system may take a part at a time; returns the bytes, not copied if they were in order."""
+def write_array(file: IO[bytes], array: np.ndarray) -> memoryview:
+    """Write all bytes of an array, although the system may take a part at a time; returns the bytes."""
     rest = block = memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))  # type: ignore[arg-type]
     while rest:
         rest = rest[file.write(rest) :]
     return block
 
 
-class File:
-    """A file of a store, written from beginning to end, and what there is to know of it afterwards."""
+class StoreFile:
+    """A file of a store, written from beginning to end, with its size and checksum."""
 
     def __init__(self, path: Path) -> None:
-        self.name, self.bytes, self.crc = path.name, 0, 0
+        self.name, self.bytes, self.crc32 = path.name, 0, 0
         self.file: IO[bytes] = open(path, "wb", buffering=0)  # noqa: SIM115
 
     def write(self, array: np.ndarray) -> None:
-        block = write(self.file, np.asarray(array, DTYPES.get(self.name)))
-        self.crc, self.bytes = zlib.crc32(block, self.crc), self.bytes + len(block)
+        block = write_array(self.file, np.asarray(array, DTYPES.get(self.name)))
+        self.crc32, self.bytes = zlib.crc32(block, self.crc32), self.bytes + len(block)
 
-    def __enter__(self) -> File:
+    def __enter__(self) -> StoreFile:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -69,30 +69,30 @@ class File:
                 os.fsync(self.file.fileno())
 
 
-class Bar:
-    """How far each step is; `None` shows it on a terminal only."""
+class ProgressBar:
+    """Shows how far each step is. With ``show=None`` on a terminal only."""
 
     def __init__(self, show: bool | None) -> None:
         self.show = sys.stderr.isatty() if show is None else show
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> ProgressBar:
         if self.show:
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
             text, left = TextColumn("{task.description}"), TextColumn("· left")
-            shown = (text, BarColumn(), TaskProgressColumn(), left, TimeRemainingColumn())
-            self.bar = Progress(*shown, console=Console(stderr=True))
+            columns = (text, BarColumn(), TaskProgressColumn(), left, TimeRemainingColumn())
+            self.bar = Progress(*columns, console=Console(stderr=True))
             self.bar.start()
         return self
 
-    def step(self, title: str) -> None:
+    def start_step(self, title: str) -> None:
         if self.show:
             self.task = self.bar.add_task(title, total=1.0)
 
-    def at(self, share: float) -> None:
+    def update(self, fraction: float) -> None:
         if self.show:
-            self.bar.update(self.task, completed=min(share, 1.0))
+            self.bar.update(self.task, completed=min(fraction, 1.0))
 
     def __exit__(self, *_: object) -> None:
         if self.show:

@@ -1,8 +1,7 @@
-"""The format of a store, and how it is read."""
+"""The format of a graph store, and how it is read."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import math
@@ -11,8 +10,9 @@ import os
 import sys
 import zlib
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, TypeAlias
 
+import msgspec
 import numpy as np
 import torch
 from torch import Tensor
@@ -24,135 +24,168 @@ from ..splits import Masks, split_per_class
 from ..tables.arrays import PathLike
 
 FORMAT = 1
-HEADER = "store.json"
-MASKS = ("train", "val", "test")
-SMALL = 1 << 24  # files up to this size are read when a store is opened, to compare their checksums
-
+HEADER_NAME = "store.json"
+MASK_NAMES = ("train", "val", "test")
+SMALL_FILE_BYTES = 1 << 24  # files up to this size are read when a store is opened, to compare their checksums
 DTYPES = {
     "crow.i64": "<i8",
     "col.i32": "<i4",
     "weight.f32": "<f4",
     "x.f32": "<f4",
     "y.i64": "<i8",
-    **{f"{name}.u8": "|b1" for name in MASKS},
+    **{f"{name}.u8": "|b1" for name in MASK_NAMES},
 }
-KEYS = {"weight.f32": "edge_weight"} | {f"{name}.u8": f"{name}_mask" for name in MASKS}  # else as the file is named
-GRAPH = {"crow.i64", "col.i32", "weight.f32", "x.f32"}
+ATTRIBUTES = {"weight.f32": "edge_weight"} | {f"{name}.u8": f"{name}_mask" for name in MASK_NAMES}  # else the stem
+GRAPH_FILES = {"crow.i64", "col.i32", "weight.f32", "x.f32"}
+Size: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class FileHeader(msgspec.Struct):
+    """Size and checksum of a file."""
+
+    bytes: Size
+    crc32: Size
+
+
+class _Format(msgspec.Struct):
+    format: int
+
+
+class StoreHeader(_Format):
+    """What store.json holds."""
+
+    pignn: str
+    nodes: Size
+    entries: Size  # edges in both directions
+    features: Size
+    classes: Size
+    class_names: list[str] | None
+    weighted: bool
+    files: dict[str, FileHeader]
+
+    def has_right_files(self) -> bool:
+        required = {"crow.i64", "col.i32"}
+        required |= {"x.f32"} if self.features else set()
+        required |= {"weight.f32"} if self.weighted else set()
+        return required <= set(self.files) <= required | (set(DTYPES) - GRAPH_FILES)
 
 
 def open_graph_store(path: PathLike, *, verify: bool = False) -> Data:
-    """The graph in a store, memory-mapped: nothing is read before it is used, and changes stay in memory.
+    """Open a graph store, memory-mapped: nothing is read before it is used, and changes stay in memory.
 
-    In place of `edge_index` it has `crow` [N + 1] and `col` [E], the neighbours of node i being
-    `col[crow[i]:crow[i + 1]]`; `edge_weight`, where there is one, goes along with `col`. `checked` says that
-    features and edges were looked at by `convert`, `digest` names their content. `verify=True` reads
-    everything and compares the checksums of all files, not of the small ones only.
+    In place of `edge_index` the graph has `crow` [N + 1] and `col` [E]: the neighbors of node i are
+    `col[crow[i]:crow[i + 1]]`. `edge_weight`, where there is one, goes along with `col`. `checked` says that `convert`
+    checked features and edges, and `digest` identifies their content.
+
+    Args:
+        path: folder of the store.
+        verify: compare the checksums of all files, not of the small ones only. This reads everything.
     """
     folder = Path(path)
-    header = _header(folder)
-    nodes, entries, files = header["nodes"], header["entries"], header["files"]
-    shapes: dict[str, tuple[int, ...]] = {"crow.i64": (nodes + 1,), "x.f32": (nodes, header["features"])}
-    shapes |= {"col.i32": (entries,), "weight.f32": (entries,)}
+    header = _read_header(folder)
+    num_nodes, num_entries = header.nodes, header.entries
+    shapes: dict[str, tuple[int, ...]] = {"crow.i64": (num_nodes + 1,), "x.f32": (num_nodes, header.features)}
+    shapes |= {"col.i32": (num_entries,), "weight.f32": (num_entries,)}
     data = Data(name=folder.absolute().name, checked=True)
-    for file, about in files.items():
-        data[KEYS.get(file, Path(file).stem)] = _mapped(folder, file, shapes.get(file, (nodes,)), about, verify)
-    if "x.f32" not in files:
-        data.num_nodes = nodes
-    if header["class_names"] is not None:
-        data.class_names = header["class_names"]
+    for name, file_header in header.files.items():
+        shape = shapes.get(name, (num_nodes,))
+        data[ATTRIBUTES.get(name, Path(name).stem)] = _map_tensor(folder, name, shape, file_header, verify)
+    if "x.f32" not in header.files:
+        data.num_nodes = num_nodes
+    if header.class_names is not None:
+        data.class_names = header.class_names
     first, last = data.crow[[0, -1]].tolist()
-    if first != 0 or last != entries:
-        raise _damaged(folder, f"crow.i64 goes from {first:,} to {last:,}, expected 0 to {entries:,}")
-    content = {file: about for file, about in files.items() if file in GRAPH}
+    if first != 0 or last != num_entries:
+        raise _damaged_store_error(folder, f"crow.i64 goes from {first:,} to {last:,}, expected 0 to {num_entries:,}")
+    content = {name: msgspec.to_builtins(each) for name, each in header.files.items() if name in GRAPH_FILES}
     data.digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
     return data
 
 
 def load_graph_store(path: PathLike, *, split: str = "default", split_seed: int = 0) -> Data:
-    """`open_graph_store` with all three masks.
+    """Open a graph store with all three masks.
 
-    `split`: "own" are the masks in the store; "random" 20 + 30 nodes a class drawn by `split_seed`; "default" the
-    former where there is one, else the latter.
+    Args:
+        path: folder of the store.
+        split: "own" takes the masks in the store; "random" draws 20 training and 30 validation nodes per class;
+            "default" is "own" if the store has masks, else "random".
+        split_seed: random seed of the split.
     """
     if split not in ("default", "own", "random"):
         raise unknown("split", split, ("default", "own", "random"))
     data = open_graph_store(path)
-    own = [data.get(f"{name}_mask") for name in MASKS]
-    if split == "own" and own[0] is None:
+    masks = [data.get(f"{name}_mask") for name in MASK_NAMES]
+    if split == "own" and masks[0] is None:
         raise ConfigError(f"{path} comes with no split of its own; use split='default' or split='random'")
     y = data.get("y")
-    if y is not None and (split == "random" or own[0] is None):
-        own = list(split_per_class(y, seed=split_seed))
+    if y is not None and (split == "random" or masks[0] is None):
+        masks = list(split_per_class(y, seed=split_seed))
     nothing = torch.zeros(int(data.num_nodes), dtype=torch.bool)
-    data.train_mask, data.val_mask, data.test_mask = Masks(*(nothing if mask is None else mask for mask in own))
+    data.train_mask, data.val_mask, data.test_mask = Masks(*(nothing if mask is None else mask for mask in masks))
     return data
 
 
-def _header(folder: Path) -> dict[str, Any]:
-    """What store.json says, if it makes sense."""
-    path = folder / HEADER
+def _read_header(folder: Path) -> StoreHeader:
+    path = folder / HEADER_NAME
     if UNFINISHED in folder.absolute().name:
         raise DataError(f"{folder} is a conversion that was not finished; convert again")
     if not folder.is_dir():
         raise DataError(f"no store at {folder}; make one with pignn convert")
     if not path.is_file():
-        raise DataError(f"{folder} is not a store (it has no {HEADER}); make one with pignn convert")
+        raise DataError(f"{folder} is not a store (it has no {HEADER_NAME}); make one with pignn convert")
     try:
-        header = json.loads(path.read_text(encoding="utf-8"))
-        version = header["format"]
+        content = path.read_bytes()
+        version = msgspec.json.decode(content, type=_Format).format
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
-        raise _damaged(folder, f"{HEADER} is not the description of a store") from None
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        raise _damaged_store_error(folder, f"{HEADER_NAME} is not the description of a store") from None
     if version != FORMAT:
         raise DataError(f"store {folder} has version {version}, this pignn reads {FORMAT}; convert again")
-    with contextlib.suppress(KeyError, TypeError, AttributeError):
-        numbers = [header[key] for key in ("nodes", "entries", "features")]
-        numbers += [about[key] for about in header["files"].values() for key in ("bytes", "crc32")]
-        needed = {"crow.i64", "col.i32"}
-        needed |= {"x.f32"} if header["features"] else set()
-        needed |= {"weight.f32"} if header["weighted"] else set()
-        fits = needed <= set(header["files"]) <= needed | (set(DTYPES) - GRAPH)
-        fits &= all(type(number) is int and number >= 0 for number in numbers)
-        if fits and all(type(name) is str for name in header["class_names"] or []):
-            return header
-    raise _damaged(folder, f"{HEADER} does not describe a store")
+    try:
+        header = msgspec.json.decode(content, type=StoreHeader)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise _damaged_store_error(folder, f"{HEADER_NAME} does not describe a store ({error})") from None
+    if not header.has_right_files():
+        raise _damaged_store_error(folder, f"{HEADER_NAME} does not describe a store")
+    return header
 
 
-def _mapped(folder: Path, file: str, shape: tuple[int, ...], about: dict[str, int], verify: bool) -> Tensor:
-    path, dtype = folder / file, np.dtype(DTYPES[file])
+def _map_tensor(folder: Path, name: str, shape: tuple[int, ...], header: FileHeader, verify: bool) -> Tensor:
+    """A file as a memory-mapped tensor, after its size and checksum were compared."""
+    path, dtype = folder / name, np.dtype(DTYPES[name])
     expected = math.prod(shape) * dtype.itemsize
     try:
-        with open(path, "rb") as opened:
-            size = os.fstat(opened.fileno()).st_size
-            if size != expected or size != about["bytes"]:
-                raise _damaged(folder, f"{file} has {size:,} bytes, {expected:,} expected")
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size != expected or size != header.bytes:
+                raise _damaged_store_error(folder, f"{name} has {size:,} bytes, {expected:,} expected")
             if not size:
                 return torch.from_numpy(np.empty(shape, dtype))
-            if (verify or size <= SMALL) and _crc(opened) != about["crc32"]:
-                raise _damaged(folder, f"the checksum of {file} differs")
-            content = _map(opened.fileno(), size)
+            if (verify or size <= SMALL_FILE_BYTES) and _compute_crc32(file) != header.crc32:
+                raise _damaged_store_error(folder, f"the checksum of {name} differs")
+            content = _map_file(file.fileno(), size)
     except FileNotFoundError:
-        raise _damaged(folder, f"{file} is missing") from None
+        raise _damaged_store_error(folder, f"{name} is missing") from None
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from None
     return torch.from_numpy(np.frombuffer(content, dtype).reshape(shape))
 
 
-def _map(handle: int, size: int) -> mmap.mmap:
-    """Pages of our own once written to, so that nobody can spoil the store; memory for that is not reserved."""
+def _map_file(handle: int, size: int) -> mmap.mmap:
+    """Map a file copy-on-write, so that nobody can spoil the store. Memory for the copies is not reserved."""
     if sys.platform != "linux":
         return mmap.mmap(handle, size, access=mmap.ACCESS_COPY)
     no_reserve = getattr(mmap, "MAP_NORESERVE", 0x4000)  # without it, files larger than memory are refused
     return mmap.mmap(handle, size, flags=mmap.MAP_PRIVATE | no_reserve, prot=mmap.PROT_READ | mmap.PROT_WRITE)
 
 
-def _crc(file: IO[bytes]) -> int:
+def _compute_crc32(file: IO[bytes]) -> int:
     crc = 0
     while block := file.read(1 << 20):
         crc = zlib.crc32(block, crc)
     return crc
 
 
-def _damaged(folder: Path, what: str) -> DataError:
-    return DataError(f"store {folder} is damaged: {what}; convert again")
+def _damaged_store_error(folder: Path, reason: str) -> DataError:
+    return DataError(f"store {folder} is damaged: {reason}; convert again")
