@@ -19,7 +19,7 @@ from ..graphs.homophily import compute_adjusted_homophily, compute_homophily
 from ..graphs.sparse import SparseFeatures
 from ..methods.core.base import build_inputs
 from ..noise.kinds import Floats, Ints
-from ..propagation import Embedding, smooth, unit_rows
+from ..propagation import Embedding, scale_rows_to_unit_length, smooth
 from .crossfit import Bools, CrossFitLogistic, Singles, assign_folds
 
 EMBEDDING_DIM = 128
@@ -180,7 +180,7 @@ def embed_nodes(inputs: GraphInputs, nodes: Ints, alpha: float, seed: int) -> Si
     scale = torch.where(scale > 0, 1 / scale, 0.0)
     width = COLUMNS_AT_ONCE if inputs.num_nodes > LARGE_GRAPH_NODES else inputs.x.shape[1]
     parts = [smooth(inputs, block * scale, alpha=alpha)[rows] for block in inputs.x.split(width, dim=1)]
-    return unit_rows(torch.cat(parts, dim=1)).numpy()
+    return scale_rows_to_unit_length(torch.cat(parts, dim=1)).numpy()
 
 
 def compute_own_and_neighbor_features(
@@ -199,7 +199,7 @@ def compute_own_and_neighbor_features(
         scale = torch.where(scale > 0, 1 / scale, 0.0)
     row, col = _list_edges_of(inputs, center_nodes)
     adj = sp.csr_array((scale[col].numpy(), (row, col.numpy())), shape=(len(center_nodes), inputs.num_nodes))
-    return own, unit_rows(torch.from_numpy(adj @ x.numpy())).numpy()
+    return own, scale_rows_to_unit_length(torch.from_numpy(adj @ x.numpy())).numpy()
 
 
 def _needs_embedding(inputs: GraphInputs) -> bool:

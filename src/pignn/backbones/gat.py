@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..graphs.sparse import Pattern, SparseFeatures, row_softmax, weighted_spmm
-from .base import Backbone, empty_matrices, zero_vectors
+from .base import Backbone, make_empty_matrices, make_zero_vectors
 from .inputs import GraphInputs
 
 
@@ -34,9 +34,9 @@ class GAT(Backbone):
         hidden = (self.heads, self.hidden_channels)
         self.shapes = [*[hidden] * (self.num_layers - 1), (1, out_channels)]  # (heads, channels) of each layer
         widths = [in_channels, *(heads * channels for heads, channels in self.shapes)]
-        self.weights = empty_matrices(pairwise(widths))
-        self.sources, self.targets = empty_matrices(self.shapes), empty_matrices(self.shapes)
-        self.biases = zero_vectors(widths[1:])
+        self.weights = make_empty_matrices(pairwise(widths))
+        self.sources, self.targets = make_empty_matrices(self.shapes), make_empty_matrices(self.shapes)
+        self.biases = make_zero_vectors(widths[1:])
 
     def forward(self, inputs: GraphInputs) -> Tensor:
         h: Tensor | SparseFeatures = inputs.features

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..graphs.sparse import SparseFeatures
-from .base import Backbone, empty_matrices, zero_vectors
+from .base import Backbone, make_empty_matrices, make_zero_vectors
 from .inputs import GraphInputs
 
 
@@ -19,10 +19,10 @@ class GraphSAGE(Backbone):
     """
 
     def create_parameters(self, in_channels: int, out_channels: int) -> None:
-        sizes = self.layer_sizes(in_channels, out_channels)
-        self.neighbor_weights = empty_matrices(pairwise(sizes))
-        self.self_weights = empty_matrices(pairwise(sizes))
-        self.biases = zero_vectors(sizes[1:])
+        sizes = self.list_layer_sizes(in_channels, out_channels)
+        self.neighbor_weights = make_empty_matrices(pairwise(sizes))
+        self.self_weights = make_empty_matrices(pairwise(sizes))
+        self.biases = make_zero_vectors(sizes[1:])
 
     def forward(self, inputs: GraphInputs) -> Tensor:
         h: Tensor | SparseFeatures = inputs.features

@@ -33,7 +33,7 @@ from .auto_candidates import (
 from .core.base import FitFacts, Method, build_inputs, get_class_names
 from .core.calibration import assign_folds
 from .core.embedding_classifier import EmbeddingClassifier
-from .core.ensembling import compute_agreement, log_mean_probs, mix_with_uniform, upper_bound
+from .core.ensembling import compute_agreement, compute_upper_bound, log_mean_probs, mix_with_uniform
 from .core.homophily import estimate_homophily
 from .core.labels import GivenLabels
 
@@ -93,22 +93,24 @@ class Auto(Method):
         start = time.perf_counter()
         data = graphs.check_graph(data, split_index=split_index)
         inputs = build_inputs(data, self.directed)
-        given = GivenLabels.from_data(data, self._training_split())
-        judges = GivenLabels.from_data(data, "val") if self.labels == "noisy-val" else given
-        fitted, unseen = self._fit_candidates(data, inputs, given, judges)
-        ensemble = weigh_candidates(fitted, unseen, judges, independent=judges is not given)
+        given_labels = GivenLabels.from_data(data, self._get_training_split())
+        judging_labels = GivenLabels.from_data(data, "val") if self.labels == "noisy-val" else given_labels
+        fitted, unseen = self._fit_candidates(data, inputs, given_labels, judging_labels)
+        ensemble = weigh_candidates(fitted, unseen, judging_labels, independent=judging_labels is not given_labels)
         self.weights_, self.inverse_temperature_ = ensemble.weights, ensemble.inverse_temperature
         self.transition_, self.agreement_ = ensemble.transition, ensemble.agreement
         self.holdout_log_likelihood_ = ensemble.log_likelihood
-        self.uniform_mass_ = 1 / (len(given.y) + 1)
+        self.uniform_mass_ = 1 / (len(given_labels.y) + 1)
         self.models_: dict[str, Any] = {name: fitted[name] for name in self.weights_}
-        estimates = [estimate_homophily(inputs, given, fitted[each.name].transition_) for each in CAUTIOUS_CANDIDATES]
-        self.homophily_ = min((each for each in estimates if each is not None), key=upper_bound, default=None)
-        doubt = self._explain_doubt(ensemble.held_out, judges)
-        if doubt and self.networks == "auto" and self._can_try_networks(len(given.y), inputs.num_nodes):
-            self._try_networks(data, given, judges, ensemble.held_out)
+        estimates = [
+            estimate_homophily(inputs, given_labels, fitted[each.name].transition_) for each in CAUTIOUS_CANDIDATES
+        ]
+        self.homophily_ = min((each for each in estimates if each is not None), key=compute_upper_bound, default=None)
+        doubt = self._explain_doubt(ensemble.held_out, judging_labels)
+        if doubt and self.networks == "auto" and self._can_try_networks(len(given_labels.y), inputs.num_nodes):
+            self._try_networks(data, given_labels, judging_labels, ensemble.held_out)
         self.chosen_ = max(self.weights_, key=lambda name: self.weights_[name])
-        self.explanation_ = self._explain_choice(float(1 - (self.transition_.diag()[given.y]).mean()), doubt)
+        self.explanation_ = self._explain_choice(float(1 - (self.transition_.diag()[given_labels.y]).mean()), doubt)
         self.warning_ = None
         if doubt == RARE_CLASSES and not self._chose_network():
             self.warning_ = f"auto: {doubt}: they favor rare classes; a network ('vanilla', 'pi-gnn') may suit better"
@@ -132,18 +134,18 @@ class Auto(Method):
                 f"the model was fitted on {self.num_features_} features and {self.num_classes_} classes, this "
                 f"graph has {num_features} and {num_classes}; fit anew"
             )
-        given = GivenLabels.from_data(data, self._training_split())
-        other.uniform_mass_ = 1 / (len(given.y) + 1)
+        given_labels = GivenLabels.from_data(data, self._get_training_split())
+        other.uniform_mass_ = 1 / (len(given_labels.y) + 1)
         if self._chose_network():
-            network, epochs = self._find_network(self.chosen_), int(self.models_[self.chosen_].epochs)
-            other.models_ = {self.chosen_: self._fit_network(network, data, given, epochs)}
+            network, epochs = self._find_network_candidate(self.chosen_), int(self.models_[self.chosen_].epochs)
+            other.models_ = {self.chosen_: self._fit_network(network, data, given_labels, epochs)}
             return other
         candidates = [LINEAR_CANDIDATES[name] for name in self.models_]
-        embeddings = self._embed(build_inputs(data, self.directed), candidates)
+        embeddings = self._embed_nodes(build_inputs(data, self.directed), candidates)
         other.models_ = {}
-        wholes: dict[str, EmbeddingClassifier] = {}
+        trained_on_all: dict[str, EmbeddingClassifier] = {}
         for candidate in candidates:
-            model = self._fit_linear(candidate, given, embeddings, wholes)
+            model = self._fit_linear_candidate(candidate, given_labels, embeddings, trained_on_all)
             model.inverse_temperature_ = self.models_[candidate.name].inverse_temperature_
             other.models_[candidate.name] = model
         return other
@@ -158,76 +160,84 @@ class Auto(Method):
             warning=getattr(self, "warning_", None),
         )
 
-    def _training_split(self) -> str:
+    def _get_training_split(self) -> str:
         return "train+val" if self.labels == "train+val" else "train"
 
     # ---- linear candidates ----
 
     def _fit_candidates(
-        self, data: Data, inputs: backbones.GraphInputs, given: GivenLabels, judges: GivenLabels
+        self, data: Data, inputs: backbones.GraphInputs, given_labels: GivenLabels, judging_labels: GivenLabels
     ) -> tuple[dict[str, EmbeddingClassifier], dict[str, Tensor]]:
-        """By name: candidates trained on ``given``, and their scores of labels in ``judges`` they were not trained on.
+        """By name: trained candidates, and their scores of judging labels that they were not trained on.
 
         Labels that no candidate was trained on can tell more candidates apart, and need no folds.
         """
         fitted: dict[str, EmbeddingClassifier] = {}
-        if judges is given:
+        if judging_labels is given_labels:
             candidates = [*MAIN_CANDIDATES, FEATURES_ONLY]
-            embeddings = self._embed(inputs, candidates)
+            embeddings = self._embed_nodes(inputs, candidates)
             for candidate in candidates:
-                model = self._make_linear(candidate)
-                fitted[candidate.name] = model.fit_embedded(data, given, *embeddings[candidate.alpha])
+                model = self._make_linear_candidate(candidate)
+                fitted[candidate.name] = model.fit_embedded(data, given_labels, *embeddings[candidate.alpha])
             return fitted, {name: model.held_out_ for name, model in fitted.items()}
         candidates = [*MAIN_CANDIDATES, *EXTRA_CANDIDATES, FEATURES_ONLY, *SUBSET_CANDIDATES]
-        embeddings = self._embed(inputs, candidates)
+        embeddings = self._embed_nodes(inputs, candidates)
         unseen = {}
         for candidate in candidates:
-            model = self._fit_linear(candidate, given, embeddings, fitted)
+            model = self._fit_linear_candidate(candidate, given_labels, embeddings, fitted)
             model.class_names_ = get_class_names(data)
             fitted[candidate.name] = model
-            unseen[candidate.name] = model.score_embedded(embeddings[candidate.alpha][1][judges.nodes])
+            unseen[candidate.name] = model.score_embedded(embeddings[candidate.alpha][1][judging_labels.nodes])
         return fitted, unseen
 
-    def _fit_linear(
+    def _fit_linear_candidate(
         self,
         candidate: LinearCandidate,
-        given: GivenLabels,
+        given_labels: GivenLabels,
         embeddings: Embeddings,
-        wholes: dict[str, EmbeddingClassifier],
+        trained_on_all: dict[str, EmbeddingClassifier],
     ) -> EmbeddingClassifier:
         """A trained candidate. ``wholes`` keeps those trained on all labels, of which others are refitted copies."""
         name = candidate.parent or candidate.name
-        if name not in wholes:
+        if name not in trained_on_all:
             whole = LINEAR_CANDIDATES[name]
-            wholes[name] = self._make_linear(whole).fit_uncalibrated(given, *embeddings[whole.alpha])
+            trained_on_all[name] = self._make_linear_candidate(whole).fit_uncalibrated(
+                given_labels, *embeddings[whole.alpha]
+            )
         if candidate.subset is None:
-            return wholes[name]
+            return trained_on_all[name]
         seed = (int(self.seed) * len(SUBSET_CANDIDATES) + candidate.subset) % 2**63
-        return wholes[name].refit_subset(given.sample_fraction(SUBSET_FRACTION, seed), embeddings[candidate.alpha][1])
+        return trained_on_all[name].refit_subset(
+            given_labels.sample_fraction(SUBSET_FRACTION, seed), embeddings[candidate.alpha][1]
+        )
 
-    def _make_linear(self, candidate: LinearCandidate) -> EmbeddingClassifier:
-        split = self._training_split()
+    def _make_linear_candidate(self, candidate: LinearCandidate) -> EmbeddingClassifier:
+        split = self._get_training_split()
         model: EmbeddingClassifier = candidate.make(seed=self.seed, directed=self.directed, labels=split)
         return model
 
-    def _embed(self, inputs: backbones.GraphInputs, candidates: Iterable[LinearCandidate]) -> Embeddings:
+    def _embed_nodes(self, inputs: backbones.GraphInputs, candidates: Iterable[LinearCandidate]) -> Embeddings:
         """The embeddings that the candidates need, each computed once."""
         embeddings: Embeddings = {}
         for candidate in candidates:
             if candidate.alpha not in embeddings:
-                embedding = self._make_linear(candidate).make_embedding()
+                embedding = self._make_linear_candidate(candidate).make_embedding()
                 embeddings[candidate.alpha] = embedding, embedding.fit_transform(inputs)
         return embeddings
 
     # ---- networks ----
 
-    def _explain_doubt(self, held_out: Tensor, judges: GivenLabels) -> str:
+    def _explain_doubt(self, held_out: Tensor, judging_labels: GivenLabels) -> str:
         """Why linear classifiers of smoothed features, which balance classes, may not suit this graph. Or nothing."""
-        if self.homophily_ is not None and upper_bound(self.homophily_) < self.low_homophily:
+        if self.homophily_ is not None and compute_upper_bound(self.homophily_) < self.low_homophily:
             return LOW_HOMOPHILY
-        largest = float(torch.bincount(judges.y, weights=judges.weight.double()).max() / judges.weight.sum())
-        error = (largest * (1 - largest) / len(judges.y)) ** 0.5
-        return RARE_CLASSES if upper_bound((compute_agreement(held_out, judges), error)) < largest else ""
+        largest = float(
+            torch.bincount(judging_labels.y, weights=judging_labels.weight.double()).max() / judging_labels.weight.sum()
+        )
+        error = (largest * (1 - largest) / len(judging_labels.y)) ** 0.5
+        return (
+            RARE_CLASSES if compute_upper_bound((compute_agreement(held_out, judging_labels), error)) < largest else ""
+        )
 
     def _can_try_networks(self, num_labels: int, num_nodes: int) -> bool:
         return num_labels >= self.min_network_labels and num_nodes <= self.max_network_nodes
@@ -235,21 +245,25 @@ class Auto(Method):
     def _chose_network(self) -> bool:
         return not all(isinstance(model, EmbeddingClassifier) for model in self.models_.values())
 
-    def _find_network(self, name: str) -> Candidate:
+    def _find_network_candidate(self, name: str) -> Candidate:
         return next(candidate for candidate in self.network_candidates if candidate.name == name)
 
-    def _try_networks(self, data: Data, given: GivenLabels, judges: GivenLabels, linear_scores: Tensor) -> None:
+    def _try_networks(
+        self, data: Data, given_labels: GivenLabels, judging_labels: GivenLabels, linear_scores: Tensor
+    ) -> None:
         """Let a network that agrees with held-out labels more often than the linear average take its place.
 
         By agreement: the transition matrix is that of a linear classifier, and a poor one takes its mistakes for noise.
         """
-        fold = assign_folds(judges.y, NETWORK_FOLDS if judges is given else HELD_OUT_FOLDS, int(self.seed))
+        fold = assign_folds(
+            judging_labels.y, NETWORK_FOLDS if judging_labels is given_labels else HELD_OUT_FOLDS, int(self.seed)
+        )
         trials = []
         for number in range(HELD_OUT_FOLDS):
-            train = given.nodes[fold != number] if judges is given else given.nodes
-            trials.append(_with_masks(data, train, judges.nodes[fold == number]))
+            train = given_labels.nodes[fold != number] if judging_labels is given_labels else given_labels.nodes
+            trials.append(_replace_masks(data, train, judging_labels.nodes[fold == number]))
         held_out = fold < HELD_OUT_FOLDS
-        self.agreement_[LINEAR_AVERAGE] = compute_agreement(linear_scores[held_out], judges.subset(held_out))
+        self.agreement_[LINEAR_AVERAGE] = compute_agreement(linear_scores[held_out], judging_labels.subset(held_out))
         epochs = {}
         for candidate in self.network_candidates:
             self.agreement_[candidate.name], epochs[candidate.name] = self._measure_network(candidate, trials)
@@ -257,7 +271,9 @@ class Auto(Method):
         best = max(names, key=lambda name: self.agreement_[name])
         if best != LINEAR_AVERAGE:
             self.weights_, self.inverse_temperature_ = {best: 1.0}, 1.0
-            self.models_ = {best: self._fit_network(self._find_network(best), data, given, epochs[best])}
+            self.models_ = {
+                best: self._fit_network(self._find_network_candidate(best), data, given_labels, epochs[best])
+            }
 
     def _measure_network(self, candidate: Candidate, trials: list[Data]) -> tuple[float, int]:
         """(share of held-out labels that a network predicts, number of epochs that suited them best).
@@ -275,12 +291,12 @@ class Auto(Method):
         best_for_others = (curve.sum(0) - curve).argmax(1)
         return float(curve.gather(1, best_for_others[:, None]).mean()), int(curve.mean(0).argmax()) + 1
 
-    def _fit_network(self, candidate: Candidate, data: Data, given: GivenLabels, epochs: int) -> Method:
+    def _fit_network(self, candidate: Candidate, data: Data, given_labels: GivenLabels, epochs: int) -> Method:
         """A network trained on all labels, for as many epochs as suited the held-out ones best."""
         with warnings.catch_warnings():  # the trials have given these warnings already
             warnings.simplefilter("ignore", PignnWarning)
             model = candidate.make(seed=self.seed, directed=self.directed, epochs=max(epochs, 1), selection="last")
-            fitted: Method = model.fit(_with_masks(data, given.nodes, given.nodes[:0]), progress=False)
+            fitted: Method = model.fit(_replace_masks(data, given_labels.nodes, given_labels.nodes[:0]), progress=False)
         return fitted
 
     # ---- predictions and state ----
@@ -303,7 +319,7 @@ class Auto(Method):
         name, values = self.chosen_, self.holdout_log_likelihood_
         if self._chose_network():
             names = [LINEAR_AVERAGE, *(candidate.name for candidate in self.network_candidates)]
-            others = _list_values({each: self.agreement_[each] for each in names if each != name}, "{:.1%}")
+            others = _format_values({each: self.agreement_[each] for each in names if each != name}, "{:.1%}")
             return (
                 f"chose '{name}': it predicts {self.agreement_[name]:.1%} of held-out given labels ({others}); {doubt}"
             )
@@ -316,7 +332,7 @@ class Auto(Method):
             worst = f"the worst of {len(values)} predicts {min(self.agreement_[each] for each in values):.1%}"
             agreement = f"'{name}' predicts {self.agreement_[name]:.1%} of them"
             return f"{choice} by given labels of validation nodes: {agreement}, {worst}"
-        others = _list_values({each: value for each, value in values.items() if each != name}, "{:.3f}")
+        others = _format_values({each: value for each, value in values.items() if each != name}, "{:.3f}")
         return (
             f"{choice} by held-out given labels: log-likelihood of '{name}' {values[name]:.3f} "
             f"with an estimated {noise_rate:.0%} of wrong labels ({others})"
@@ -327,7 +343,7 @@ class Auto(Method):
         for number, (name, model) in enumerate(self.models_.items()):
             own, metadata = model._get_state()
             if "components" in own:  # by far the largest, and the same for all models of one alpha
-                tensors[_embedding_key(model)] = own.pop("components").clone()
+                tensors[_build_embedding_key(model)] = own.pop("components").clone()
             tensors |= {f"{number}.{key}": value.clone() for key, value in own.items()}  # some are shared
             settings = model.settings_as_json()
             models.append({"name": name, "method": model.name, "settings": settings, "metadata": metadata})
@@ -346,7 +362,7 @@ class Auto(Method):
             prefix = f"{number}."
             own = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
             if isinstance(model, EmbeddingClassifier):
-                own["components"] = tensors[_embedding_key(model)]
+                own["components"] = tensors[_build_embedding_key(model)]
             model._set_state(own, inner["metadata"])
             self.models_[inner["name"]] = model
         for name in STATE_ATTRIBUTES:
@@ -363,7 +379,7 @@ STATE_ATTRIBUTES = (
 )
 
 
-def _with_masks(data: Data, train: Tensor, val: Tensor) -> Data:
+def _replace_masks(data: Data, train: Tensor, val: Tensor) -> Data:
     """The graph with other training and validation nodes, and without what a network must not read."""
     data = copy.copy(data)
     for name, nodes in (("train_mask", train), ("val_mask", val)):
@@ -374,9 +390,9 @@ def _with_masks(data: Data, train: Tensor, val: Tensor) -> Data:
     return data
 
 
-def _embedding_key(model: EmbeddingClassifier) -> str:
+def _build_embedding_key(model: EmbeddingClassifier) -> str:
     return f"embedding.{float(model.alpha)!r}"
 
 
-def _list_values(values: dict[str, float], form: str) -> str:
+def _format_values(values: dict[str, float], form: str) -> str:
     return ", ".join(f"{name} {form.format(value)}" for name, value in values.items())

@@ -100,30 +100,32 @@ class Ensemble:
 def weigh_candidates(
     fitted: dict[str, EmbeddingClassifier],
     unseen: dict[str, Tensor],
-    judges: GivenLabels,
+    judging_labels: GivenLabels,
     *,
     independent: bool,
 ) -> Ensemble:
-    """Weights, noise and temperatures by ``judges``, which are ``independent`` if no candidate was trained on them."""
+    """Weights, noise and temperatures by labels that are ``independent`` if no candidate was trained on them."""
     # The transition matrix of the candidate that attributes least to noise decides the temperature.
     transition = fitted[CAUTIOUS_CANDIDATES[0].name].transition_
-    total = float(judges.weight.sum())
-    share = judges.weight.double() / total
+    total = float(judging_labels.weight.sum())
+    share = judging_labels.weight.double() / total
     scaled, values = {}, {}
     for name, model in fitted.items():
         start = transition if independent else model.transition_
-        model.inverse_temperature_, by_label = fit_inverse_temperature_and_noise(unseen[name], judges, start)
+        model.inverse_temperature_, by_label = fit_inverse_temperature_and_noise(unseen[name], judging_labels, start)
         scaled[name], values[name] = model.inverse_temperature_ * unseen[name], float(share @ by_label)
-    agreement = {name: compute_agreement(scores, judges) for name, scores in scaled.items()} if independent else {}
+    agreement = (
+        {name: compute_agreement(scores, judging_labels) for name, scores in scaled.items()} if independent else {}
+    )
     evidence = agreement if independent else values
     alone = FEATURES_ONLY.name
     weights = softmax_weights({name: total * value for name, value in evidence.items() if name != alone})
     held_out = log_mean_probs(scaled, weights)
     if independent:
-        transition = estimate_transition(held_out, judges.y, judges.trusted)
-    likelihood = log_likelihood(judges, transition).exp()
-    inverse_temperature, by_label = fit_inverse_temperature(held_out, likelihood, judges.weight)
-    alone_by_label = fit_inverse_temperature(unseen[alone], likelihood, judges.weight)[1]
+        transition = estimate_transition(held_out, judging_labels.y, judging_labels.trusted)
+    likelihood = log_likelihood(judging_labels, transition).exp()
+    inverse_temperature, by_label = fit_inverse_temperature(held_out, likelihood, judging_labels.weight)
+    alone_by_label = fit_inverse_temperature(unseen[alone], likelihood, judging_labels.weight)[1]
     if is_significantly_better(alone_by_label, by_label, share):
         weights, inverse_temperature, held_out = {alone: 1.0}, 1.0, scaled[alone]
     return Ensemble(weights, inverse_temperature, transition, held_out, values, agreement)

@@ -21,15 +21,15 @@ COSINE_SCALES = [COSINE_SCALE * 10 ** (k / 8) for k in range(-8, 9)]
 NOISE_RATES = [0.01, *(k / 20 for k in range(1, 16))]
 
 
-def leave_one_out_cosines(h: Tensor, given: GivenLabels) -> Tensor:
+def leave_one_out_cosines(embedded: Tensor, given_labels: GivenLabels) -> Tensor:
     """The cosine between each labeled node and the mean of each class *without that node*, [labels, classes]."""
-    x = h[given.nodes]
-    share = F.one_hot(given.y, given.num_classes).to(h) * given.weight[:, None]
+    x = embedded[given_labels.nodes]
+    share = F.one_hot(given_labels.y, given_labels.num_classes).to(embedded) * given_labels.weight[:, None]
     total = share.T @ x
     along, own = x @ total.T, (x * x).sum(1, keepdim=True)
     length = (total * total).sum(1) - 2 * share * along + share.square() * own
     cosines = (along - share * own) / length.clamp(min=1e-12).sqrt()
-    return torch.where(given.present, cosines, IMPOSSIBLE_LOGIT / COSINE_SCALE)
+    return torch.where(given_labels.present, cosines, IMPOSSIBLE_LOGIT / COSINE_SCALE)
 
 
 def fit_symmetric_rate(cosines: Tensor, y: Tensor) -> float:
@@ -48,17 +48,17 @@ def fit_symmetric_rate(cosines: Tensor, y: Tensor) -> float:
     return best_rate
 
 
-def estimate_transitions(cosines: Tensor, given: GivenLabels) -> list[Tensor]:
+def estimate_transitions(cosines: Tensor, given_labels: GivenLabels) -> list[Tensor]:
     """Two transition matrices: one of symmetric noise, and one in which every entry is free.
 
     The latter is what :func:`pignn.noise.estimate` finds, pulled towards symmetric noise of the same rate, the more the
     fewer labels there are. Trusted labels have no part in either.
     """
-    doubtful = ~given.trusted
-    count, num_classes = int(doubtful.sum()), given.num_classes
+    doubtful = ~given_labels.trusted
+    count, num_classes = int(doubtful.sum()), given_labels.num_classes
     if not count or num_classes < 2:
         return [torch.eye(num_classes)]
-    y, cosines = given.y[doubtful], cosines[doubtful]
+    y, cosines = given_labels.y[doubtful], cosines[doubtful]
     estimate = noise.estimate(y.numpy(), (COSINE_SCALE * cosines).softmax(1).numpy())
     symmetric = symmetric_transition(min(estimate.rate, 1 - 1 / num_classes), num_classes)
     weighted = count * torch.from_numpy(estimate.transition).float() + SYMMETRIC_PRIOR_LABELS * symmetric
@@ -66,18 +66,20 @@ def estimate_transitions(cosines: Tensor, given: GivenLabels) -> list[Tensor]:
     return [symmetric_transition(fit_symmetric_rate(cosines, y), num_classes), free]
 
 
-def denoise(h: Tensor, given: GivenLabels, transitions: list[Tensor] | None = None) -> tuple[list[Tensor], Tensor]:
+def denoise(
+    embedded: Tensor, given_labels: GivenLabels, transitions: list[Tensor] | None = None
+) -> tuple[list[Tensor], Tensor]:
     """(transition matrices, P(true | features, given label) of the labeled nodes), each label judged by the others.
 
     The probabilities are averaged over the matrices: few labels cannot tell which one is right, and the mean errs less
     than either. Trusted labels stay as they are.
     """
-    cosines = leave_one_out_cosines(h, given)
-    transitions = estimate_transitions(cosines, given) if transitions is None else transitions
+    cosines = leave_one_out_cosines(embedded, given_labels)
+    transitions = estimate_transitions(cosines, given_labels) if transitions is None else transitions
     posterior = torch.zeros_like(cosines)
     for transition in transitions:
-        log_noise = log_likelihood(given, transition)
-        s, _ = fit_inverse_temperature(COSINE_SCALE * cosines, log_noise.exp(), given.weight)
+        log_noise = log_likelihood(given_labels, transition)
+        s, _ = fit_inverse_temperature(COSINE_SCALE * cosines, log_noise.exp(), given_labels.weight)
         posterior += (s * COSINE_SCALE * cosines + log_noise).softmax(1) / len(transitions)
     return transitions, posterior
 
@@ -123,15 +125,17 @@ class Denoised(EmbeddingClassifier):
 
     l2: float = setting(1.0, Float(), "strength of the L2 penalty, relative to a sum over the labels")
 
-    def _fit_weights(self, h: Tensor, given: GivenLabels) -> Tensor:
-        self._transitions, self.posterior_ = denoise(h, given)
+    def _fit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+        self._transitions, self.posterior_ = denoise(embedded, given_labels)
         self.transition_ = torch.stack(self._transitions).mean(0)
-        return self._fit_to_posterior(h, given, self.posterior_)
+        return self._fit_to_posterior(embedded, given_labels, self.posterior_)
 
-    def _refit_weights(self, h: Tensor, given: GivenLabels) -> Tensor:
+    def _refit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         return self._fit_to_posterior(
-            h, given, denoise(h, given, self._transitions)[1]
+            embedded, given_labels, denoise(embedded, given_labels, self._transitions)[1]
         )  # the noise is that of all labels
 
-    def _fit_to_posterior(self, h: Tensor, given: GivenLabels, posterior: Tensor) -> Tensor:
-        return fit_logistic_regression(h[given.nodes], balance_classes(posterior, given.weight), self.l2)
+    def _fit_to_posterior(self, embedded: Tensor, given_labels: GivenLabels, posterior: Tensor) -> Tensor:
+        return fit_logistic_regression(
+            embedded[given_labels.nodes], balance_classes(posterior, given_labels.weight), self.l2
+        )

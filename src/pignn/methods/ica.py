@@ -50,13 +50,13 @@ class ICA(NonIterativeMethod):
             classes[nodes] = y[nodes]
             wide = sparse.hstack([x[rows], _compute_neighbor_shares(inputs, classes, num_classes)[rows]], format="csr")
             state["with_neighbors"] = self._fit_regression(wide, labels, weights, num_classes)
-            classes = self._iterate(inputs, x, state, num_classes).argmax(1)
+            classes = self._classify_iteratively(inputs, x, state, num_classes).argmax(1)
         return state
 
     def compute_logits(self, inputs: backbones.GraphInputs, state: dict[str, Tensor]) -> Tensor:
-        return self._iterate(inputs, _build_feature_matrix(inputs), state, len(self.class_names_))
+        return self._classify_iteratively(inputs, _build_feature_matrix(inputs), state, len(self.class_names_))
 
-    def _iterate(
+    def _classify_iteratively(
         self, inputs: backbones.GraphInputs, x: sparse.csr_array, state: dict[str, Tensor], num_classes: int
     ) -> Tensor:
         """Logits after as many iterations as were set, or as soon as the predicted classes stay the same."""

@@ -32,7 +32,7 @@ def compute_information(logits: Tensor) -> Tensor:
 
 
 def fit_low_density_classifier(
-    h: Tensor, given: GivenLabels, start: Tensor, information_weight: float, l2: float, seed: int = 0
+    embedded: Tensor, given_labels: GivenLabels, start: Tensor, information_weight: float, l2: float, seed: int = 0
 ) -> tuple[Tensor, Tensor]:
     """(W, T) that maximize Σ log Σ_c p_c T[c, given] + λ·I(node; class) − ½·l2·|W|², p = softmax(h W).
 
@@ -40,27 +40,33 @@ def fit_low_density_classifier(
     never used.
     """
     generator = torch.Generator().manual_seed(seed)
-    sample = h if len(h) <= MAX_NODES else h[torch.randperm(len(h), generator=generator)[:MAX_NODES]]
-    present = given.present
-    if len(given.y) > MAX_LABELS:
-        given = given.subset(torch.randperm(len(given.y), generator=generator)[:MAX_LABELS])
+    sample = (
+        embedded
+        if len(embedded) <= MAX_NODES
+        else embedded[torch.randperm(len(embedded), generator=generator)[:MAX_NODES]]
+    )
+    present = given_labels.present
+    if len(given_labels.y) > MAX_LABELS:
+        given_labels = given_labels.subset(torch.randperm(len(given_labels.y), generator=generator)[:MAX_LABELS])
     # Classes along the first dimension: with so few of them, a softmax over the last one takes eight times as long.
-    x, sample = (rows.double().t().contiguous() for rows in (h[given.nodes], sample))
-    weight = given.weight.double()
+    x, sample = (rows.double().t().contiguous() for rows in (embedded[given_labels.nodes], sample))
+    weight = given_labels.weight.double()
     w = start.double().t().contiguous().requires_grad_()
-    transition = symmetric_transition(INITIAL_NOISE_RATE, given.num_classes)
+    transition = symmetric_transition(INITIAL_NOISE_RATE, given_labels.num_classes)
 
     def compute_logits(columns: Tensor) -> Tensor:
         return torch.where(present[:, None], w @ columns, IMPOSSIBLE_LOGIT)
 
     for _ in range(NUM_ROUNDS):
-        log_noise = log_likelihood(given, transition).double().t().contiguous()
+        log_noise = log_likelihood(given_labels, transition).double().t().contiguous()
         optimizer = torch.optim.LBFGS([w], max_iter=LBFGS_STEPS, line_search_fn="strong_wolfe")
 
         def compute_loss(log_noise: Tensor = log_noise, optimizer: torch.optim.Optimizer = optimizer) -> Tensor:
             optimizer.zero_grad()
             likelihood = weight @ (compute_logits(x).log_softmax(0) + log_noise).logsumexp(0)
-            information = information_weight * math.sqrt(len(given.y)) * compute_information(compute_logits(sample))
+            information = (
+                information_weight * math.sqrt(len(given_labels.y)) * compute_information(compute_logits(sample))
+            )
             value = 0.5 * l2 * w.square().sum() - likelihood - information
             value.backward()
             return value
@@ -69,7 +75,7 @@ def fit_low_density_classifier(
             optimizer.step(compute_loss)
         with torch.no_grad():
             posterior = (compute_logits(x).log_softmax(0) + log_noise).softmax(0).t()
-        transition = fit_transition(posterior, given)
+        transition = fit_transition(posterior, given_labels)
     return w.detach().t().contiguous().float(), transition
 
 
@@ -88,17 +94,23 @@ class LowDensity(EmbeddingClassifier):
     )
     l2: float = setting(0.3, Float(), "strength of the L2 penalty, relative to a sum over the labels")
 
-    def _fit_weights(self, h: Tensor, given: GivenLabels) -> Tensor:
-        self._transitions, posterior = denoise(h, given)
-        weights, self.transition_ = self._fit_from_posterior(h, given, posterior)
-        scores = torch.where(given.present, h[given.nodes] @ weights, IMPOSSIBLE_LOGIT)
-        self.posterior_ = (scores.log_softmax(1) + log_likelihood(given, self.transition_)).softmax(1)
+    def _fit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+        self._transitions, posterior = denoise(embedded, given_labels)
+        weights, self.transition_ = self._fit_from_posterior(embedded, given_labels, posterior)
+        scores = torch.where(given_labels.present, embedded[given_labels.nodes] @ weights, IMPOSSIBLE_LOGIT)
+        self.posterior_ = (scores.log_softmax(1) + log_likelihood(given_labels, self.transition_)).softmax(1)
         return weights
 
-    def _refit_weights(self, h: Tensor, given: GivenLabels) -> Tensor:
-        return self._fit_from_posterior(h, given, denoise(h, given, self._transitions)[1])[0]
+    def _refit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+        return self._fit_from_posterior(embedded, given_labels, denoise(embedded, given_labels, self._transitions)[1])[
+            0
+        ]
 
-    def _fit_from_posterior(self, h: Tensor, given: GivenLabels, posterior: Tensor) -> tuple[Tensor, Tensor]:
-        start = fit_logistic_regression(h[given.nodes], balance_classes(posterior, given.weight), 1.0)
+    def _fit_from_posterior(
+        self, embedded: Tensor, given_labels: GivenLabels, posterior: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        start = fit_logistic_regression(
+            embedded[given_labels.nodes], balance_classes(posterior, given_labels.weight), 1.0
+        )
         weight, seed = float(self.information_weight), int(self.seed) % 2**31
-        return fit_low_density_classifier(h, given, start, weight, float(self.l2), seed)
+        return fit_low_density_classifier(embedded, given_labels, start, weight, float(self.l2), seed)

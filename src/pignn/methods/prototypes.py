@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..core.settings import Choice, Float, Int, setting
-from ..propagation import unit_rows
+from ..propagation import scale_rows_to_unit_length
 from .core.calibration import estimate_transition
 from .core.embedding_classifier import EmbeddingClassifier
 from .core.labels import IMPOSSIBLE_LOGIT, GivenLabels, fit_transition, log_likelihood, symmetric_transition
@@ -23,10 +23,12 @@ MAX_UNLABELED = 20_000  # unlabeled nodes that are read; of more, as many are dr
 TOLERANCE = 1e-4  # EM ends when no entry of a prototype changes by more
 
 
-def compute_class_means(h: Tensor, given: GivenLabels) -> Tensor:
+def compute_class_means(embedded: Tensor, given_labels: GivenLabels) -> Tensor:
     """The direction of the weighted mean of each class, [classes, d]. Zero for a class without a label."""
-    total = torch.zeros(given.num_classes, h.shape[1], dtype=h.dtype)
-    return unit_rows(total.index_add_(0, given.y, h[given.nodes] * given.weight[:, None]))
+    total = torch.zeros(given_labels.num_classes, embedded.shape[1], dtype=embedded.dtype)
+    return scale_rows_to_unit_length(
+        total.index_add_(0, given_labels.y, embedded[given_labels.nodes] * given_labels.weight[:, None])
+    )
 
 
 @dataclass
@@ -40,8 +42,8 @@ class Mixture:
 
 
 def fit_mixture(
-    h: Tensor,
-    given: GivenLabels,
+    embedded: Tensor,
+    given_labels: GivenLabels,
     *,
     noise: str = "symmetric",
     concentration: float = 20.0,
@@ -49,49 +51,49 @@ def fit_mixture(
     max_rounds: int = 50,
     seed: int = 0,
 ) -> Mixture:
-    """Expectation–maximization of P(h, given) = Σ_c exp(κ h·m_c) T[c, given] / C over unit rows ``h``.
+    """Expectation–maximization of P(h, given) = Σ_c exp(κ h·m_c) T[c, given] / C over unit rows h.
 
     Starts from the class means, and with ``"none"`` stays there. An unlabeled node has no factor T and counts
     ``unlabeled_weight``; a trusted label is its class. ``"full"`` learns every entry of T, with a prior of symmetric
     noise. A class without a label stays unused.
     """
-    means = compute_class_means(h, given)
-    one_hot = F.one_hot(given.y, given.num_classes).to(h)
+    means = compute_class_means(embedded, given_labels)
+    one_hot = F.one_hot(given_labels.y, given_labels.num_classes).to(embedded)
     if noise == "none":
-        return Mixture(means, torch.eye(given.num_classes), one_hot, 0)
-    labeled, weight = h[given.nodes], given.weight[:, None].to(h)
-    unlabeled, unlabeled_weight = _sample_unlabeled(h, given, unlabeled_weight, seed)
-    absent = ~given.present
-    transition, posterior, num_rounds = symmetric_transition(INITIAL_NOISE_RATE, given.num_classes), one_hot, 0
+        return Mixture(means, torch.eye(given_labels.num_classes), one_hot, 0)
+    labeled, weight = embedded[given_labels.nodes], given_labels.weight[:, None].to(embedded)
+    unlabeled, unlabeled_weight = _sample_unlabeled(embedded, given_labels, unlabeled_weight, seed)
+    absent = ~given_labels.present
+    transition, posterior, num_rounds = symmetric_transition(INITIAL_NOISE_RATE, given_labels.num_classes), one_hot, 0
     while num_rounds < max_rounds:
         num_rounds += 1
-        logits = concentration * labeled @ means.T + log_likelihood(given, transition)
+        logits = concentration * labeled @ means.T + log_likelihood(given_labels, transition)
         posterior = logits.masked_fill_(absent, IMPOSSIBLE_LOGIT).softmax(1)
         total = (posterior * weight).T @ labeled
         if len(unlabeled):
             soft = (concentration * unlabeled @ means.T).masked_fill_(absent, IMPOSSIBLE_LOGIT).softmax(1)
             total += unlabeled_weight * soft.T @ unlabeled
-        before, means = means, unit_rows(total)
-        if not bool(given.trusted.all()):
+        before, means = means, scale_rows_to_unit_length(total)
+        if not bool(given_labels.trusted.all()):
             prior = math.inf if noise == "symmetric" else PRIOR_LABELS_PER_CLASS
-            transition = fit_transition(posterior, given, prior)
+            transition = fit_transition(posterior, given_labels, prior)
         if float((means - before).abs().max()) < TOLERANCE:
             break
     return Mixture(means, transition, posterior, num_rounds)
 
 
-def _sample_unlabeled(h: Tensor, given: GivenLabels, weight: float, seed: int) -> tuple[Tensor, float]:
+def _sample_unlabeled(embedded: Tensor, given_labels: GivenLabels, weight: float, seed: int) -> tuple[Tensor, float]:
     """Rows of unlabeled nodes, at most ``MAX_UNLABELED``, and the weight of each."""
     if not weight:
-        return h[:0], 0.0
-    mask = torch.ones(len(h), dtype=torch.bool)
-    mask[given.nodes] = False
+        return embedded[:0], 0.0
+    mask = torch.ones(len(embedded), dtype=torch.bool)
+    mask[given_labels.nodes] = False
     nodes = mask.nonzero().view(-1)
     if len(nodes) > MAX_UNLABELED:
         weight *= len(nodes) / MAX_UNLABELED
         drawn = torch.randperm(len(nodes), generator=torch.Generator().manual_seed(seed))[:MAX_UNLABELED]
         nodes = nodes[drawn.sort().values]
-    return h[nodes], weight
+    return embedded[nodes], weight
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -118,22 +120,22 @@ class Prototypes(EmbeddingClassifier):
         """Unit vectors, [classes, dimensions]."""
         return self.weight_.T / self.concentration
 
-    def _fit_weights(self, h: Tensor, given: GivenLabels) -> Tensor:
-        mixture = self._fit_mixture(h, given)
+    def _fit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+        mixture = self._fit_mixture(embedded, given_labels)
         self.transition_, self.posterior_, self.num_rounds_ = mixture.transition, mixture.posterior, mixture.num_rounds
         return self.concentration * mixture.prototypes.T
 
-    def _refit_weights(self, h: Tensor, given: GivenLabels) -> Tensor:
-        return self.concentration * self._fit_mixture(h, given).prototypes.T
+    def _refit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+        return self.concentration * self._fit_mixture(embedded, given_labels).prototypes.T
 
-    def _update_transition(self, given: GivenLabels) -> None:
+    def _update_transition(self, given_labels: GivenLabels) -> None:
         if self.noise == "none":  # class means have no noise model, but the temperature needs one
-            self.transition_ = estimate_transition(self.held_out_, given.y, given.trusted)
+            self.transition_ = estimate_transition(self.held_out_, given_labels.y, given_labels.trusted)
 
-    def _fit_mixture(self, h: Tensor, given: GivenLabels) -> Mixture:
+    def _fit_mixture(self, embedded: Tensor, given_labels: GivenLabels) -> Mixture:
         return fit_mixture(
-            h,
-            given,
+            embedded,
+            given_labels,
             noise=self.noise,
             concentration=self.concentration,
             unlabeled_weight=self.unlabeled_weight,

@@ -1,5 +1,5 @@
 """Features smoothed over the graph, and embeddings of them."""
 
-from .smoothing import Embedding, as_inputs, smooth, unit_rows
+from .smoothing import Embedding, scale_rows_to_unit_length, smooth, to_graph_inputs
 
-__all__ = ["Embedding", "as_inputs", "smooth", "unit_rows"]
+__all__ = ["Embedding", "scale_rows_to_unit_length", "smooth", "to_graph_inputs"]

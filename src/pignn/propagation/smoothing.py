@@ -39,7 +39,7 @@ def smooth(
     ``alpha=1`` leaves ``x`` as it is. The result is a constant: no gradient goes through it.
     """
     _check_propagation(alpha, num_hops)
-    inputs = as_inputs(graph)
+    inputs = to_graph_inputs(graph)
     x = inputs.x if x is None else x
     if x.dim() not in (1, 2) or len(x) != inputs.num_nodes:
         raise DataError(f"there are {inputs.num_nodes} nodes, and x to smooth has the shape {list(x.shape)}")
@@ -99,7 +99,7 @@ class Embedding:
 
     def fit(self, graph: Data | GraphInputs) -> Self:
         """Find the directions."""
-        inputs = as_inputs(graph, directed=self.directed)
+        inputs = to_graph_inputs(graph, directed=self.directed)
         features = _NormalizedFeatures(inputs)
         limit = min(inputs.x.shape)
         size = min(self.dimensions, limit)
@@ -108,9 +108,11 @@ class Embedding:
         with torch.no_grad():
             v = torch.linalg.qr(start).Q
             for _ in range(SUBSPACE_ROUNDS):
-                v = torch.linalg.qr(self._map_back(inputs, features, self._map(inputs, features, v))).Q
+                v = torch.linalg.qr(
+                    self._apply_transposed(inputs, features, self._apply_smoothed_features(inputs, features, v))
+                ).Q
             # Within the subspace, the directions that vary most: singular vectors of the small factor.
-            mapped = self._map(inputs, features, v)
+            mapped = self._apply_smoothed_features(inputs, features, v)
             _, vectors = torch.linalg.eigh((mapped.T @ mapped).double())
             self.components_ = (v @ vectors.flip(1)[:, :size].to(v)).contiguous()
         return self
@@ -119,24 +121,24 @@ class Embedding:
         """The nodes of a graph along the directions, [N, d]."""
         if not hasattr(self, "components_"):
             raise NotFittedError("this Embedding is not fitted yet; call fit(graph) first")
-        inputs = as_inputs(graph, directed=self.directed)
+        inputs = to_graph_inputs(graph, directed=self.directed)
         if inputs.x.shape[1] != len(self.components_):
             raise DataError(
                 f"the embedding was fitted on {len(self.components_)} features, this graph has {inputs.x.shape[1]}"
             )
         with torch.no_grad():
-            h = self._map(inputs, _NormalizedFeatures(inputs), self.components_.to(inputs.x))
-            return unit_rows(h) if self.scale else h
+            h = self._apply_smoothed_features(inputs, _NormalizedFeatures(inputs), self.components_.to(inputs.x))
+            return scale_rows_to_unit_length(h) if self.scale else h
 
     def fit_transform(self, graph: Data | GraphInputs) -> Tensor:
-        inputs = as_inputs(graph, directed=self.directed)
+        inputs = to_graph_inputs(graph, directed=self.directed)
         return self.fit(inputs).transform(inputs)
 
-    def _map(self, inputs: GraphInputs, features: _NormalizedFeatures, v: Tensor) -> Tensor:
+    def _apply_smoothed_features(self, inputs: GraphInputs, features: _NormalizedFeatures, v: Tensor) -> Tensor:
         """S·R·X·v."""
         return smooth(inputs, features.multiply(v), alpha=self.alpha, num_hops=self.num_hops)
 
-    def _map_back(self, inputs: GraphInputs, features: _NormalizedFeatures, h: Tensor) -> Tensor:
+    def _apply_transposed(self, inputs: GraphInputs, features: _NormalizedFeatures, h: Tensor) -> Tensor:
         """(S·R·X)ᵀ·h."""
         return features.multiply_transposed(smooth(inputs, h, alpha=self.alpha, num_hops=self.num_hops, transpose=True))
 
@@ -174,13 +176,13 @@ class _NormalizedFeatures:
         return total
 
 
-def unit_rows(h: Tensor) -> Tensor:
+def scale_rows_to_unit_length(h: Tensor) -> Tensor:
     """Rows scaled to length 1; a row of zeros stays zero."""
     length = h.norm(dim=1, keepdim=True)
     return torch.where(length > 0, h / length.clamp(min=torch.finfo(h.dtype).tiny), 0.0)
 
 
-def as_inputs(graph: Data | GraphInputs, *, directed: bool = False) -> GraphInputs:
+def to_graph_inputs(graph: Data | GraphInputs, *, directed: bool = False) -> GraphInputs:
     """The inputs of a graph, which is checked first; inputs stay what they are."""
     if isinstance(graph, GraphInputs):
         return graph

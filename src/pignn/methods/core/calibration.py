@@ -53,29 +53,39 @@ def fit_inverse_temperature(scores: Tensor, likelihood: Tensor, weight: Tensor) 
     # Classes along the first dimension: with so few of them, a softmax over the last one takes eight times as long.
     by_class, chance, weight = (each.double().t().contiguous() for each in (scores, likelihood, weight))
 
-    def log_likelihoods(s: float, step: int = 1) -> Tensor:
-        return ((s * by_class[:, ::step]).softmax(0) * chance[:, ::step]).sum(0).clamp(min=1e-12).log()
+    def compute_log_likelihoods(inverse_temperature: float, stride: int = 1) -> Tensor:
+        return (
+            ((inverse_temperature * by_class[:, ::stride]).softmax(0) * chance[:, ::stride])
+            .sum(0)
+            .clamp(min=1e-12)
+            .log()
+        )
 
-    step = max(1, len(scores) // MAX_CALIBRATION_LABELS)
+    stride = max(1, len(scores) // MAX_CALIBRATION_LABELS)
 
-    def log_posterior(s: float) -> float:
-        return float(weight[::step] @ log_likelihoods(s, step)) - 0.5 * (math.log(s) / LOG_TEMPERATURE_STD) ** 2
+    def compute_log_posterior(inverse_temperature: float) -> float:
+        return (
+            float(weight[::stride] @ compute_log_likelihoods(inverse_temperature, stride))
+            - 0.5 * (math.log(inverse_temperature) / LOG_TEMPERATURE_STD) ** 2
+        )
 
-    best = max(INVERSE_TEMPERATURES, key=log_posterior)
-    return best, log_likelihoods(best)
+    best = max(INVERSE_TEMPERATURES, key=compute_log_posterior)
+    return best, compute_log_likelihoods(best)
 
 
-def fit_inverse_temperature_and_noise(scores: Tensor, given: GivenLabels, start: Tensor) -> tuple[float, Tensor]:
+def fit_inverse_temperature_and_noise(scores: Tensor, given_labels: GivenLabels, start: Tensor) -> tuple[float, Tensor]:
     """(s, log-likelihood of each label) under the transition matrix, begun at ``start``, that suits the scores best.
 
     ``scores`` come from a classifier that was not trained on the labels.
     """
     transition = start
     for _ in range(NOISE_ROUNDS):
-        log_noise = log_likelihood(given, transition)
-        s, _ = fit_inverse_temperature(scores, log_noise.exp(), given.weight)
-        transition = fit_transition(((s * scores).log_softmax(1) + log_noise).softmax(1), given)
-    return fit_inverse_temperature(scores, log_likelihood(given, transition).exp(), given.weight)
+        log_noise = log_likelihood(given_labels, transition)
+        inverse_temperature, _ = fit_inverse_temperature(scores, log_noise.exp(), given_labels.weight)
+        transition = fit_transition(
+            ((inverse_temperature * scores).log_softmax(1) + log_noise).softmax(1), given_labels
+        )
+    return fit_inverse_temperature(scores, log_likelihood(given_labels, transition).exp(), given_labels.weight)
 
 
 def estimate_transition(scores: Tensor, y: Tensor, trusted: Tensor) -> Tensor:

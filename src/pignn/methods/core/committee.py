@@ -20,12 +20,12 @@ class Committee(nn.Module):
         self.members = nn.ModuleList(members)
         self.uses_weights = getattr(members[0], "uses_weights", True)
 
-    def each(self, inputs: GraphInputs) -> Tensor:
+    def compute_member_logits(self, inputs: GraphInputs) -> Tensor:
         """Logits of every member, [members, N, classes]."""
         return torch.stack([member(inputs) for member in self.members])
 
     def forward(self, inputs: GraphInputs) -> Tensor:
-        logits = self.each(inputs)
+        logits = self.compute_member_logits(inputs)
         return logits if self.training else logits.log_softmax(-1).exp().mean(0).clamp(min=1e-12).log()
 
 

@@ -50,51 +50,55 @@ class EmbeddingClassifier(Method):
         """Learn from the given labels of the training nodes, and of validation nodes with ``labels="train+val"``."""
         self.check_settings()
         data = graphs.check_graph(data, split_index=split_index)
-        given = GivenLabels.from_data(data, self.labels, self.class_weight)
+        given_labels = GivenLabels.from_data(data, self.labels, self.class_weight)
         embedding = self.make_embedding()
-        return self.fit_embedded(data, given, embedding, embedding.fit_transform(build_inputs(data, self.directed)))
+        return self.fit_embedded(
+            data, given_labels, embedding, embedding.fit_transform(build_inputs(data, self.directed))
+        )
 
-    def fit_embedded(self, data: Data, given: GivenLabels, embedding: Embedding, h: Tensor) -> Self:
-        """Learn from a graph that is checked and embedded already; ``h`` are the embedded nodes."""
-        self.fit_uncalibrated(given, embedding, h)
+    def fit_embedded(self, data: Data, given_labels: GivenLabels, embedding: Embedding, embedded: Tensor) -> Self:
+        """Learn from a graph that is checked and embedded already; ``embedded`` are its nodes."""
+        self.fit_uncalibrated(given_labels, embedding, embedded)
 
         def fit_and_score(train: Tensor, held_out: Tensor) -> Tensor:
-            part = given.subset(train)
-            scores = h[given.nodes[held_out]] @ self._refit_weights(h, part)
+            part = given_labels.subset(train)
+            scores = embedded[given_labels.nodes[held_out]] @ self._refit_weights(embedded, part)
             return torch.where(part.present, scores, IMPOSSIBLE_LOGIT)
 
-        self.held_out_ = cross_val_scores(given.y, given.num_classes, NUM_FOLDS, fit_and_score, int(self.seed))
-        self._update_transition(given)
-        likelihood = log_likelihood(given, self.transition_).exp()
-        self.inverse_temperature_ = fit_inverse_temperature(self.held_out_, likelihood, given.weight)[0]
+        self.held_out_ = cross_val_scores(
+            given_labels.y, given_labels.num_classes, NUM_FOLDS, fit_and_score, int(self.seed)
+        )
+        self._update_transition(given_labels)
+        likelihood = log_likelihood(given_labels, self.transition_).exp()
+        self.inverse_temperature_ = fit_inverse_temperature(self.held_out_, likelihood, given_labels.weight)[0]
         self._record_fit(data)
         return self
 
-    def fit_uncalibrated(self, given: GivenLabels, embedding: Embedding, h: Tensor) -> Self:
+    def fit_uncalibrated(self, given_labels: GivenLabels, embedding: Embedding, embedded: Tensor) -> Self:
         """Learn the weights only: no label is held out, and the temperature is 1."""
-        self.components_, self.present_, self.labeled_ = embedding.components_, given.present, given.nodes
+        self.components_, self.present_, self.labeled_ = embedding.components_, given_labels.present, given_labels.nodes
         # Laid out as a file would hold it: on some machines a product with a transposed matrix has other last digits.
-        self.weight_ = self._fit_weights(h, given).contiguous()
-        self.held_out_, self.inverse_temperature_ = torch.zeros(0, given.num_classes), 1.0
+        self.weight_ = self._fit_weights(embedded, given_labels).contiguous()
+        self.held_out_, self.inverse_temperature_ = torch.zeros(0, given_labels.num_classes), 1.0
         self.num_features_ = len(embedding.components_)
         return self
 
-    def refit_subset(self, part: GivenLabels, h: Tensor) -> Self:
+    def refit_subset(self, part: GivenLabels, embedded: Tensor) -> Self:
         """A copy that has learned from a part of the labels, with the noise that was estimated from all."""
         other = copy.copy(self)
         other.labeled_, other.posterior_ = part.nodes, self.posterior_[torch.isin(self.labeled_, part.nodes)]
-        other.weight_ = self._refit_weights(h, part).contiguous()
+        other.weight_ = self._refit_weights(embedded, part).contiguous()
         return other
 
     @abstractmethod
-    def _fit_weights(self, h: Tensor, given: GivenLabels) -> Tensor:
+    def _fit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         """The weights W, [dimensions, classes]. Sets ``transition_`` and ``posterior_``."""
 
     @abstractmethod
-    def _refit_weights(self, h: Tensor, given: GivenLabels) -> Tensor:
+    def _refit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         """W from a part of the labels. Sets nothing."""
 
-    def _update_transition(self, given: GivenLabels) -> None:
+    def _update_transition(self, given_labels: GivenLabels) -> None:
         """Change ``transition_`` once ``held_out_`` is there."""
 
     def make_embedding(self) -> Embedding:
@@ -112,9 +116,9 @@ class EmbeddingClassifier(Method):
         embedding.components_ = self.components_
         return embedding.transform(inputs)
 
-    def score_embedded(self, h: Tensor) -> Tensor:
+    def score_embedded(self, embedded: Tensor) -> Tensor:
         """Scores of embedded nodes. A class without a label is never predicted."""
-        return torch.where(self.present_, h @ self.weight_, IMPOSSIBLE_LOGIT)
+        return torch.where(self.present_, embedded @ self.weight_, IMPOSSIBLE_LOGIT)
 
     def _compute_logits(self, data: Data) -> Tensor:
         inputs = backbones.GraphInputs.from_data(data, directed=self.directed)

@@ -40,7 +40,7 @@ def is_significantly_better(values: Tensor, others: Tensor, weight: Tensor) -> b
     return gain > float((weight.square() @ (difference - gain).square()).sqrt())
 
 
-def upper_bound(estimate: tuple[float, float]) -> float:
+def compute_upper_bound(estimate: tuple[float, float]) -> float:
     """What an estimate with its standard error hardly exceeds."""
     value, error = estimate
     return value + 2 * error

@@ -13,13 +13,13 @@ from .labels import GivenLabels
 
 
 def estimate_homophily(
-    inputs: backbones.GraphInputs, given: GivenLabels, transition: Tensor
+    inputs: backbones.GraphInputs, given_labels: GivenLabels, transition: Tensor
 ) -> tuple[float, float] | None:
     """(share of edges whose ends have one true class, standard error), from how many ends have one given label.
 
     The effect of the noise on both kinds of edges is removed. None if no edge joins two labeled nodes.
     """
-    y = torch.full((inputs.num_nodes,), -1).index_copy_(0, given.nodes, given.y)
+    y = torch.full((inputs.num_nodes,), -1).index_copy_(0, given_labels.nodes, given_labels.y)
     ends = get_end_labels(y, inputs.adj.crow.diff(), inputs.adj.col)
     count, agreement = len(ends[0]), compute_homophily(*ends)
     if agreement is None:

@@ -98,23 +98,23 @@ def symmetric_transition(rate: float, num_classes: int) -> Tensor:
     return matrix.fill_diagonal_(1 - rate)
 
 
-def fit_transition(posterior: Tensor, given: GivenLabels, prior: float = PRIOR_LABELS_PER_CLASS) -> Tensor:
+def fit_transition(posterior: Tensor, given_labels: GivenLabels, prior: float = PRIOR_LABELS_PER_CLASS) -> Tensor:
     """T from P(true | features, given label), with a prior of symmetric noise that counts ``prior`` labels per class.
 
     With an infinite prior T is symmetric. Trusted labels have no part in it.
     """
-    one_hot = F.one_hot(given.y, given.num_classes).to(posterior)
-    doubtful = given.weight.to(posterior) * ~given.trusted
+    one_hot = F.one_hot(given_labels.y, given_labels.num_classes).to(posterior)
+    doubtful = given_labels.weight.to(posterior) * ~given_labels.trusted
     counts = (posterior * doubtful[:, None]).T @ one_hot
     if not float(counts.sum()) > 0:
-        return torch.eye(given.num_classes)
+        return torch.eye(given_labels.num_classes)
     rate = float(1 - counts.trace() / counts.sum())
-    symmetric = symmetric_transition(min(max(rate, 1e-3), 1 - 1 / given.num_classes), given.num_classes)
+    symmetric = symmetric_transition(min(max(rate, 1e-3), 1 - 1 / given_labels.num_classes), given_labels.num_classes)
     return symmetric if math.isinf(prior) else F.normalize(counts + prior * symmetric, p=1, dim=1).float()
 
 
-def log_likelihood(given: GivenLabels, transition: Tensor) -> Tensor:
+def log_likelihood(given_labels: GivenLabels, transition: Tensor) -> Tensor:
     """log P(given label | true class) of each label, [labels, classes]. A trusted label is its true class."""
-    doubtful = transition.clamp(min=1e-12).log().T[given.y]
-    trusted = torch.full_like(doubtful, IMPOSSIBLE_LOGIT).scatter_(1, given.y[:, None], 0.0)
-    return torch.where(given.trusted[:, None], trusted, doubtful)
+    doubtful = transition.clamp(min=1e-12).log().T[given_labels.y]
+    trusted = torch.full_like(doubtful, IMPOSSIBLE_LOGIT).scatter_(1, given_labels.y[:, None], 0.0)
+    return torch.where(given_labels.trusted[:, None], trusted, doubtful)

@@ -218,7 +218,9 @@ class NetworkLearner:
             with eval_mode_context(self.networks["classifier"]) as classifier:
                 if parameters is not None:
                     return functional_call(classifier, parameters, (inputs,)).index_select(-2, rows)
-                compute = getattr(classifier, "each", classifier)  # the logits of all members, not their mean
+                compute = getattr(
+                    classifier, "compute_member_logits", classifier
+                )  # the logits of all members, not their mean
                 return compute(inputs).index_select(-2, rows)
 
         return Step(

@@ -10,26 +10,26 @@ from torch.nn import functional as F
 LOG_ZERO = math.log(1e-4)  # what stands for log 0
 
 
-def normalized_cross_entropy(h: Tensor, y: Tensor) -> Tensor:
+def normalized_cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
     """log p_y / Σ_c log p_c, in [0, 1]."""
-    logs = F.log_softmax(h, dim=-1)
-    return logs.gather(1, y[:, None]).view(-1) / logs.sum(-1)
+    log_probs = F.log_softmax(logits, dim=-1)
+    return log_probs.gather(1, y[:, None]).view(-1) / log_probs.sum(-1)
 
 
-def reverse_cross_entropy(h: Tensor, y: Tensor) -> Tensor:
+def reverse_cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
     """−Σ_c p_c log ȳ_c, with log 0 = log 1e-4: (1 − p_y)·9.21."""
-    return -LOG_ZERO * (1 - h.softmax(-1).gather(1, y[:, None]).view(-1))
+    return -LOG_ZERO * (1 - logits.softmax(-1).gather(1, y[:, None]).view(-1))
 
 
-def soft_cross_entropy(h: Tensor, target: Tensor) -> Tensor:
+def soft_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
     """−Σ_c target_c log p_c, for targets that are probabilities."""
-    return -(target * F.log_softmax(h, dim=-1)).sum(-1)
+    return -(target * F.log_softmax(logits, dim=-1)).sum(-1)
 
 
-def noisy_cross_entropy(h: Tensor, y: Tensor, transition: Tensor, trusted: Tensor | None = None) -> Tensor:
+def noisy_cross_entropy(logits: Tensor, y: Tensor, transition: Tensor, trusted: Tensor | None = None) -> Tensor:
     """−log P(given = y): −log Σ_c p_c T_cy; −log p_y of a trusted label."""
-    logs = F.log_softmax(h, dim=-1)
-    mixed = (logs + transition.t()[y].clamp(min=1e-12).log()).logsumexp(-1)
+    log_probs = F.log_softmax(logits, dim=-1)
+    mixed = (log_probs + transition.t()[y].clamp(min=1e-12).log()).logsumexp(-1)
     if trusted is not None:
-        mixed = mixed.where(~trusted, logs.gather(1, y[:, None]).view(-1))
+        mixed = mixed.where(~trusted, log_probs.gather(1, y[:, None]).view(-1))
     return -mixed
