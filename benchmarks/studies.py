@@ -46,7 +46,7 @@ def cached(cells: int) -> None:
         draw = random.Random(0)
         numbers = ("accuracy", "balanced_accuracy", "macro_f1", "average_precision", "seconds")
         results = [RunResult(metrics={name: draw.random() for name in numbers}) for _ in runs]
-        store.put_all((run.key, run.spec, result) for run, result in zip(runs, results, strict=True))
+        store.save_runs((run.key, run.spec, result) for run, result in zip(runs, results, strict=True))
         start = time.perf_counter()
         found = collect_results(study, store)
         text = "\n".join(table.to_text() for table in build_tables(found))
@@ -112,7 +112,7 @@ def overhead(runs: int) -> None:
         rows=(StudyRow("PI-GNN", "pi-gnn"),),
         seeds=tuple(range(2 * half)),
         settings={"epochs": EPOCHS},
-        protocol=Protocol.named("paper"),
+        protocol=Protocol.from_preset("paper"),
     )
     with tempfile.TemporaryDirectory() as folder, open_results(folder) as store:
         todo = {run.key: run for run in plan_runs(study, store)}
@@ -121,11 +121,11 @@ def overhead(runs: int) -> None:
             pool.wait(0.1)
         start = time.perf_counter()
         for key, result in iter_results(pool, todo):
-            store.put(key, todo[key].spec, result)
+            store.save_run(key, todo[key].spec, result)
         mine = time.perf_counter() - start
         pool.close()
-        assert all(record.is_done for record in store.all_records())
-        training = sum(record.metrics["seconds"] for record in store.all_records())
+        assert all(record.is_done for record in store.get_all_records())
+        training = sum(record.metrics["seconds"] for record in store.get_all_records())
     ratio = mine / seconds - 1
     print(f"{2 * half} runs, two at a time: bare {seconds:.1f} s, runner {mine:.1f} s, overhead {ratio:+.1%}")
     print(f"of the time of its two workers, all but {1 - training / (2 * mine):.1%} is training")

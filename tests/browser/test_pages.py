@@ -39,11 +39,11 @@ def study(files: Path) -> Path:
         rows=(StudyRow(EVIL, "vanilla"), StudyRow("x" * 300, "pi-gnn", {"warmup": 1})),
         seeds=(0, 1, 2),
         settings={"epochs": 3},
-        protocol=Protocol.named("paper"),
+        protocol=Protocol.from_preset("paper"),
     )
     with open_results(files / "store") as store:
         runs = plan_runs(made, store)
-        store.put_all((run.key, run.spec, RunResult(metrics={"accuracy": 0.5 + run.seed / 10})) for run in runs)
+        store.save_runs((run.key, run.spec, RunResult(metrics={"accuracy": 0.5 + run.seed / 10})) for run in runs)
         page = build_html_page(collect_results(made, store))
     path = files / "study.html"
     path.write_text(page, encoding="utf-8")

@@ -74,7 +74,7 @@ def make(**changes: Any) -> Study:
         "rows": (StudyRow("GCN", "vanilla"), StudyRow("PI-GNN", "pi-gnn", {"warmup": 1})),
         "seeds": (0, 1),
         "settings": {"epochs": 3, "hidden_channels": 4},
-        "protocol": Protocol.named("paper"),
+        "protocol": Protocol.from_preset("paper"),
     }
     return Study(**parts | changes)
 
@@ -92,7 +92,7 @@ def numbers(tmp_path: Path) -> Callable[[Study, Callable[..., float]], StudyResu
             results = [
                 (run, RunResult(metrics={study.metric: number})) for run, number in numbers if number is not None
             ]
-            store.put_all((run.key, run.spec, result) for run, result in results)
+            store.save_runs((run.key, run.spec, result) for run, result in results)
             return collect_results(study, store)
 
     return fill

@@ -53,7 +53,7 @@ def test_labels_are_wrong_where_the_published_program_makes_them_wrong(noise):
 
 
 def test_the_authors_draws_are_a_protocol(tmp_path, here):
-    study = make(protocol=Protocol.named("released"), rows=(StudyRow("GCN", "vanilla"),), seeds=(0,))
+    study = make(protocol=Protocol.from_preset("released"), rows=(StudyRow("GCN", "vanilla"),), seeds=(0,))
     assert run_study(study, tmp_path).failed == 0
     with open_results(tmp_path) as store:
         (table,) = build_tables(collect_results(study, store))
@@ -65,17 +65,17 @@ def test_the_authors_draws_are_a_protocol(tmp_path, here):
 def test_an_audit_is_a_run_with_metrics_of_its_own(tmp_path, here):
     rows = tuple(StudyRow(name, name, work="audit") for name in SCORERS.names())
     rows = (*rows, StudyRow("three folds", "audit", {"folds": 3}, work="audit"))
-    study = make(rows=rows, settings={}, protocol=Protocol.named("audit"), metric="error_average_precision")
+    study = make(rows=rows, settings={}, protocol=Protocol.from_preset("audit"), metric="error_average_precision")
     assert run_study(study, tmp_path).failed == 0
     with open_results(tmp_path) as store:
         results = collect_results(study, store)
     noise = study.noises[0]
-    by_audit = results.cell(GRAPH, noise, "audit")
+    by_audit = results.values_by_seed(GRAPH, noise, "audit")
     assert 0.2 < by_audit[0] <= 1
-    assert by_audit != results.cell(GRAPH, noise, "three folds")
+    assert by_audit != results.values_by_seed(GRAPH, noise, "three folds")
     for measure in ("precision_at_k", "noise_error", "corrected_accuracy", "calibration_error", "estimated_noise"):
-        assert results.cell(GRAPH, noise, "audit", measure)
-    assert results.cell(GRAPH, noise, "margin", "noise_error") == {}
+        assert results.values_by_seed(GRAPH, noise, "audit", measure)
+    assert results.values_by_seed(GRAPH, noise, "margin", "noise_error") == {}
     data = pignn.corrupt(pignn.load("csbm", **GRAPH.options), "symmetric", 0.2, seed=0, splits=("all",))
     with warnings.catch_warnings(action="ignore"):
         audit = pignn.auditing.audit_labels(data)
@@ -120,7 +120,7 @@ def test_a_metric_from_outside_can_be_asked_for(tmp_path, here, monkeypatch):
         results = collect_results(asked, store)
         assert len(store) == len(study)
     for noise in study.noises:
-        errors, accuracy = (results.cell(GRAPH, noise, "GCN", name)[0] for name in ("errors", "accuracy"))
+        errors, accuracy = (results.values_by_seed(GRAPH, noise, "GCN", name)[0] for name in ("errors", "accuracy"))
         assert errors == pytest.approx((1 - accuracy) * int(pignn.load("csbm", **GRAPH.options).test_mask.sum()))
     (table,) = build_tables(results)
     means = [float(row[1].text) for row in table.rows]

@@ -16,7 +16,7 @@ from pignn.studies.run_spec import GraphSpec
 
 from .conftest import make
 
-CACHES = (code_hash.hash_module, code_hash._parse_module, code_hash._find_source, code_hash._is_module)
+CACHES = (code_hash.hash_module_and_imports, code_hash._parse_module, code_hash._find_source, code_hash._is_module)
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def package(tmp_path, monkeypatch):
         importlib.invalidate_caches()
         for cached in CACHES:
             cached.cache_clear()
-        return code_hash.hash_module("own.method")
+        return code_hash.hash_module_and_imports("own.method")
 
     yield version
     for name in [name for name in sys.modules if name.split(".")[0] == "own"]:
@@ -78,7 +78,7 @@ def test_modules_that_a_registry_names_change_the_hash(package):
     ],
 )
 def test_packages_that_only_read_write_or_report_are_neutral(module, neutral):
-    assert code_hash.is_neutral(module) is neutral
+    assert code_hash.is_neutral_module(module) is neutral
 
 
 def test_the_training_loop_is_hashed_and_the_progress_bar_is_not():
@@ -121,10 +121,10 @@ def test_a_default_that_is_spelled_out_is_the_same_run(tmp_path):
     [
         {"rows": (StudyRow("PI-GNN", "pi-gnn", {"warmup": 2}),)},
         {"settings": {"epochs": 4}},
-        {"protocol": Protocol.named("honest")},
-        {"protocol": Protocol.named("paper", noisy=["train"])},
-        {"protocol": Protocol.named("paper", split="random", resplit=True)},
-        {"protocol": Protocol.named("paper", trials=2)},
+        {"protocol": Protocol.from_preset("honest")},
+        {"protocol": Protocol.from_preset("paper", noisy=["train"])},
+        {"protocol": Protocol.from_preset("paper", split="random", resplit=True)},
+        {"protocol": Protocol.from_preset("paper", trials=2)},
         {"datasets": (DatasetSpec("csbm", {"num_nodes": 121}),)},
         {"noises": (NoiseSpec("pair", 0.2),)},
         {"seeds": (2,)},

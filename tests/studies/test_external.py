@@ -42,7 +42,7 @@ def test_scored_predictions_become_a_row_of_tables_and_tests(tiny, swept, export
     with open_results(swept) as store:
         results = collect_results(tiny, store)
     assert results.labels == ["GCN", "PI-GNN", "mine"]
-    assert results.cell(GRAPH, tiny.noises[1], "mine") == {0: 1.0, 1: 1.0}
+    assert results.values_by_seed(GRAPH, tiny.noises[1], "mine") == {0: 1.0, 1: 1.0}
     assert {test.row for test in significance.compare_rows(results)} == {"GCN", "mine"}
 
     proba = {name: np.eye(3)[labels[::-1]] * 0.5 + 1 / 6 for name, labels in right.items()}
@@ -63,8 +63,8 @@ def test_scored_predictions_named_like_a_row_get_a_row_of_their_own(tiny, swept,
         after = collect_results(tiny, store)
     assert after.labels == ["GCN", "PI-GNN", "GCN (scored)"]
     for noise in tiny.noises:
-        assert after.cell(GRAPH, noise, "GCN") == before.cell(GRAPH, noise, "GCN")
-        assert after.cell(GRAPH, noise, "GCN (scored)") == {0: 1.0, 1: 1.0}
+        assert after.values_by_seed(GRAPH, noise, "GCN") == before.values_by_seed(GRAPH, noise, "GCN")
+        assert after.values_by_seed(GRAPH, noise, "GCN (scored)") == {0: 1.0, 1: 1.0}
 
 
 @pytest.mark.parametrize(

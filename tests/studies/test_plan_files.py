@@ -64,7 +64,7 @@ def test_texts_with_quotes_and_line_breaks_survive_writing_and_reading(tmp_path)
     study = make(
         title='"quotes" \\ and\nlines\x7f',
         rows=(StudyRow("ä | [x] # y", "vanilla", {"class_weight": [1, 2.5]}, {"lr": [0.1]}, x=0.5),),
-        protocol=Protocol.named("honest", trials=2, noisy=["train"]),
+        protocol=Protocol.from_preset("honest", trials=2, noisy=["train"]),
         noises=(NoiseSpec("none"),),
     )
     assert read_study(write(tmp_path, format_plan(study))) == study

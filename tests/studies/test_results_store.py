@@ -20,24 +20,24 @@ def scored(value: float) -> RunResult:
 
 def test_a_run_that_is_done_stays_and_one_that_failed_gives_way(tmp_path):
     with ResultsStore(tmp_path / "runs.sqlite") as store:
-        store.put("a", SPEC, RunResult(error="no"))
-        assert not store.records(["a"])["a"].is_done
-        store.put("a", SPEC, RunResult(metrics={"accuracy": 0.5}, notes=["x"], versions={"torch": "2"}))
-        store.put("a", SPEC, scored(0.9))
-        store.put("a", SPEC, RunResult(error="later"))
-        record = store.records(["a", "b"])["a"]
+        store.save_run("a", SPEC, RunResult(error="no"))
+        assert not store.get_records(["a"])["a"].is_done
+        store.save_run("a", SPEC, RunResult(metrics={"accuracy": 0.5}, notes=["x"], versions={"torch": "2"}))
+        store.save_run("a", SPEC, scored(0.9))
+        store.save_run("a", SPEC, RunResult(error="later"))
+        record = store.get_records(["a", "b"])["a"]
         assert (record.is_done, record.metrics, record.error) == (True, {"accuracy": 0.5}, None)
         assert (record.spec, record.notes, record.versions) == (SPEC, ["x"], {"torch": "2"})
         assert len(store) == 1
     with ResultsStore(tmp_path / "runs.sqlite", create=False) as store:
-        assert store.records(["a"])["a"].metrics["accuracy"] == 0.5
+        assert store.get_records(["a"])["a"].metrics["accuracy"] == 0.5
 
 
 def test_metrics_are_rows_and_a_new_one_needs_no_new_format(tmp_path):
     with ResultsStore(tmp_path / "runs.sqlite") as store:
-        store.put("a", SPEC, RunResult(metrics={"accuracy": 0.5, "best_epoch": None}))
-        store.put("a", SPEC, RunResult(metrics={"accuracy": 0.9, "anything_else": 3.0}))
-        assert store.records(["a"])["a"].metrics == {"accuracy": 0.5, "best_epoch": None, "anything_else": 3.0}
+        store.save_run("a", SPEC, RunResult(metrics={"accuracy": 0.5, "best_epoch": None}))
+        store.save_run("a", SPEC, RunResult(metrics={"accuracy": 0.9, "anything_else": 3.0}))
+        assert store.get_records(["a"])["a"].metrics == {"accuracy": 0.5, "best_epoch": None, "anything_else": 3.0}
     with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as db:
         rows = db.execute("SELECT run, name, value FROM metrics ORDER BY name").fetchall()
         assert rows == [("a", "accuracy", 0.5), ("a", "anything_else", 3.0), ("a", "best_epoch", None)]
@@ -48,9 +48,9 @@ def test_metrics_are_rows_and_a_new_one_needs_no_new_format(tmp_path):
 
 def test_replacing_leaves_no_old_number(tmp_path):
     with ResultsStore(tmp_path / "runs.sqlite") as store:
-        store.put("a", SPEC, RunResult(metrics={"accuracy": 0.5, "average_precision": 0.5}))
-        store.put_all([("a", SPEC, scored(0.9))], replace=True)
-        assert store.records(["a"])["a"].metrics == {"accuracy": 0.9}
+        store.save_run("a", SPEC, RunResult(metrics={"accuracy": 0.5, "average_precision": 0.5}))
+        store.save_runs([("a", SPEC, scored(0.9))], replace=True)
+        assert store.get_records(["a"])["a"].metrics == {"accuracy": 0.9}
 
 
 def test_the_store_is_in_wal_mode(tmp_path):
@@ -101,7 +101,7 @@ def spoil_middle(path):
 def test_a_store_that_cannot_be_trusted_is_refused_and_untouched(tmp_path, spoil, words):
     path = tmp_path / "runs.sqlite"
     with ResultsStore(path) as store:
-        store.put_all((f"{i}", SPEC, scored(0.5)) for i in range(200))
+        store.save_runs((f"{i}", SPEC, scored(0.5)) for i in range(200))
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     spoil(path)

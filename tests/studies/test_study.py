@@ -68,13 +68,13 @@ def test_repeated_and_missing_parts_of_a_study_are_refused():
 
 
 def test_a_protocol_describes_itself():
-    text = str(Protocol.named("paper"))
+    text = str(Protocol.from_preset("paper"))
     assert "clean-val (an oracle)" in text
     assert "no tuning" in text
-    assert "per seed" in str(Protocol.named("noisygl"))
-    changed = Protocol.named("honest", trials=3)
+    assert "per seed" in str(Protocol.from_preset("noisygl"))
+    changed = Protocol.from_preset("honest", trials=3)
     assert changed.name == "honest changed"
     assert "3 trials" in str(changed)
-    assert Protocol.named("honest", trials=0).name == "honest"
+    assert Protocol.from_preset("honest", trials=0).name == "honest"
     with pytest.raises(ConfigError, match="did you mean 'trials'"):
-        Protocol.named("honest", trails=3)
+        Protocol.from_preset("honest", trails=3)

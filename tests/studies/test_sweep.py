@@ -45,9 +45,9 @@ def test_numbers_equal_those_of_a_training_without_the_runner(tiny, swept):
     model = pignn.make("pi-gnn", warmup=1, epochs=3, hidden_channels=4, selection="clean-val", seed=1).fit(noisy)
     cell = (GRAPH, tiny.noises[1], "PI-GNN")
     for metric in ("accuracy", "balanced_accuracy", "macro_f1", "average_precision"):
-        assert results.cell(*cell, metric)[1] == pytest.approx(model.score(noisy, metric=metric))
-    assert results.cell(*cell, "best_epoch")[1] == model.best_epoch_
-    assert results.cell(*cell, "pair_noise")[1] == pytest.approx(pignn.noise.summarize_noise(noisy).pair_rate)
+        assert results.values_by_seed(*cell, metric)[1] == pytest.approx(model.score(noisy, metric=metric))
+    assert results.values_by_seed(*cell, "best_epoch")[1] == model.best_epoch_
+    assert results.values_by_seed(*cell, "pair_noise")[1] == pytest.approx(pignn.noise.summarize_noise(noisy).pair_rate)
     record = next(iter(results.records.values()))
     assert record.metrics["seconds"] > 0
     assert record.metrics["peak_mb"] > 50
@@ -70,7 +70,9 @@ def test_rows_that_are_the_same_run_are_one_run(tmp_path, here):
     assert (summary.planned, summary.computed) == (2, 2)
     with open_results(tmp_path) as store:
         results = collect_results(study, store)
-    assert results.cell(GRAPH, study.noises[0], "a") == results.cell(GRAPH, study.noises[0], "b") != {}
+    assert (
+        results.values_by_seed(GRAPH, study.noises[0], "a") == results.values_by_seed(GRAPH, study.noises[0], "b") != {}
+    )
 
 
 def test_a_run_that_fails_is_recorded_and_the_rest_goes_on(tmp_path, here):
@@ -112,7 +114,7 @@ def test_tuning_tries_the_same_number_for_all_and_sees_given_labels_only(tmp_pat
     original = base.Method.score
     monkeypatch.setattr(base.Method, "score", lambda *a, **k: asked.append(k) or original(*a, **k))
     study = make(
-        protocol=Protocol.named("honest", trials=3),
+        protocol=Protocol.from_preset("honest", trials=3),
         seeds=(0,),
         rows=(StudyRow("GCN", "vanilla"), StudyRow("own", "vanilla", search={"lr": [0.1]})),
     )
@@ -120,7 +122,7 @@ def test_tuning_tries_the_same_number_for_all_and_sees_given_labels_only(tmp_pat
     assert len(asked) == 2 * (3 + 2)  # the second row has only two settings to try
     assert all(call == {"split": "val", "against": "given"} for call in asked)
     with open_results(tmp_path) as store:
-        chosen = [record.chosen for record in store.all_records()]
+        chosen = [record.chosen for record in store.get_all_records()]
     assert all(set(one) <= {"lr", "weight_decay", "hidden_channels"} for one in chosen)
 
 
@@ -252,8 +254,8 @@ def test_workers_that_die_are_replaced(tmp_path, deadly):
     errors = {planned.row.label: error for planned, error in results.failed}
     assert "signal 9, perhaps out of memory" in errors["always"]
     assert errors["memory"] == "out of memory"
-    value = results.cell(GRAPH, study.noises[0], "once")
-    assert value == results.cell(GRAPH, study.noises[0], "GCN") != {}
+    value = results.values_by_seed(GRAPH, study.noises[0], "once")
+    assert value == results.values_by_seed(GRAPH, study.noises[0], "GCN") != {}
 
 
 def test_code_that_changes_under_a_sweep_ends_it():
@@ -349,7 +351,7 @@ def test_warnings_of_methods_stand_below_the_table(tmp_path, here):
 def test_values_that_tuning_cannot_try_are_found_before_it_begins(tmp_path, here):
     row = StudyRow("GCN", "vanilla", search={"hidden_channels": [8, "a"]})
     with pytest.raises(ConfigError, match="row 'GCN', search: hidden_channels must be an integer"):
-        run_study(make(rows=(row,), protocol=Protocol.named("honest", trials=2)), tmp_path)
+        run_study(make(rows=(row,), protocol=Protocol.from_preset("honest", trials=2)), tmp_path)
 
 
 def test_a_warning_about_one_graph_stands_below_its_table_only(tmp_path, here):
@@ -368,7 +370,7 @@ def test_a_warning_about_one_graph_stands_below_its_table_only(tmp_path, here):
 def test_tuning_tries_whole_combinations_of_settings(tmp_path, here):
     settings = {"epochs": 2, "batch_size": 32, "num_neighbors": [5, 5]}
     row = StudyRow("GCN", "vanilla", settings, search={"num_layers": [2, 3], "num_neighbors": [[5, 5, 5], [9, 9, 9]]})
-    study = make(rows=(row,), seeds=(0,), protocol=Protocol.named("honest", trials=3))
+    study = make(rows=(row,), seeds=(0,), protocol=Protocol.from_preset("honest", trials=3))
     assert run_study(study, tmp_path).failed == 0
 
 
@@ -377,6 +379,6 @@ def test_runs_whose_worker_died_are_computed_again_and_others_on_request(tmp_pat
     with open_results(tmp_path) as store:
         runs = plan_runs(study, store)
         for planned, died in zip(runs, (True, False), strict=True):
-            store.put(planned.key, planned.spec, RunResult(error="no", died=died))
+            store.save_run(planned.key, planned.spec, RunResult(error="no", died=died))
         assert set(reusable_rows(store, runs, "accuracy")) == {runs[1].key}
         assert reusable_rows(store, runs, "accuracy", retry=True) == {}

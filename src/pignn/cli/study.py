@@ -89,7 +89,7 @@ class StudyOptions(GraphSelection):
         if self.protocol is None and self.trials is None:
             return None
         changes = {} if self.trials is None else {"trials": self.trials}
-        return Protocol.named(self.protocol or loaded.protocol.preset_name, **changes)
+        return Protocol.from_preset(self.protocol or loaded.protocol.preset_name, **changes)
 
     def load_results(self, metric: str | None = None) -> StudyResults:
         """What is there of the study."""
@@ -356,12 +356,12 @@ def export(
     """
     from ..io import files
     from ..studies import write_study
-    from ..studies.export import encode_study
+    from ..studies.export import encode_results
 
     if file.suffix.lower() == ".toml":
         write_study(options.load_study(metric), file)
     else:
-        files.write_bytes(file, encode_study(options.load_results(metric), file))
+        files.write_bytes(file, encode_results(options.load_results(metric), file))
     show_message(f"written to {file}")
     return 0
 

@@ -1,8 +1,8 @@
 """When are two runs the same run? A version for the code behind a method.
 
 It is a digest of the modules that can change the method's numbers: the one that defines it and everything that it
-imports, from its own package and from pignn, except what only reads, writes or reports (:func:`is_neutral`). Comments,
-docstrings and formatting do not count. So a change of one method leaves the runs of the others valid, a change of the
+imports, from its own package and from pignn, except what only reads, writes or reports (see
+:func:`is_neutral_module`). Comments, docstrings and formatting do not count. So a change of one method leaves the runs of the others valid, a change of the
 common loop leaves none, and nobody has to remember to raise a number.
 """
 
@@ -39,7 +39,7 @@ GRAPH_ARITHMETIC = ("pignn.graphs.edges", "pignn.graphs.sparse")
 @cache
 def get_code_version(work: str, method: str) -> str:
     """The version of the code behind a method, see the module."""
-    return hash_module(get_method_class(work, method).__module__)
+    return hash_module_and_imports(get_method_class(work, method).__module__)
 
 
 @cache
@@ -49,7 +49,7 @@ def get_method_class(work: str, method: str) -> type[Any]:
 
 
 @cache
-def hash_module(module: str) -> str:
+def hash_module_and_imports(module: str) -> str:
     """Digest of a module and of what it imports, see the module's docstring."""
     digests = {name: _parse_module(name)[0] for name in find_imports(module)}
     return compute_digest(*(f"{name} {digests[name]}" for name in sorted(digests)), length=16)
@@ -65,7 +65,7 @@ def find_imports(module: str) -> set[str]:
         if name not in modules:
             modules.add(name)
             imports = _parse_module(name)[1]
-            waiting += [other for other in imports if other.partition(".")[0] in roots and not is_neutral(other)]
+            waiting += [other for other in imports if other.partition(".")[0] in roots and not is_neutral_module(other)]
     return modules
 
 
@@ -78,7 +78,7 @@ def hash_package(package: str) -> str:
     return compute_digest(*(file.read_bytes() for file in files))
 
 
-def is_neutral(module: str) -> bool:
+def is_neutral_module(module: str) -> bool:
     """Whether a module of pignn changes no number of a method, or changes it through data and labels only."""
     if not module.startswith("pignn.") or module in GRAPH_ARITHMETIC:
         return False

@@ -30,7 +30,7 @@ def execute(spec: RunSpec) -> RunResult:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", PignnWarning)
-            result = _run(spec)
+            result = _run_planned(spec)
         result.notes = list(dict.fromkeys(str(warning.message) for warning in caught))
         return result
     except MemoryError:
@@ -41,7 +41,7 @@ def execute(spec: RunSpec) -> RunResult:
         return RunResult(error=one_line_text(error, 400))
 
 
-def _run(spec: RunSpec) -> RunResult:
+def _run_planned(spec: RunSpec) -> RunResult:
     from .. import noise
     from . import run_graphs
 

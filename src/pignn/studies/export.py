@@ -49,7 +49,7 @@ def _build_row(study: str, label: str, key: str, record: RunRecord) -> dict[str,
     }
 
 
-def encode_study(results: StudyResults, path: Path) -> bytes:
+def encode_results(results: StudyResults, path: Path) -> bytes:
     """What goes into a file of this name: .csv, .parquet, .html, .md or .tex."""
     suffix = path.suffix.lower()
     if suffix == ".csv":

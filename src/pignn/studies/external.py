@@ -29,7 +29,7 @@ TASKS_FILE = "tasks.json"  # in the folder of the results: what the names of tas
 MAX_LABEL_LENGTH = 80
 
 
-def export_tasks(study: Study, folder: str | Path, to: str | Path) -> list[str]:
+def export_tasks(study: Study, results_folder: str | Path, tasks_folder: str | Path) -> list[str]:
     """Write every graph of a study with its given labels as ``<task>.npz``; returns the names of the tasks.
 
     A file holds ``x``, ``edge_index``, ``y`` (given labels; -1 where there is none), the three masks, ``class_names``
@@ -37,8 +37,8 @@ def export_tasks(study: Study, folder: str | Path, to: str | Path) -> list[str]:
     """
     from . import run_graphs
 
-    folder, to = Path(folder), files.create_writable_folder(Path(to))
-    with open_results(folder) as store:
+    results_folder, tasks_folder = Path(results_folder), files.create_writable_folder(Path(tasks_folder))
+    with open_results(results_folder) as store:
         graphs = [run.spec.graph for run in plan_runs(study, store)]
     trusted = min(graph.trusted for graph in graphs)  # some rows of ours need trusted labels; a task has no more
     tasks = {_name_task(graph): graph for graph in graphs if graph.trusted == trusted}
@@ -51,8 +51,8 @@ def export_tasks(study: Study, folder: str | Path, to: str | Path) -> list[str]:
         arrays |= {"class_names": np.array([str(one) for one in data.class_names]), "task": np.array(name)}
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)
-        files.write_bytes(to / f"{name}.npz", buffer.getvalue())
-    files.write_bytes(folder / TASKS_FILE, msgspec.json.encode(read_tasks(folder) | tasks))
+        files.write_bytes(tasks_folder / f"{name}.npz", buffer.getvalue())
+    files.write_bytes(results_folder / TASKS_FILE, msgspec.json.encode(read_tasks(results_folder) | tasks))
     return list(tasks)
 
 
@@ -75,7 +75,7 @@ def score_predictions(path: str | Path, label: str, folder: str | Path) -> dict[
     results = {name: _score_task(name, array, tasks[name], path) for name, array in predictions.items()}
     specs = {name: RunSpec(graph=tasks[name], method=EXTERNAL, settings={"label": label}) for name in results}
     with open_results(folder) as store:
-        store.put_all([(specs[name].key, specs[name], result) for name, result in results.items()], replace=True)
+        store.save_runs([(specs[name].key, specs[name], result) for name, result in results.items()], replace=True)
     return results
 
 

@@ -59,9 +59,9 @@ class LiveView:
         now = time.monotonic()
         if force or now - self._shown >= REFRESH_SECONDS:
             self._shown = now
-            self._display.update(self._render(), refresh=True)
+            self._display.update(self._render_text(), refresh=True)
 
-    def _render(self) -> Text:
+    def _render_text(self) -> Text:
         from rich.text import Text
 
         sweep = self._sweep

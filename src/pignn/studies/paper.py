@@ -39,7 +39,7 @@ def find_published(study: str, dataset: str, noise: NoiseSpec, row: str) -> Publ
 
 def find_published_test(dataset: str, noise: NoiseSpec) -> tuple[float, float] | None:
     """|t| and p of GAT against PI-GNN, as printed."""
-    for row in _read_rows("tests.csv"):
+    for row in _read_csv_rows("tests.csv"):
         if (row["dataset"], row["noise"], float(row["rate"])) == (dataset, noise.kind, noise.rate):
             return float(row["t"]), float(row["p"])
     return None
@@ -52,11 +52,11 @@ def read_published() -> dict[tuple[str, str, str, str, float], PublishedNumber]:
         (row["study"], row["dataset"], row["row"], row["noise"], float(row["rate"] or 0)): PublishedNumber(
             float(row["mean"]), float(row["std"]) if row["std"] else None
         )
-        for row in _read_rows("means.csv")
+        for row in _read_csv_rows("means.csv")
     }
 
 
 @cache
-def _read_rows(name: str) -> list[dict[str, str]]:
-    text = (resources.files(__package__) / "published" / name).read_text(encoding="utf-8")
+def _read_csv_rows(file_name: str) -> list[dict[str, str]]:
+    text = (resources.files(__package__) / "published" / file_name).read_text(encoding="utf-8")
     return list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))

@@ -76,20 +76,20 @@ class PlanReader:
         try:
             plan = msgspec.convert(raw, Plan)
         except msgspec.ValidationError as error:
-            raise self._explain(str(error), raw) from None
+            raise self._translate_validation_error(str(error), raw) from None
         name = plan.name or self.path.stem
-        with self._error_location("name"):
+        with self._error_location_context("name"):
             if not re.fullmatch(r"[\w.+-]{1,80}", name):
                 raise ConfigError(f"name must be letters, digits, '-', '_' or '.', not '{name}'")
-        with self._error_location("seeds"):
+        with self._error_location_context("seeds"):
             seeds = parse_seeds(plan.seeds)
         if self.check_names:
             from .measures import get_measure
 
-            with self._error_location("metric"):
+            with self._error_location_context("metric"):
                 get_measure(plan.metric)
         parts: dict[str, Any] = {key: getattr(plan, key) for key in ("title", "note", "x", "reference", "metric")}
-        with self._error_location():
+        with self._error_location_context():
             return Study(
                 name=name,
                 datasets=tuple(self._build_dataset(entry, i) for i, entry in enumerate(plan.datasets)),
@@ -101,15 +101,15 @@ class PlanReader:
                 **parts,
             )
 
-    def _build_rows(self, entry: RowEntry, i: int) -> list[StudyRow]:
+    def _build_rows(self, entry: RowEntry, index: int) -> list[StudyRow]:
         if self.check_names:
             from .code_hash import get_method_class
 
-            with self._error_location("rows", i, "method"):
+            with self._error_location_context("rows", index, "method"):
                 get_method_class(entry.work, entry.method)
         for key in ("vary", "search"):
             for name, values in (getattr(entry, key) or {}).items():
-                with self._error_location("rows", i, key, name):
+                with self._error_location_context("rows", index, key, name):
                     if not isinstance(values, list) or not values:
                         raise ConfigError(f"{name} must be a list of values")
         label = entry.label or entry.method
@@ -117,10 +117,10 @@ class PlanReader:
             return expand_rows(entry.method, entry.settings, entry.vary, label)
         return [StudyRow(label, entry.method, entry.settings, entry.search, entry.x, entry.work)]
 
-    def _build_dataset(self, entry: str | dict[str, Any], i: int) -> DatasetSpec:
+    def _build_dataset(self, entry: str | dict[str, Any], index: int) -> DatasetSpec:
         options = dict(entry) if isinstance(entry, dict) else {"name": entry}
         name = options.pop("name", None)
-        with self._error_location("datasets", i):
+        with self._error_location_context("datasets", index):
             if not isinstance(name, str):
                 raise ConfigError("a dataset needs a name")
             if self.check_names and is_named_dataset(name):
@@ -134,7 +134,7 @@ class PlanReader:
         noises: list[NoiseSpec] = []
         for i, text in enumerate(plan.noises):
             spec = NoiseSpec.parse(text)
-            with self._error_location("noises", i):
+            with self._error_location_context("noises", i):
                 takes_rate = self.check_names and check_noise(spec, has_rates=bool(plan.rates))
             crossed = takes_rate and spec.rate is None
             noises += [NoiseSpec(spec.kind, rate) for rate in plan.rates] if crossed else [spec]
@@ -142,30 +142,34 @@ class PlanReader:
 
     def _build_protocol(self, entry: str | dict[str, Any]) -> Protocol:
         if isinstance(entry, str):
-            with self._error_location("protocol"):
-                return Protocol.named(entry)
+            with self._error_location_context("protocol"):
+                return Protocol.from_preset(entry)
         try:
             changes = msgspec.structs.asdict(msgspec.convert(entry, Protocol))
         except msgspec.ValidationError as error:
-            raise self._explain(str(error).replace("`$", "`$.protocol"), entry, "protocol") from None
-        with self._error_location("protocol"):
-            return Protocol.named(entry.get("name", "honest"), **{key: changes[key] for key in entry if key != "name"})
+            raise self._translate_validation_error(str(error).replace("`$", "`$.protocol"), entry, "protocol") from None
+        with self._error_location_context("protocol"):
+            return Protocol.from_preset(
+                entry.get("name", "honest"), **{key: changes[key] for key in entry if key != "name"}
+            )
 
     @contextlib.contextmanager
-    def _error_location(self, *keys: Key) -> Iterator[None]:
+    def _error_location_context(self, *keys: Key) -> Iterator[None]:
         """Errors inside name the line of ``keys``, unless they name one already."""
         try:
             yield
         except PignnError as error:
-            raise error if str(error).startswith(str(self.path)) else self._make_error(keys, str(error)) from None
+            raise (
+                error if str(error).startswith(str(self.path)) else self._build_located_error(keys, str(error))
+            ) from None
 
-    def _make_error(self, keys: tuple[Key, ...], message: str) -> ConfigError:
+    def _build_located_error(self, keys: tuple[Key, ...], message: str) -> ConfigError:
         line = find_line(self.text, keys)
         names = [part for part in keys if isinstance(part, str)]
         prefix = f"{'.'.join(names)}: " if names and names[-1] not in message else ""
         return ConfigError(f"{self.path}{f', line {line}' if line else ''}: {prefix}{message}")
 
-    def _explain(self, message: str, raw: Any, *above: Key) -> ConfigError:
+    def _translate_validation_error(self, message: str, raw: Any, *above: Key) -> ConfigError:
         """The error for a message of msgspec, in our words: ``Expected `int`, got `str` - at `$.rows[0].x```."""
         message, _, place = message.partition(" - at `$")
         keys: tuple[Key, ...] = tuple(
@@ -174,16 +178,18 @@ class PlanReader:
         if match := re.search(r"unknown field `(.*)`", message):
             keys = keys or above
             known = {"rows": RowEntry, "protocol": Protocol}.get(str(keys[0]) if keys else "", Plan).__struct_fields__
-            return self._make_error((*keys, match[1]), str(unknown("key", match[1], known)))
+            return self._build_located_error((*keys, match[1]), str(unknown("key", match[1], known)))
         if match := re.search(r"missing required field `(.*)`", message):
-            return self._make_error(keys, f"the key '{match[1]}' is missing")
+            return self._build_located_error(keys, f"the key '{match[1]}' is missing")
         if match := re.search(r"Expected `(.*)`, got `(.*)`", message):
             expected = " or ".join(_TYPE_TEXTS.get(part, part) for part in match[1].split(" | ") if part != "null")
             names = [part for part in keys if isinstance(part, str)]
             each = "each of " if keys and isinstance(keys[-1], int) else ""
             got = _TYPE_TEXTS.get(match[2], match[2])
-            return self._make_error(keys, f"{each}{names[-1] if names else 'a plan'} must be {expected}, not {got}")
-        return self._make_error(keys, message)
+            return self._build_located_error(
+                keys, f"{each}{names[-1] if names else 'a plan'} must be {expected}, not {got}"
+            )
+        return self._build_located_error(keys, message)
 
 
 _TYPE_TEXTS = {

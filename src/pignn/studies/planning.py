@@ -50,7 +50,7 @@ def plan_runs(study: Study, store: ResultsStore, *, only_available: bool = False
         for dataset in study.datasets:
             for noise in study.noises:
                 graphs = {
-                    trusted: digests.add_to(_make_graph_spec(study, dataset, noise, seed, trusted))
+                    trusted: digests.add_digests(_make_graph_spec(study, dataset, noise, seed, trusted))
                     for trusted in trusted_counts
                 }
                 for row in study.rows:
@@ -67,7 +67,7 @@ def _make_graph_spec(study: Study, dataset: DatasetSpec, noise: NoiseSpec, seed:
         dataset=dataset.name,
         options=dataset.options,
         split=rules.split,
-        split_seed=rules.split_seed(seed),
+        split_seed=rules.get_split_seed(seed),
         noise=noise.kind,
         rate=noise.rate,
         noisy=rules.noisy,
@@ -121,10 +121,10 @@ def resolve_row(study: Study, row: StudyRow) -> RunSpec:
     if trials:
         default = {name: values for name, values in DEFAULT_SEARCH.items() if name in known}
         search = default if row.search is None else row.search
-    settings = _check_values(method_class, given, title)
+    settings = _check_setting_values(method_class, given, title)
     for seed in study.seeds:
         for chosen in draw_trials(search, trials, seed)[1:]:
-            _check_values(method_class, given | chosen, f"{title}, search")
+            _check_setting_values(method_class, given | chosen, f"{title}, search")
     return RunSpec(
         graph=GraphSpec(trusted=getattr(method_class, "trusted_per_class", 0)),
         work=row.work,
@@ -136,7 +136,7 @@ def resolve_row(study: Study, row: StudyRow) -> RunSpec:
     )
 
 
-def _check_values(method_class: type[Any], settings: dict[str, Any], title: str) -> dict[str, Any]:
+def _check_setting_values(method_class: type[Any], settings: dict[str, Any], title: str) -> dict[str, Any]:
     """All settings of the method with their values as JSON can hold them, if they fit."""
     try:
         method = method_class(**settings)
@@ -160,23 +160,23 @@ class GraphDigests:
 
     def __init__(self, store: ResultsStore) -> None:
         self._store = store
-        self._known = store.digests()
+        self._known = store.get_digests()
         self._new: dict[str, str] = {}
         self._graph_keys: dict[bytes, str | None] = {}
 
-    def add_to(self, spec: GraphSpec) -> GraphSpec:
+    def add_digests(self, spec: GraphSpec) -> GraphSpec:
         """The specification with the digests of its graph and its labels."""
         from . import run_graphs
 
         clean = encode_canonical([spec.dataset, spec.options, spec.split, spec.split_seed])
         if clean not in self._graph_keys:
             self._graph_keys[clean] = run_graphs.find_graph_key(spec)
-        graph = self._recall(self._graph_keys[clean], lambda: run_graphs.load_clean_graph(spec)[1])
+        graph = self._get_or_compute(self._graph_keys[clean], lambda: run_graphs.load_clean_graph(spec)[1])
         labels_key = run_graphs.find_labels_key(spec, graph)
-        labels = self._recall(labels_key, lambda: run_graphs.compute_labels_digest(spec))
+        labels = self._get_or_compute(labels_key, lambda: run_graphs.compute_labels_digest(spec))
         return msgspec.structs.replace(spec, graph_digest=graph, labels_digest=labels)
 
-    def _recall(self, key: str | None, compute: Callable[[], str]) -> str:
+    def _get_or_compute(self, key: str | None, compute: Callable[[], str]) -> str:
         if key is None:
             return compute()
         if key not in self._known:

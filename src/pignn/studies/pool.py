@@ -113,9 +113,9 @@ class LocalPool:
 
     def submit(self, key: str, spec: RunSpec) -> None:
         self._waiting.append((key, spec))
-        self._assign()
+        self._assign_waiting_runs()
 
-    def _assign(self) -> None:
+    def _assign_waiting_runs(self) -> None:
         for worker in self._workers:
             if worker.is_ready and not worker.is_leaving and worker.key is None and self._waiting:
                 worker.key, spec = self._waiting.pop(0)
@@ -130,7 +130,7 @@ class LocalPool:
                 results += self._take_answer(worker, line)
             if has_ended:
                 results += self._replace_worker(worker)
-        self._assign()
+        self._assign_waiting_runs()
         return results
 
     def _take_answer(self, worker: _Worker, line: bytes) -> list[tuple[str, RunResult]]:

@@ -54,8 +54,8 @@ class Protocol(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
         Int().check("trials", self.trials)
 
     @classmethod
-    def named(cls, name: str, **changes: Any) -> Protocol:
-        """Return a preset with changes: ``Protocol.named("honest", trials=10)``."""
+    def from_preset(cls, name: str, **changes: Any) -> Protocol:
+        """Return a preset with changes: ``Protocol.from_preset("honest", trials=10)``."""
         if name not in PRESETS:
             raise unknown("protocol", name, PRESETS)
         preset = PRESETS[name]
@@ -72,7 +72,7 @@ class Protocol(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
         """The preset that this is, or was made of."""
         return self.name.removesuffix(" changed")
 
-    def split_seed(self, seed: int) -> int:
+    def get_split_seed(self, seed: int) -> int:
         return seed if self.resplit else 0
 
     def __str__(self) -> str:

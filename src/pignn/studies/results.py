@@ -27,7 +27,7 @@ class StudyResults:
         for run in self.runs:
             record = self.records.get(run.key)
             if record is not None and record.is_done:
-                self._add(run, run.row.label, record)
+                self._add_record(run, run.row.label, record)
         self.labels = self.study.labels
         graphs = {(run.spec.graph.graph_digest, run.spec.graph.labels_digest): run for run in self.runs}
         scored = set()
@@ -37,11 +37,11 @@ class StudyResults:
             graph = record.spec.graph
             planned = graphs.get((graph.graph_digest, graph.labels_digest))
             if planned is not None:
-                self._add(planned, label, record)
+                self._add_record(planned, label, record)
                 scored.add(label)
         self.labels += sorted(scored)
 
-    def _add(self, run: PlannedRun, label: str, record: RunRecord) -> None:
+    def _add_record(self, run: PlannedRun, label: str, record: RunRecord) -> None:
         self._cells.setdefault((str(run.dataset), str(run.noise), label), {})[run.seed] = record
 
     def warnings_by_row(self, dataset: DatasetSpec) -> dict[str, list[str]]:
@@ -54,14 +54,16 @@ class StudyResults:
                     rows[note].append(run.row.label)
         return rows
 
-    def cell(self, dataset: DatasetSpec, noise: NoiseSpec, label: str, metric: str | None = None) -> dict[int, float]:
+    def values_by_seed(
+        self, dataset: DatasetSpec, noise: NoiseSpec, label: str, metric: str | None = None
+    ) -> dict[int, float]:
         """The numbers of a cell by seed."""
         records = self._cells.get((str(dataset), str(noise), label), {})
         values = {seed: record.metrics.get(metric or self.study.metric) for seed, record in sorted(records.items())}
         return {seed: value for seed, value in values.items() if value is not None}
 
     def values(self, dataset: DatasetSpec, noise: NoiseSpec, label: str) -> list[float]:
-        return list(self.cell(dataset, noise, label).values())
+        return list(self.values_by_seed(dataset, noise, label).values())
 
     @property
     def failed(self) -> list[tuple[PlannedRun, str]]:
@@ -77,5 +79,5 @@ class StudyResults:
 def collect_results(study: Study, store: ResultsStore) -> StudyResults:
     """What the store has of a study. Runs of other code, data or settings do not belong to it."""
     runs = plan_runs(study, store, only_available=True)
-    records = store.records({run.key for run in runs})
-    return StudyResults(study, runs, records, store.records_of_method(EXTERNAL))
+    records = store.get_records({run.key for run in runs})
+    return StudyResults(study, runs, records, store.get_records_of_method(EXTERNAL))

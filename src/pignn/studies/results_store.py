@@ -77,24 +77,24 @@ class ResultsStore:
     def __len__(self) -> int:
         return int(self._db.execute("SELECT count(*) FROM runs").fetchone()[0])
 
-    def records(self, keys: Iterable[str]) -> dict[str, RunRecord]:
+    def get_records(self, keys: Iterable[str]) -> dict[str, RunRecord]:
         """The records of these runs, by key, as far as they are there."""
         listed = list(keys)
         records: dict[str, RunRecord] = {}
         for start in range(0, len(listed), KEYS_PER_QUERY):
             part = listed[start : start + KEYS_PER_QUERY]
-            records |= self._read(f"key IN ({','.join('?' * len(part))})", part)
+            records |= self._read_records(f"key IN ({','.join('?' * len(part))})", part)
         return records
 
-    def records_of_method(self, method: str) -> list[RunRecord]:
+    def get_records_of_method(self, method: str) -> list[RunRecord]:
         """The records of all runs of a method, in the order of their keys."""
-        return list(self._read("method = ?", [method]).values())
+        return list(self._read_records("method = ?", [method]).values())
 
-    def all_records(self) -> list[RunRecord]:
+    def get_all_records(self) -> list[RunRecord]:
         """All records, in the order of their keys."""
-        return list(self._read("1", []).values())
+        return list(self._read_records("1", []).values())
 
-    def _read(self, condition: str, values: list[Any]) -> dict[str, RunRecord]:
+    def _read_records(self, condition: str, values: list[Any]) -> dict[str, RunRecord]:
         """``condition`` is ours, never a user's text."""
         records = {}
         for row in self._db.execute(f"SELECT * FROM runs WHERE {condition} ORDER BY key", values):
@@ -107,11 +107,11 @@ class ResultsStore:
             records[run].metrics[name] = value
         return records
 
-    def put(self, key: str, spec: RunSpec, result: RunResult) -> None:
-        """Write one finished run, see :meth:`put_all`."""
-        self.put_all([(key, spec, result)])
+    def save_run(self, key: str, spec: RunSpec, result: RunResult) -> None:
+        """Write one finished run, see :meth:`save_runs`."""
+        self.save_runs([(key, spec, result)])
 
-    def put_all(self, runs: Iterable[tuple[str, RunSpec, RunResult]], *, replace: bool = False) -> None:
+    def save_runs(self, runs: Iterable[tuple[str, RunSpec, RunResult]], *, replace: bool = False) -> None:
         """Write several runs, all or none.
 
         A run that is done keeps its numbers and gets those it lacks. One that failed gives way to a new attempt.
@@ -124,20 +124,22 @@ class ResultsStore:
         statement += f"ON CONFLICT (key) DO UPDATE SET {changes}{guard}"
         listed = list(runs)
         finished = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        rows = [(key, _status_of(result), *_encode(spec, result), finished) for key, spec, result in listed]
+        rows = [(key, _get_status(result), *_encode_run(spec, result), finished) for key, spec, result in listed]
         clear = "DELETE FROM metrics WHERE run = ?"
         numbers = [(key, *item) for key, _, result in listed for item in result.metrics.items()]
         keep = "INSERT OR IGNORE INTO metrics VALUES (?, ?, ?)"
-        self._write([(clear, [(key,) for key, *_ in listed])] * replace + [(statement, rows), (keep, numbers)])
+        self._write_all_or_none(
+            [(clear, [(key,) for key, *_ in listed])] * replace + [(statement, rows), (keep, numbers)]
+        )
 
-    def digests(self) -> dict[str, str]:
+    def get_digests(self) -> dict[str, str]:
         """Digests that take long to compute."""
         return {row["key"]: row["value"] for row in self._db.execute("SELECT key, value FROM digests")}
 
     def save_digests(self, digests: Mapping[str, str]) -> None:
-        self._write([("INSERT OR REPLACE INTO digests VALUES (?, ?)", list(digests.items()))])
+        self._write_all_or_none([("INSERT OR REPLACE INTO digests VALUES (?, ?)", list(digests.items()))])
 
-    def _write(self, statements: list[tuple[str, list[tuple[Any, ...]]]]) -> None:
+    def _write_all_or_none(self, statements: list[tuple[str, list[tuple[Any, ...]]]]) -> None:
         try:
             self._db.execute("BEGIN IMMEDIATE")
             for statement, rows in statements:
@@ -149,11 +151,11 @@ class ResultsStore:
             raise OutputError(f"cannot write {self.path}: {error}") from None
 
 
-def _status_of(result: RunResult) -> str:
+def _get_status(result: RunResult) -> str:
     return "done" if result.error is None else "failed"
 
 
-def _encode(spec: RunSpec, result: RunResult) -> tuple[str, str]:
+def _encode_run(spec: RunSpec, result: RunResult) -> tuple[str, str]:
     """The JSON of both. Numbers are rows of their own."""
     without_numbers = msgspec.structs.replace(result, metrics={})
     return msgspec.json.encode(spec).decode(), msgspec.json.encode(without_numbers).decode()

@@ -52,9 +52,9 @@ def compare_rows(results: StudyResults, reference: str = "") -> list[PairedTest]
     tests: list[PairedTest] = []
     for dataset in study.datasets:
         for noise in study.noises:
-            ours = results.cell(dataset, noise, against)
+            ours = results.values_by_seed(dataset, noise, against)
             for label in results.labels:
-                theirs = results.cell(dataset, noise, label)
+                theirs = results.values_by_seed(dataset, noise, label)
                 seeds = sorted(set(ours) & set(theirs))
                 if label == against or len(seeds) < 2:
                     continue

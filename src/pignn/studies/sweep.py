@@ -65,8 +65,8 @@ def run_study(
             sweep = Sweep(study, runs, records, pool.size, total=len(missing))
             with contextlib.closing(pool), _open_view(sweep, progress) as view:
                 for key, result in iter_results(pool, missing):
-                    store.put(key, missing[key].spec, result)
-                    records |= store.records([key])
+                    store.save_run(key, missing[key].spec, result)
+                    records |= store.get_records([key])
                     sweep.done += 1
                     if view is not None:
                         view.update()
@@ -85,7 +85,7 @@ def reusable_rows(
     store: ResultsStore, runs: Iterable[PlannedRun], metric: str, retry: bool = False
 ) -> dict[str, RunRecord]:
     """The records that need not be computed again: done with the metric, or failed for good."""
-    records = store.records({run.key for run in runs})
+    records = store.get_records({run.key for run in runs})
     return {
         key: record
         for key, record in records.items()
