@@ -19,6 +19,7 @@ try:
 except ImportError:
     ray = None
 
+SETTINGS = {"epochs": 30, "hidden_channels": 4}
 needs_ray = pytest.mark.skipif(ray is None, reason="Ray is not installed")
 
 
@@ -37,7 +38,7 @@ def test_a_lost_machine_of_the_cluster_loses_no_run(tmp_path):
     try:
         doomed = cluster.add_node(num_cpus=1)
         cluster.wait_for_nodes()
-        study = make(rows=(StudyRow("GCN", "vanilla"),), settings={"epochs": 30}, seeds=tuple(range(5)))
+        study = make(rows=(StudyRow("GCN", "vanilla"),), settings=SETTINGS, seeds=tuple(range(5)))
         killer = threading.Thread(target=_kill_when_busy, args=(tmp_path / "out", cluster, doomed))
         killer.start()
         summary = run_study(study, tmp_path / "out", workers=0, ray=cluster.address)
@@ -56,7 +57,7 @@ def test_a_lost_machine_of_the_cluster_loses_no_run(tmp_path):
     from pignn import graphs
 
     noisy = pignn.corrupt(graphs.load("csbm", **GRAPH.options), "flip", 0.4, seed=1)
-    model = pignn.make("vanilla", epochs=30, hidden_channels=4, selection="clean-val", seed=1).fit(noisy)
+    model = pignn.make("vanilla", **SETTINGS, selection="clean-val", seed=1).fit(noisy)
     assert there.values_by_seed(GRAPH, study.noises[1], "GCN")[1] == pytest.approx(model.score(noisy), abs=1e-6)
 
 

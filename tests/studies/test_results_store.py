@@ -62,9 +62,9 @@ def test_the_store_is_in_wal_mode(tmp_path):
 
 def test_two_processes_may_read_and_write_at_once(tmp_path):
     with ResultsStore(tmp_path / "runs.sqlite") as one, ResultsStore(tmp_path / "runs.sqlite") as two:
-        one.put("a", SPEC, scored(0.1))
-        two.put("b", SPEC, scored(0.2))
-        assert set(one.records(["a", "b"])) == set(two.records(["a", "b"])) == {"a", "b"}
+        one.save_run("a", SPEC, scored(0.1))
+        two.save_run("b", SPEC, scored(0.2))
+        assert set(one.get_records(["a", "b"])) == set(two.get_records(["a", "b"])) == {"a", "b"}
 
 
 def spoil_version(path):

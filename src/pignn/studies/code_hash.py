@@ -1,9 +1,9 @@
 """When are two runs the same run? A version for the code behind a method.
 
 It is a digest of the modules that can change the method's numbers: the one that defines it and everything that it
-imports, from its own package and from pignn, except what only reads, writes or reports (see
-:func:`is_neutral_module`). Comments, docstrings and formatting do not count. So a change of one method leaves the runs of the others valid, a change of the
-common loop leaves none, and nobody has to remember to raise a number.
+imports, from its own package and from pignn, except what only reads, writes or reports (see :func:`is_neutral_module`).
+Comments, docstrings and formatting do not count. So a change of one method leaves the runs of the others valid, a
+change of the common loop leaves none, and nobody has to remember to raise a number.
 """
 
 from __future__ import annotations
