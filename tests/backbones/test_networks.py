@@ -13,7 +13,7 @@ from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 import pignn
 from pignn import backbones
 from pignn.core.errors import ConfigError
-from pignn.graphs.sparse import Pattern, SparseFeatures
+from pignn.graphs.sparse import SparseFeatures, SparsityPattern
 
 
 def graph(n=60, width=20, weighted=False, density=1.0, seed=0):
@@ -207,7 +207,7 @@ def test_chunks_cover_all_rows_once(monkeypatch):
     monkeypatch.setattr("pignn.graphs.sparse.CHUNK_ENTRIES", 3)
     counts = [0, 0, 7, 1, 1, 1, 1, 0, 3, 0]  # a row with more than a part holds, and empty ones at both ends
     row = torch.repeat_interleave(torch.arange(10), torch.tensor(counts))
-    pattern = Pattern.from_sorted(row, torch.arange(len(row)), (10, 20))
+    pattern = SparsityPattern.from_sorted(row, torch.arange(len(row)), (10, 20))
     parts = list(pattern.iter_chunks())
     assert [i for rows, _, _ in parts for i in range(rows.start, rows.stop)] == list(range(10))
     assert torch.equal(torch.cat([part.col for _, _, part in parts]), pattern.col)

@@ -5,7 +5,7 @@ import torch
 
 from pignn.core.errors import DataError
 from pignn.graphs import csbm, sample_trusted
-from pignn.graphs.splits import masks_from_indices, split_first_per_class, split_per_class
+from pignn.graphs.splits import build_masks_from_indices, split_first_per_class, split_per_class
 
 
 def test_every_class_gives_the_requested_numbers_of_nodes():
@@ -55,7 +55,7 @@ def test_the_first_nodes_of_every_class_train():
 
 
 def test_masks_are_built_from_node_numbers():
-    masks = masks_from_indices(5, torch.tensor([0, 4]), torch.tensor([1]), torch.tensor([2]))
+    masks = build_masks_from_indices(5, torch.tensor([0, 4]), torch.tensor([1]), torch.tensor([2]))
     assert [m.nonzero().view(-1).tolist() for m in masks] == [[0, 4], [1], [2]]
 
 

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 import pignn
 from pignn import backbones, graphs
-from pignn.graphs.sparse import Pattern
+from pignn.graphs.sparse import SparsityPattern
 from pignn.methods import dividemix, lpm, t_revision
 from pignn.methods.core import committee, learner
 from pignn.methods.core.losses import noisy_cross_entropy
@@ -396,7 +396,7 @@ def test_ica_uses_the_neighbors():
 
 
 def test_walks_follow_edges_and_stay_where_there_are_none():
-    ring = Pattern.from_sorted(torch.arange(5), (torch.arange(5) + 1) % 5, (5, 5))
+    ring = SparsityPattern.from_sorted(torch.arange(5), (torch.arange(5) + 1) % 5, (5, 5))
     assert sample_walks(ring, torch.tensor([0, 3]), 3).tolist() == [[0, 1, 2, 3], [3, 4, 0, 1]]
-    lonely = Pattern.from_sorted(torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.int64), (3, 3))
+    lonely = SparsityPattern.from_sorted(torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.int64), (3, 3))
     assert sample_walks(lonely, torch.tensor([2]), 2).tolist() == [[2, 2, 2]]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..graphs.sparse import Pattern, SparseFeatures, row_softmax, weighted_spmm
+from ..graphs.sparse import SparseFeatures, SparsityPattern, row_softmax, weighted_spmm
 from .base import Backbone, make_empty_matrices, make_zero_vectors
 from .inputs import GraphInputs
 
@@ -51,7 +51,7 @@ class GAT(Backbone):
             h = (chunks[0] if len(chunks) == 1 else torch.cat(chunks)) + bias
         return h  # type: ignore[return-value]
 
-    def _attend(self, adj: Pattern, h: Tensor, by_source: Tensor, by_target: Tensor) -> Tensor:
+    def _attend(self, adj: SparsityPattern, h: Tensor, by_source: Tensor, by_target: Tensor) -> Tensor:
         logits = by_source[adj.col] + adj.repeat_rows(by_target)
         attention = row_softmax(adj, F.leaky_relu(logits, 0.2))
         attention = F.dropout(attention, self.dropout, self.training)

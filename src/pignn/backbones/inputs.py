@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from ..core.errors import ConfigError
 from ..graphs import simplify_edges
-from ..graphs.sparse import ChunkedOperator, Operator, Pattern, SparseFeatures
+from ..graphs.sparse import ChunkedOperator, Operator, SparseFeatures, SparsityPattern
 
 ALL_ROWS = slice(None)
 MAX_SPARSE_DENSITY = 0.1  # features with a smaller share of non-zeros are multiplied as a sparse matrix
@@ -28,7 +28,7 @@ class GraphInputs:
     def __init__(
         self,
         x: Tensor,
-        adj: Pattern,
+        adj: SparsityPattern,
         edge_weight: Tensor | None = None,
         *,
         directed: bool = False,
@@ -78,13 +78,13 @@ class GraphInputs:
             if directed:
                 raise ConfigError("a graph store on disk keeps no edge directions; set directed=False")
             weight = None if weight is None else weight.to(device)
-            return cls(data.x.to(device), Pattern(data.crow.to(device), data.col.to(device), shape), weight)
+            return cls(data.x.to(device), SparsityPattern(data.crow.to(device), data.col.to(device), shape), weight)
         edges = simplify_edges(data.edge_index, shape[0], weight, directed=directed)
-        adj, weight = Pattern.from_sorted(edges.edge_index[0], edges.edge_index[1], shape), edges.edge_weight
+        adj, weight = SparsityPattern.from_sorted(edges.edge_index[0], edges.edge_index[1], shape), edges.edge_weight
         if directed:
             adj, order = adj.transposed
             weight = None if weight is None else weight[order]
-        adj = Pattern(adj.crow.to(device), adj.col.to(device), shape)
+        adj = SparsityPattern(adj.crow.to(device), adj.col.to(device), shape)
         weight = None if weight is None else weight.to(device)
         inputs = cls(data.x.to(device), adj, weight, directed=directed)
         inputs.notes = edges.notes
@@ -118,7 +118,7 @@ class GraphInputs:
         if self.parent_degrees is not None:  # each sampled neighbor stands for those that were left out
             target_scale = scale * (self.parent_degrees[1] / self.adj.counts.clamp(min=1))
 
-        def compute_entries(part: Pattern, rows: slice, entries: slice) -> Tensor:
+        def compute_entries(part: SparsityPattern, rows: slice, entries: slice) -> Tensor:
             values = part.repeat_rows(target_scale[rows]).mul_(scale[part.col])
             return values if self.edge_weight is None else values.mul_(self.edge_weight[entries])
 
@@ -127,7 +127,7 @@ class GraphInputs:
         values = compute_entries(self.adj, ALL_ROWS, ALL_ROWS)
         if self.directed:
             return Operator.from_values(self.adj, values, scale.square())
-        matrix = self.adj.matrix(values)
+        matrix = self.adj.to_csr(values)
         return Operator(matrix, matrix, scale.square())
 
     @cached_property
@@ -135,7 +135,7 @@ class GraphInputs:
         """D^{-1}A, the (weighted) mean over the neighbors. Zero for a node without any."""
         share = 1 / self.degree.clamp(min=torch.finfo(self.x.dtype).tiny)
 
-        def compute_entries(part: Pattern, rows: slice, entries: slice) -> Tensor:
+        def compute_entries(part: SparsityPattern, rows: slice, entries: slice) -> Tensor:
             values = part.repeat_rows(share[rows])
             return values if self.edge_weight is None else values.mul_(self.edge_weight[entries])
 
@@ -145,14 +145,14 @@ class GraphInputs:
         if self.directed:
             return Operator.from_values(self.adj, values)
         weight = 1 if self.edge_weight is None else self.edge_weight
-        return Operator(self.adj.matrix(values), self.adj.matrix(share[self.adj.col] * weight))
+        return Operator(self.adj.to_csr(values), self.adj.to_csr(share[self.adj.col] * weight))
 
     @cached_property
-    def adj_with_self_loops(self) -> Pattern:
+    def adj_with_self_loops(self) -> SparsityPattern:
         """``adj`` with every node among its own sources."""
         return _add_self_loops(self.adj, 0)
 
-    def iter_adj_chunks(self) -> Iterator[tuple[slice, Pattern]]:
+    def iter_adj_chunks(self) -> Iterator[tuple[slice, SparsityPattern]]:
         """``adj_with_self_loops``, whole or in chunks: (target rows, their sources)."""
         if not self.chunked:
             yield ALL_ROWS, self.adj_with_self_loops
@@ -161,9 +161,9 @@ class GraphInputs:
             yield rows, _add_self_loops(part, rows.start)
 
 
-def _add_self_loops(adj: Pattern, first_node: int) -> Pattern:
+def _add_self_loops(adj: SparsityPattern, first_node: int) -> SparsityPattern:
     """The pattern with an entry for the node itself at the end of every row. Row 0 is node ``first_node``."""
     targets = torch.arange(adj.shape[0], device=adj.col.device)
     row, col = torch.cat([adj.row, targets]), torch.cat([adj.col.long(), targets + first_node])
     order = torch.argsort(row, stable=True)
-    return Pattern.from_sorted(row[order], col[order], adj.shape)
+    return SparsityPattern.from_sorted(row[order], col[order], adj.shape)

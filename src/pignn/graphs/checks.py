@@ -174,7 +174,7 @@ def _check_csr_edges(crow: Any, col: Any, num_nodes: int, is_checked: bool) -> t
 
 
 def _check_weights(value: Any, name: str, length: int, noun: str, is_checked: bool = False) -> Tensor:
-    weights = _flatten(_to_tensor(value, name), name, length, noun)
+    weights = _flatten_column(_to_tensor(value, name), name, length, noun)
     if weights.is_complex():
         raise DataError(f"{name} must be real numbers, not {_format_dtype(weights)}")
     weights = weights.to(torch.float32)
@@ -220,7 +220,7 @@ def _check_class_numbers(value: Any, name: str, num_nodes: int) -> Tensor:
         raise DataError(
             f"multi-label data is not supported: {name} has shape {list(labels.shape)}; give one class number per node"
         )
-    labels = _flatten(labels, name, num_nodes, "node")
+    labels = _flatten_column(labels, name, num_nodes, "node")
     if labels.is_complex() or not bool((torch.isfinite(labels) & (labels == labels.round())).all()):
         raise DataError(f"{name}: labels not integers; number the classes 0, 1, 2, ... and use -1 for none")
     return labels.to(torch.int64)
@@ -259,7 +259,7 @@ def _check_mask(value: Any, name: str, num_nodes: int, split_index: int | None) 
             f"{name} must be boolean, not {_format_dtype(mask)}; "
             "from node numbers make one with torch_geometric.utils.index_to_mask"
         )
-    return _flatten(mask, name, num_nodes, "node").to(torch.bool)
+    return _flatten_column(mask, name, num_nodes, "node").to(torch.bool)
 
 
 def _check_training_nodes(data: Data) -> None:
@@ -270,7 +270,7 @@ def _check_training_nodes(data: Data) -> None:
     if num_unlabeled == int(train.sum()):
         raise DataError("no training node has a label (y is -1 on all of train_mask); give some labels")
     if num_unlabeled:
-        _warn(f"{pluralize(num_unlabeled, 'training node')} without a label (y is -1) left out of training")
+        _warn_about_graph(f"{pluralize(num_unlabeled, 'training node')} without a label (y is -1) left out of training")
         data.train_mask = train = train & (data.y >= 0)
     counts = torch.bincount(data.y[train], minlength=num_classes(data))
     if int((counts > 0).sum()) == 1:
@@ -280,16 +280,18 @@ def _check_training_nodes(data: Data) -> None:
     if missing:
         more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
         noun = "class" if len(missing) == 1 else "classes"
-        _warn(f"no training node carries {noun} {', '.join(missing[:10])}{more}")
+        _warn_about_graph(f"no training node carries {noun} {', '.join(missing[:10])}{more}")
     weight = data.get("label_weight")
     if weight is not None and not bool((weight[train] > 0).any()):
         raise DataError("label_weight is 0 on every training node; give some a positive weight")
     num_shared = int((train & data.test_mask).sum())
     if num_shared:
-        _warn(f"{pluralize(num_shared, 'node')} in both train_mask and test_mask: test scores will be too high")
+        _warn_about_graph(
+            f"{pluralize(num_shared, 'node')} in both train_mask and test_mask: test scores will be too high"
+        )
 
 
-def _flatten(value: Tensor, name: str, length: int, noun: str) -> Tensor:
+def _flatten_column(value: Tensor, name: str, length: int, noun: str) -> Tensor:
     """[length] as it is, [length, 1] flattened; anything else does not fit."""
     if value.layout != torch.strided:
         raise DataError(f"{name} must be a dense tensor, not {value.layout}; use .to_dense()")
@@ -313,5 +315,5 @@ def _format_dtype(value: Tensor) -> str:
     return str(value.dtype).removeprefix("torch.")
 
 
-def _warn(message: str) -> None:
+def _warn_about_graph(message: str) -> None:
     warnings.warn(message, PignnWarning, stacklevel=4)

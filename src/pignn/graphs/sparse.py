@@ -29,7 +29,7 @@ def build_csr(crow: Tensor, col: Tensor, values: Tensor, shape: tuple[int, int])
     return torch.sparse_csr_tensor(crow, col, values, shape, check_invariants=False)
 
 
-class Pattern:
+class SparsityPattern:
     """Where a sparse matrix has entries, row by row. Indices are 32-bit wherever that suffices."""
 
     def __init__(self, crow: Tensor, col: Tensor, shape: tuple[int, int]) -> None:
@@ -37,7 +37,7 @@ class Pattern:
         self._zeros: Tensor | None = None  # values that a sampled product multiplies by 0
 
     @classmethod
-    def from_sorted(cls, row: Tensor, col: Tensor, shape: tuple[int, int]) -> Pattern:
+    def from_sorted(cls, row: Tensor, col: Tensor, shape: tuple[int, int]) -> SparsityPattern:
         """A pattern from coordinates that are sorted by row."""
         crow = torch.zeros(shape[0] + 1, dtype=torch.int64, device=row.device)
         torch.cumsum(torch.bincount(row, minlength=shape[0]), 0, out=crow[1:])
@@ -57,10 +57,10 @@ class Pattern:
     def row(self) -> Tensor:
         return torch.repeat_interleave(torch.arange(self.shape[0], device=self.col.device), self.counts)
 
-    def matrix(self, values: Tensor) -> Tensor:
+    def to_csr(self, values: Tensor) -> Tensor:
         return build_csr(self.crow, self.col, values, self.shape)
 
-    def iter_chunks(self) -> Iterator[tuple[slice, slice, Pattern]]:
+    def iter_chunks(self) -> Iterator[tuple[slice, slice, SparsityPattern]]:
         """Rows, entries and pattern of consecutive rows with at most CHUNK_ENTRIES entries (or of a single row)."""
         stop, end = 0, int(self.crow[-1])
         while stop < self.shape[0]:
@@ -69,26 +69,26 @@ class Pattern:
             stop = max(int(torch.searchsorted(self.crow, limit, right=True)) - 1, start + 1)
             entries = slice(first, int(self.crow[stop]))
             crow = self.crow[start : stop + 1] - first
-            yield slice(start, stop), entries, Pattern(crow, self.col[entries], (stop - start, self.shape[1]))
+            yield slice(start, stop), entries, SparsityPattern(crow, self.col[entries], (stop - start, self.shape[1]))
 
     @cached_property
-    def transposed(self) -> tuple[Pattern, Tensor]:
+    def transposed(self) -> tuple[SparsityPattern, Tensor]:
         """The pattern of the transpose, and the position here of each of its values."""
         order = torch.argsort(self.col, stable=True)
-        return Pattern.from_sorted(self.col[order].long(), self.row[order], self.shape[::-1]), order
+        return SparsityPattern.from_sorted(self.col[order].long(), self.row[order], self.shape[::-1]), order
 
-    def repeat_rows(self, rows: Tensor) -> Tensor:
+    def repeat_rows(self, row_values: Tensor) -> Tensor:
         """Values per row [rows, ...] repeated for every entry of the row [entries, ...]."""
-        return torch.repeat_interleave(rows, self.counts, dim=0, output_size=self.size)
+        return torch.repeat_interleave(row_values, self.counts, dim=0, output_size=self.size)
 
-    def products(self, a: Tensor, b: Tensor) -> Tensor:
+    def compute_dot_products(self, a: Tensor, b: Tensor) -> Tensor:
         """a_i·b_j at every entry (i, j), without gathering rows."""
         missing = MIN_WIDTH - a.shape[1]
         if missing > 0:
             a, b = torch.nn.functional.pad(a, (0, missing)), torch.nn.functional.pad(b, (0, missing))
         if self._zeros is None or self._zeros.dtype != a.dtype:
             self._zeros = torch.zeros(self.size, dtype=a.dtype, device=a.device)
-        return torch.sparse.sampled_addmm(self.matrix(self._zeros), a, b.t(), beta=0.0).values()
+        return torch.sparse.sampled_addmm(self.to_csr(self._zeros), a, b.t(), beta=0.0).values()
 
 
 class Operator:
@@ -103,10 +103,10 @@ class Operator:
         self.diagonal = None if diagonal is None else diagonal[:, None]
 
     @classmethod
-    def from_values(cls, pattern: Pattern, values: Tensor, diagonal: Tensor | None = None) -> Operator:
+    def from_values(cls, pattern: SparsityPattern, values: Tensor, diagonal: Tensor | None = None) -> Operator:
         """An operator from the values at the entries of a pattern."""
         transposed, order = pattern.transposed
-        return cls(pattern.matrix(values), transposed.matrix(values[order]), diagonal)
+        return cls(pattern.to_csr(values), transposed.to_csr(values[order]), diagonal)
 
     @property
     def shape(self) -> torch.Size:
@@ -121,8 +121,8 @@ class ChunkedOperator:
 
     def __init__(
         self,
-        pattern: Pattern,
-        values: Callable[[Pattern, slice, slice], Tensor],
+        pattern: SparsityPattern,
+        values: Callable[[SparsityPattern, slice, slice], Tensor],
         diagonal: Tensor | None = None,
     ) -> None:
         self.pattern, self.values = pattern, values
@@ -136,21 +136,21 @@ class ChunkedOperator:
     def __matmul__(self, x: Tensor) -> Tensor:
         result = x.new_empty(self.pattern.shape[0], x.shape[1])
         for rows, entries, chunk in self.pattern.iter_chunks():
-            result[rows].addmm_(chunk.matrix(self.values(chunk, rows, entries)), x, beta=0)
+            result[rows].addmm_(chunk.to_csr(self.values(chunk, rows, entries)), x, beta=0)
         return result if self.diagonal is None else result.addcmul_(self.diagonal, x)
 
 
 class SparseFeatures:
     """Features that are mostly zeros, as a sparse matrix to multiply weights with."""
 
-    def __init__(self, pattern: Pattern, values: Tensor) -> None:
+    def __init__(self, pattern: SparsityPattern, values: Tensor) -> None:
         self.pattern, self.values = pattern, values
         self.operator = Operator.from_values(pattern, values)
 
     @classmethod
     def from_dense(cls, x: Tensor) -> SparseFeatures:
         row, col = x.nonzero(as_tuple=True)
-        return cls(Pattern.from_sorted(row, col, (x.shape[0], x.shape[1])), x[row, col])
+        return cls(SparsityPattern.from_sorted(row, col, (x.shape[0], x.shape[1])), x[row, col])
 
     def dropout(self, p: float, training: bool) -> SparseFeatures:
         """Dropout as on the dense features, where zeros stay zeros."""
@@ -166,12 +166,12 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, operator: Operator) -> Tensor:
         ctx.operator = operator
-        return _multiply(operator.matrix, operator.diagonal, x)
+        return _multiply_with_diagonal(operator.matrix, operator.diagonal, x)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         operator = ctx.operator
-        return _multiply(operator.transpose, operator.diagonal, grad.contiguous()), None
+        return _multiply_with_diagonal(operator.transpose, operator.diagonal, grad.contiguous()), None
 
 
 def spmm(matrix: Tensor, x: Tensor) -> Tensor:
@@ -179,39 +179,39 @@ def spmm(matrix: Tensor, x: Tensor) -> Tensor:
     return torch.addmm(x.new_zeros(1), matrix, x, beta=0)
 
 
-def _multiply(matrix: Tensor, diagonal: Tensor | None, x: Tensor) -> Tensor:
+def _multiply_with_diagonal(matrix: Tensor, diagonal: Tensor | None, x: Tensor) -> Tensor:
     result = spmm(matrix, x)
     return result if diagonal is None else result.addcmul_(diagonal, x)
 
 
-def weighted_spmm(pattern: Pattern, values: Tensor, x: Tensor) -> Tensor:
+def weighted_spmm(pattern: SparsityPattern, values: Tensor, x: Tensor) -> Tensor:
     """Σ_j values_ij · x_j, differentiable in both, without gathering rows of ``x``."""
     return _WeightedSpmm.apply(values, x, pattern)
 
 
 class _WeightedSpmm(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, values: Tensor, x: Tensor, pattern: Pattern) -> Tensor:
+    def forward(ctx: Any, values: Tensor, x: Tensor, pattern: SparsityPattern) -> Tensor:
         ctx.save_for_backward(values, x)
         ctx.pattern = pattern
-        return spmm(pattern.matrix(values), x)
+        return spmm(pattern.to_csr(values), x)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         values, x = ctx.saved_tensors
         transposed, order = ctx.pattern.transposed
         grad = grad.contiguous()
-        return ctx.pattern.products(grad, x), spmm(transposed.matrix(values[order]), grad), None
+        return ctx.pattern.compute_dot_products(grad, x), spmm(transposed.to_csr(values[order]), grad), None
 
 
-def row_softmax(pattern: Pattern, logits: Tensor) -> Tensor:
+def row_softmax(pattern: SparsityPattern, logits: Tensor) -> Tensor:
     """Softmax over the entries of each row, for every column of ``logits`` [entries, columns]."""
     return _RowSoftmax.apply(logits, pattern)
 
 
 class _RowSoftmax(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, pattern: Pattern) -> Tensor:
+    def forward(ctx: Any, logits: Tensor, pattern: SparsityPattern) -> Tensor:
         counts = pattern.counts
         row_max = torch.segment_reduce(logits, "max", lengths=counts, axis=0)
         result = (logits - pattern.repeat_rows(row_max)).exp_()

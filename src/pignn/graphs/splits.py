@@ -30,15 +30,15 @@ def split_per_class(y: Tensor, train: int = TRAIN_PER_CLASS, val: int = VAL_PER_
     each part. Nodes without a label (-1) are in no part.
     """
     order = torch.randperm(y.numel(), generator=torch.Generator().manual_seed(seed))
-    return _masks_from_ranks(y, rank_within_class(y, order), train, val)
+    return _build_masks_from_ranks(y, rank_within_class(y, order), train, val)
 
 
 def split_first_per_class(y: Tensor, train: int = TRAIN_PER_CLASS, val: int = TRAIN_PER_CLASS) -> Masks:
     """The first `train` nodes of every class train, the next `val` validate, all other nodes test."""
-    return _masks_from_ranks(y, rank_within_class(y, torch.arange(y.numel())), train, val)
+    return _build_masks_from_ranks(y, rank_within_class(y, torch.arange(y.numel())), train, val)
 
 
-def masks_from_indices(num_nodes: int, train: Tensor, val: Tensor, test: Tensor) -> Masks:
+def build_masks_from_indices(num_nodes: int, train: Tensor, val: Tensor, test: Tensor) -> Masks:
     """Masks from lists of node numbers."""
     masks = Masks(*(torch.zeros(num_nodes, dtype=torch.bool) for _ in range(3)))
     for mask, nodes in zip(masks, (train, val, test), strict=True):
@@ -56,7 +56,7 @@ def rank_within_class(y: Tensor, order: Tensor) -> Tensor:
     return rank
 
 
-def _masks_from_ranks(y: Tensor, rank: Tensor, train: int, val: int) -> Masks:
+def _build_masks_from_ranks(y: Tensor, rank: Tensor, train: int, val: int) -> Masks:
     sizes = torch.bincount(y[y >= 0])
     too_small = ((sizes > 0) & (sizes < 3)).nonzero().view(-1)
     if too_small.numel():

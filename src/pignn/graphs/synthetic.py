@@ -36,16 +36,18 @@ def csbm(
     generator = torch.Generator().manual_seed(seed)
     sizes = torch.full((num_classes,), num_nodes // num_classes)
     sizes[: num_nodes % num_classes] += 1
-    blocks = _Blocks(num_nodes, sizes, generator)
+    sampler = _BlockPairSampler(num_nodes, sizes, generator)
     num_edges = round(num_nodes * degree / 2)
     num_within = round(num_edges * homophily)
-    pair_keys = torch.cat([blocks.sample_within(num_within), blocks.sample_between(num_edges - num_within)])
+    pair_keys = torch.cat(
+        [sampler.sample_within_blocks(num_within), sampler.sample_between_blocks(num_edges - num_within)]
+    )
 
     # Classes are blocks of consecutive nodes while edges are drawn. The nodes are shuffled in the end.
     shuffle = torch.randperm(num_nodes, generator=generator)
     pairs = shuffle[torch.stack([pair_keys // num_nodes, pair_keys % num_nodes])]
-    y = torch.empty_like(blocks.block_of_node)
-    y[shuffle] = blocks.block_of_node
+    y = torch.empty_like(sampler.block_of_node)
+    y[shuffle] = sampler.block_of_node
     means = torch.nn.functional.normalize(torch.randn(num_classes, num_features, generator=generator), dim=1)
     x = torch.randn(num_nodes, num_features, generator=generator).add_((signal * means)[y])
     masks = split_per_class(y)._asdict()
@@ -56,7 +58,7 @@ def csbm(
 
 
 @dataclass
-class _Blocks:
+class _BlockPairSampler:
     """Nodes in blocks of consecutive numbers, and random pairs of them as keys (smaller · N + larger)."""
 
     num_nodes: int
@@ -68,16 +70,18 @@ class _Blocks:
         self.block_of_node = torch.arange(len(self.sizes)).repeat_interleave(self.sizes)
         self.num_pairs_within = int((self.sizes * (self.sizes - 1) // 2).sum())
 
-    def sample_within(self, count: int) -> Tensor:
+    def sample_within_blocks(self, count: int) -> Tensor:
         """`count` distinct pairs of nodes that share a block."""
         return self._sample_distinct(
-            count, self.num_pairs_within, self._draw_within, self._list_within, "nodes of one class"
+            count, self.num_pairs_within, self._draw_within_blocks, self._list_all_within_blocks, "nodes of one class"
         )
 
-    def sample_between(self, count: int) -> Tensor:
+    def sample_between_blocks(self, count: int) -> Tensor:
         """`count` distinct pairs of nodes of different blocks."""
         num_pairs = self.num_nodes * (self.num_nodes - 1) // 2 - self.num_pairs_within
-        return self._sample_distinct(count, num_pairs, self._draw_between, self._list_between, "different classes")
+        return self._sample_distinct(
+            count, num_pairs, self._draw_between_blocks, self._list_all_between_blocks, "different classes"
+        )
 
     def _sample_distinct(
         self,
@@ -102,23 +106,23 @@ class _Blocks:
                 keys = torch.unique(torch.cat([keys, draw_keys(missing + missing // 8 + 8)]))
         return keys[torch.randperm(keys.numel(), generator=self.generator)[:count]]
 
-    def _draw_within(self, count: int) -> Tensor:
-        nodes, sizes, starts = self._draw_nodes(count)
+    def _draw_within_blocks(self, count: int) -> Tensor:
+        nodes, sizes, starts = self._draw_nodes_with_blocks(count)
         step = 1 + (torch.rand(count, generator=self.generator, dtype=torch.float64) * (sizes - 1)).long()
         return self._encode_pairs(nodes, starts + (nodes - starts + step) % sizes)
 
-    def _draw_between(self, count: int) -> Tensor:
-        nodes, sizes, starts = self._draw_nodes(count)
+    def _draw_between_blocks(self, count: int) -> Tensor:
+        nodes, sizes, starts = self._draw_nodes_with_blocks(count)
         step = (torch.rand(count, generator=self.generator, dtype=torch.float64) * (self.num_nodes - sizes)).long()
         return self._encode_pairs(nodes, (starts + sizes + step) % self.num_nodes)
 
-    def _draw_nodes(self, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    def _draw_nodes_with_blocks(self, count: int) -> tuple[Tensor, Tensor, Tensor]:
         """Random nodes, with the sizes and the first nodes of their blocks."""
         nodes = torch.randint(self.num_nodes, (count,), generator=self.generator)
         blocks = self.block_of_node[nodes]
         return nodes, self.sizes[blocks], self.starts[blocks]
 
-    def _list_within(self) -> Tensor:
+    def _list_all_within_blocks(self) -> Tensor:
         parts = [
             torch.triu_indices(int(size), int(size), 1) + int(start)
             for size, start in zip(self.sizes, self.starts, strict=True)
@@ -126,7 +130,7 @@ class _Blocks:
         a, b = torch.cat(parts, dim=1)
         return self._encode_pairs(a, b)
 
-    def _list_between(self) -> Tensor:
+    def _list_all_between_blocks(self) -> Tensor:
         a, b = torch.triu_indices(self.num_nodes, self.num_nodes, 1)
         differ = self.block_of_node[a] != self.block_of_node[b]
         return self._encode_pairs(a[differ], b[differ])

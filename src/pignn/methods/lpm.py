@@ -37,7 +37,7 @@ def compute_edge_similarities(inputs: GraphInputs) -> Tensor:
     if isinstance(x, SparseFeatures):
         x = inputs.x
     unit = F.normalize(x, dim=1)
-    return inputs.adj.products(unit, unit).clamp(min=1e-3)
+    return inputs.adj.compute_dot_products(unit, unit).clamp(min=1e-3)
 
 
 def propagate_labels(
@@ -50,7 +50,7 @@ def propagate_labels(
     values = compute_edge_similarities(inputs)
     pattern = inputs.adj
     total = torch.segment_reduce(values, "sum", lengths=pattern.counts, initial=0)
-    matrix = pattern.matrix(values / pattern.repeat_rows(total.clamp(min=1e-12)))
+    matrix = pattern.to_csr(values / pattern.repeat_rows(total.clamp(min=1e-12)))
     start = torch.zeros(inputs.num_nodes, num_classes, device=y.device)
     start[seeds, y[seeds]] = 1
     f = start

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from ..backbones import GraphInputs, initialize
 from ..core.errors import ConfigError, DataError
 from ..core.settings import Float, Int, setting
-from ..graphs.sparse import Pattern
+from ..graphs.sparse import SparsityPattern
 from ..training import Phase
 from .core.learner import Step, Task
 from .core.network import NetworkMethod
@@ -45,7 +45,7 @@ class NodeEmbeddingClassifier(nn.Module):
         return F.softplus(-sign * (self.embedding[nodes] * self.context[contexts]).sum(-1)).mean()
 
 
-def sample_walks(edges: Pattern, starts: Tensor, length: int) -> Tensor:
+def sample_walks(edges: SparsityPattern, starts: Tensor, length: int) -> Tensor:
     """Random walks, [starts, length + 1]. A node without neighbors stays where it is."""
     path = [starts]
     for _ in range(length):

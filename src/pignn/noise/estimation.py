@@ -103,7 +103,7 @@ def estimate_from_model(
         raise ConfigError(f"level must be between 0 and 1, not {level}")
     known = np.flatnonzero(given >= 0)
     num_classes = log_probs.shape[1]
-    posterior = fitted.posterior(given, log_probs)
+    posterior = fitted.compute_posterior(given, log_probs)
     if trusted is not None:
         posterior[trusted] = np.eye(num_classes)[given[trusted]]
     bounds: tuple[Any, Any] = (None, None)
@@ -157,7 +157,7 @@ def _bootstrap_bounds(
         sample_trusted = None if trusted is None else trusted[sample]
         sample_before = None if before is None else before[sample]
         refitted = fit_noise_model(sample_given, sample_log_probs, sample_trusted, sample_before, start=fitted)
-        p_right = refitted.posterior(sample_given, sample_log_probs)[np.arange(size), sample_given]
+        p_right = refitted.compute_posterior(sample_given, sample_log_probs)[np.arange(size), sample_given]
         rates.append(1 - (p_right if sample_trusted is None else np.where(sample_trusted, 1.0, p_right)).mean())
         matrices.append(refitted.transition)
     quantiles = [(1 - level) / 2, (1 + level) / 2]

@@ -47,7 +47,7 @@ class NoiseModel:
         """P(true = k | x), [nodes, classes], from the logarithms of class probabilities."""
         return softmax(self.inverse_temperature * log_probs + self.bias, axis=-1)
 
-    def posterior(self, given: Ints, log_probs: Floats) -> Floats:
+    def compute_posterior(self, given: Ints, log_probs: Floats) -> Floats:
         """P(true = k | x, given), or P(true = k | x) for nodes without a label (-1)."""
         probs = self.predict_true_probs(log_probs)
         known = given >= 0
@@ -126,17 +126,17 @@ class Likelihood:
             bounds=[(0.05, 20.0), *[(-20.0, 20.0)] * n, *[(None, None)] * len(of_matrix)],
             options={"maxiter": 100 if start is None else 30},
         ).x
-        a, b, matrix = self._unpack(parameters, form)
+        a, b, matrix = self._unpack_parameters(parameters, form)
         matrix = normalize_rows(matrix)
-        joint = softmax(a * self.log_probs + b, axis=-1) * self._label_likelihood(matrix)
+        joint = softmax(a * self.log_probs + b, axis=-1) * self._compute_label_likelihood(matrix)
         log_likelihood = float(np.log(np.maximum(joint.sum(axis=1), 1e-300)).sum())
         return NoiseModel(float(a), b, matrix, log_likelihood - self.num_free_parameters.get(form, 0), form)
 
     def compute_loss(self, parameters: Floats, form: str) -> tuple[float, Floats]:
         """The loss and its gradient."""
-        a, b, matrix = self._unpack(parameters, form)
+        a, b, matrix = self._unpack_parameters(parameters, form)
         prior = softmax(a * self.log_probs + b, axis=-1)
-        joint = prior * self._label_likelihood(matrix)
+        joint = prior * self._compute_label_likelihood(matrix)
         total = np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
         posterior = joint / total
         noisy = posterior if self.ignores_noise is None else posterior * ~self.ignores_noise
@@ -151,7 +151,7 @@ class Likelihood:
         gradient = [[-(difference * self.log_probs).sum() + 2 * (a - 1)], b - difference.sum(axis=0), slope]
         return float(value), np.concatenate(gradient)
 
-    def _unpack(self, parameters: Floats, form: str) -> tuple[float, Floats, Floats]:
+    def _unpack_parameters(self, parameters: Floats, form: str) -> tuple[float, Floats, Floats]:
         """a, b and T."""
         n = self.num_classes
         a, b, of_matrix = parameters[0], parameters[1 : 1 + n], parameters[1 + n :]
@@ -161,7 +161,7 @@ class Likelihood:
         rate = 1 / (1 + np.exp(-np.clip(of_matrix[0], -30, 30)))
         return a, b, (1 - rate) * np.eye(n) + rate * self.wrong_label_shares[form]
 
-    def _label_likelihood(self, matrix: Floats) -> Floats:
+    def _compute_label_likelihood(self, matrix: Floats) -> Floats:
         """P(given label of a node | true = k), [nodes, classes]."""
         likelihood = matrix.T[self.given]
         if self.truth is None or self.ignores_noise is None:

@@ -96,18 +96,18 @@ def load_recorded_labels(path: str | os.PathLike[str]) -> RecordedLabels:
     return _build_recorded_labels(_read_arrays(Path(path)), Path(path))
 
 
-def load_noise(text: str) -> str | RecordedLabels | Floats:
+def load_noise(name_or_path: str) -> str | RecordedLabels | Floats:
     """What `--noise` accepts: the name of a kind, or a file.
 
     An `.npz` file holds recorded labels (see `load_recorded_labels`) or a matrix under `matrix` or `transition`.
     `.npy` and `.csv` files (numbers separated by commas, no header) hold a transition matrix.
     """
-    path = Path(text)
+    path = Path(name_or_path)
     if path.suffix.lower() not in (".npz", ".npy", ".csv"):
         if path.is_file():
             raise ConfigError(f"{path}: a noise file must end in .npz (labels or matrix), .npy or .csv (matrix)")
-        get_noise_kind(text)
-        return text
+        get_noise_kind(name_or_path)
+        return name_or_path
     arrays = _read_arrays(path)
     for key in MATRIX_KEYS:
         if key in arrays:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..core.errors import DataError
 from ..graphs import simplify_edges
-from ..graphs.sparse import Pattern
+from ..graphs.sparse import SparsityPattern
 
 
 class PairGraph:
@@ -27,16 +27,16 @@ class PairGraph:
     def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
         _check_edges(edge_index, num_nodes)
         row, col = simplify_edges(edge_index, num_nodes).edge_index
-        self._initialize(Pattern.from_sorted(row, col, (num_nodes, num_nodes)))
+        self._initialize(SparsityPattern.from_sorted(row, col, (num_nodes, num_nodes)))
 
     @classmethod
-    def from_pattern(cls, edges: Pattern) -> PairGraph:
+    def from_pattern(cls, edges: SparsityPattern) -> PairGraph:
         """The pairs of a simple undirected graph. The pattern is not checked."""
         graph = cls.__new__(cls)
         graph._initialize(edges)
         return graph
 
-    def _initialize(self, edges: Pattern) -> None:
+    def _initialize(self, edges: SparsityPattern) -> None:
         self.edges = edges
         self.num_nodes, self.num_edges = edges.shape[0], edges.size
         self.num_pairs = float(self.num_nodes) ** 2  # what sums over pairs are divided by
@@ -60,7 +60,7 @@ class PairGraph:
         entry = torch.arange(row.numel(), device=nodes.device) + (start - (count.cumsum(0) - count))[row]
         col = local_ids[self.edges.col[entry].long()]
         inside = col >= 0
-        graph = PairGraph.from_pattern(Pattern.from_sorted(row[inside], col[inside], (b, b)))
+        graph = PairGraph.from_pattern(SparsityPattern.from_sorted(row[inside], col[inside], (b, b)))
         pairs_per_pair = n * (n - 1) / (b * (b - 1)) if b > 1 else float(n)
         graph.num_pairs, graph.w, graph.c = self.num_pairs / pairs_per_pair, self.w, self.c
         graph.self_pair_w = self.w * (n / b) / pairs_per_pair
@@ -69,7 +69,7 @@ class PairGraph:
     def sample_edges(self, fraction: float, generator: torch.Generator | None = None) -> PairGraph:
         """A random fraction of the edges, each of which stands for 1/fraction of them. For sampled losses only."""
         kept = torch.rand(self.num_edges, generator=generator).to(self.edges.col.device) < fraction
-        part = Pattern.from_sorted(self.edges.row[kept], self.edges.col[kept], self.edges.shape)
+        part = SparsityPattern.from_sorted(self.edges.row[kept], self.edges.col[kept], self.edges.shape)
         graph = PairGraph.from_pattern(part)
         graph.num_pairs, graph.c, graph.w, graph.self_pair_w = (
             self.num_pairs,
@@ -119,13 +119,13 @@ class PairGraph:
 
     def dot_products(self, h: Tensor) -> Tensor:
         """z_ij = h_i·h_j of every connected pair."""
-        return torch.cat([self.edges.products(h, h), torch.linalg.vector_norm(h, dim=1).square_()])
+        return torch.cat([self.edges.compute_dot_products(h, h), torch.linalg.vector_norm(h, dim=1).square_()])
 
     def add_neighbor_sums(self, values: Tensor, h: Tensor, out: Tensor) -> Tensor:
         """Add Σ_j values_ij · h_j of every node i to ``out``."""
         edges, loops = values.split([self.num_edges, self.num_nodes])
         if self.num_edges:
-            out.addmm_(self.edges.matrix(edges), h)
+            out.addmm_(self.edges.to_csr(edges), h)
         return out.addcmul_(loops[:, None], h)
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..core.errors import DataError
-from ..graphs.sparse import Pattern
+from ..graphs.sparse import SparsityPattern
 from ..io import files
 from ..io.digests import compute_digest
 from ..io.safe_readers import read_npz
@@ -96,7 +96,7 @@ def _get_edge_index(data: Data) -> Tensor:
     """Edges as PyG has them. A graph store has them row by row."""
     if data.get("crow") is None:
         return data.edge_index
-    pattern = Pattern(data.crow, data.col, (data.num_nodes, data.num_nodes))
+    pattern = SparsityPattern(data.crow, data.col, (data.num_nodes, data.num_nodes))
     return torch.stack([pattern.row, pattern.col.long()])
 
 

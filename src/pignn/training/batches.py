@@ -11,7 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..backbones import GraphInputs
-from ..graphs.sparse import Pattern
+from ..graphs.sparse import SparsityPattern
 from . import distributed
 
 MAX_COPIED_EDGES = 2**25  # PyG's sampler holds a copy of them
@@ -59,7 +59,7 @@ class NeighborSampler:
         crow[num_entries.numel() + 1 :] = crow[num_entries.numel()]
         col = local_ids[adj.col[entry].long()]
         local_ids[nodes] = -1
-        pattern = Pattern(crow.to(torch.int32), col.to(torch.int32), (num_reached, num_reached))
+        pattern = SparsityPattern(crow.to(torch.int32), col.to(torch.int32), (num_reached, num_reached))
         return Batch(seeds, nodes, build_subgraph_inputs(self.inputs, nodes, pattern, entry))
 
 
@@ -79,7 +79,7 @@ class PyGNeighborSampler:
         sampled = self._sampler.sample_from_nodes(NodeSamplerInput(input_id=None, node=seeds))
         order = torch.argsort(sampled.col, stable=True)
         num_nodes = sampled.node.numel()
-        pattern = Pattern.from_sorted(sampled.col[order], sampled.row[order], (num_nodes, num_nodes))
+        pattern = SparsityPattern.from_sorted(sampled.col[order], sampled.row[order], (num_nodes, num_nodes))
         return Batch(
             seeds, sampled.node, build_subgraph_inputs(self.inputs, sampled.node, pattern, sampled.edge[order])
         )
@@ -93,7 +93,7 @@ def make_neighbor_sampler(inputs: GraphInputs, num_neighbors: Sequence[int]) -> 
     return PyGNeighborSampler(inputs, num_neighbors) if uses_pyg else NeighborSampler(inputs, num_neighbors)
 
 
-def build_subgraph_inputs(inputs: GraphInputs, nodes: Tensor, pattern: Pattern, entry: Tensor) -> GraphInputs:
+def build_subgraph_inputs(inputs: GraphInputs, nodes: Tensor, pattern: SparsityPattern, entry: Tensor) -> GraphInputs:
     """The part of a graph with these nodes, and of their edges the entries that were sampled."""
     weight = None if inputs.edge_weight is None else inputs.edge_weight[entry]
     crow = inputs.adj.crow
@@ -101,7 +101,7 @@ def build_subgraph_inputs(inputs: GraphInputs, nodes: Tensor, pattern: Pattern, 
     return GraphInputs(inputs.x[nodes], pattern, weight, directed=True, parent_degrees=parent_degrees)
 
 
-def sample_row_entries(pattern: Pattern, rows: Tensor, max_entries: int) -> tuple[Tensor, Tensor]:
+def sample_row_entries(pattern: SparsityPattern, rows: Tensor, max_entries: int) -> tuple[Tensor, Tensor]:
     """Up to ``max_entries`` different entries of each row, drawn uniformly: positions row by row, and counts."""
     start = pattern.crow[rows].long()
     degree = pattern.crow[rows + 1].long() - start

@@ -29,7 +29,7 @@ class RawFiles:
     folders: tuple[str, ...]
     files: tuple[str, ...]
 
-    def find(self, root: Root = None) -> Path | None:
+    def find_folder(self, root: Root = None) -> Path | None:
         """The folder that holds all files, or None."""
         for folder in self._iter_folders(root):
             if all(os.path.isfile(folder / file) for file in self.files):
@@ -38,7 +38,7 @@ class RawFiles:
 
     def list_paths(self, root: Root = None) -> list[Path]:
         """The files where they are all there, else nothing."""
-        folder = self.find(root)
+        folder = self.find_folder(root)
         return [] if folder is None else [folder / file for file in self.files]
 
     def describe_missing(self, root: Root = None) -> str:
@@ -50,7 +50,7 @@ class RawFiles:
         return ""
 
     @property
-    def instruction(self) -> str:
+    def placement_text(self) -> str:
         """Which files go where, for messages."""
         inner = os.path.commonpath([os.path.dirname(file) for file in self.files])
         names = ", ".join(os.path.relpath(file, inner or ".") for file in self.files)
@@ -121,7 +121,7 @@ class Dataset(ABC):
     def get_path(self, root: Root = None) -> str:
         """Where the raw files are: a path, "built in" if it needs none, or "" if they are not here."""
         raw = self.get_raw_files({})
-        return "built in" if raw is None else str(raw.find(root) or "")
+        return "built in" if raw is None else str(raw.find_folder(root) or "")
 
     @abstractmethod
     def read(self, root: Root, **options: Any) -> Data:

@@ -26,7 +26,7 @@ _MAX_WORKSPACE_AGE = 24 * 3600  # seconds after which the workspace of a killed 
 _dirs_warned_about: set[str] = set()
 
 
-def fingerprint(files: Mapping[str, Path]) -> str:
+def compute_fingerprint(files: Mapping[str, Path]) -> str:
     """A digest of names and contents, so that a processed copy is never taken for that of other raw files."""
     parts = [f"{_FORMAT} {torch_geometric.__version__}"]
     for name, path in sorted(files.items()):

@@ -43,7 +43,7 @@ class HeterophilousDataset(Dataset):
         from torch_geometric.data import Data
 
         from ...io.safe_readers import read_npz
-        from .raw_source import check_parts, open_raw_folder
+        from .raw_source import check_graph_parts, open_raw_folder
 
         raw = self.get_raw_files(options)
         masks = ("train_masks", "val_masks", "test_masks")
@@ -58,7 +58,7 @@ class HeterophilousDataset(Dataset):
             )
             for name in masks:
                 data[name[:-1]] = tensors[name].bool().t().contiguous()
-            return check_parts(self, data, folder)
+            return check_graph_parts(self, data, folder)
 
     def _download(self, file: str, folder: Path) -> Path:
         from torch_geometric.data import download_url

@@ -45,7 +45,7 @@ class OGBDataset(Dataset):
 
     def get_path(self, root: Root = None) -> str:
         path = super().get_path(root)
-        if not path and self.structure is not None and (folder := self.structure.find(root)) is not None:
+        if not path and self.structure is not None and (folder := self.structure.find_folder(root)) is not None:
             return f"{folder} (no features)"
         return path
 

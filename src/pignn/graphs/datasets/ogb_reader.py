@@ -16,27 +16,27 @@ from torch_geometric.data import Data
 from ...core.errors import DataError, PignnWarning
 from ...core.text import one_line_text
 from ...io import safe_readers
-from ..splits import masks_from_indices
+from ..splits import build_masks_from_indices
 from . import cache
 from .base import Root
 from .ogb import OGBDataset
-from .raw_source import DownloadError, check_parts, open_raw_folder
+from .raw_source import DownloadError, check_graph_parts, open_raw_folder
 
 
 def read_ogb(dataset: OGBDataset, root: Root, *, stand_in: bool) -> Data:
     """The graph, with stand-in features if that is asked for."""
     raw = dataset.get_raw_files({})
-    structure_folder = None if dataset.structure is None else dataset.structure.find(root)
-    if structure_folder is not None and (stand_in or raw.find(root) is None):
+    structure_folder = None if dataset.structure is None else dataset.structure.find_folder(root)
+    if structure_folder is not None and (stand_in or raw.find_folder(root) is None):
         data = _read_structure(dataset, structure_folder, stand_in)
     else:
         with open_raw_folder(dataset.name, raw, root, lambda folder: _download(dataset, folder)) as folder:
-            key = cache.fingerprint({file: folder / file for file in raw.files})
+            key = cache.compute_fingerprint({file: folder / file for file in raw.files})
             cached = cache.get(dataset.name, key)
             if cached is not None:
                 data = Data.from_dict(cached[0])
             else:
-                data = check_parts(dataset, _read_raw_folder(dataset, folder), folder)
+                data = check_graph_parts(dataset, _read_raw_folder(dataset, folder), folder)
                 cache.put(dataset.name, key, data.to_dict(), {})
     if stand_in:
         data.x = make_stand_in_features(data.edge_index, data.y.numel())
@@ -95,7 +95,7 @@ def _read_structure(dataset: OGBDataset, folder: Path, stand_in: bool) -> Data:
     split = ("train", "valid", "test")
     arrays = safe_readers.read_npz(path, "edge_index", "y", *split)
     data = _build_data(str(path), arrays["edge_index"], arrays["y"], [arrays[part] for part in split])
-    return check_parts(dataset, data, folder)
+    return check_graph_parts(dataset, data, folder)
 
 
 def _build_data(label: str, edge_index: np.ndarray, y: np.ndarray, split: list[np.ndarray]) -> Data:
@@ -107,7 +107,7 @@ def _build_data(label: str, edge_index: np.ndarray, y: np.ndarray, split: list[n
         edge_index=torch.from_numpy(np.ascontiguousarray(edge_index, dtype=np.int64)),
         y=torch.from_numpy(y.astype(np.int64)),
         num_nodes=num_nodes,
-        **masks_from_indices(num_nodes, train, valid, test)._asdict(),
+        **build_masks_from_indices(num_nodes, train, valid, test)._asdict(),
     )
 
 

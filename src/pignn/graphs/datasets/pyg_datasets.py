@@ -111,7 +111,7 @@ def check_json_file(path: Path, label: str) -> None:
     """Nothing to check: JSON runs no code, and a damaged file fails to parse."""
 
 
-def _planetoid(folder: str, **facts: Any) -> PyGDataset:
+def _define_planetoid(folder: str, **facts: Any) -> PyGDataset:
     files = tuple(f"raw/ind.{folder.lower()}.{part}" for part in _PLANETOID_PARTS)
     return PyGDataset(
         name=folder.lower(),
@@ -129,7 +129,7 @@ def _planetoid(folder: str, **facts: Any) -> PyGDataset:
     )
 
 
-CORA = _planetoid(
+CORA = _define_planetoid(
     "Cora",
     num_nodes=2708,
     num_edges=10556,
@@ -140,8 +140,8 @@ CORA = _planetoid(
         *("Probabilistic_Methods", "Case_Based", "Rule_Learning"),
     ),
 )
-CITESEER = _planetoid("CiteSeer", num_nodes=3327, num_edges=9104, num_features=3703, num_classes=6)
-PUBMED = _planetoid("PubMed", num_nodes=19717, num_edges=88648, num_features=500, num_classes=3)
+CITESEER = _define_planetoid("CiteSeer", num_nodes=3327, num_edges=9104, num_features=3703, num_classes=6)
+PUBMED = _define_planetoid("PubMed", num_nodes=19717, num_edges=88648, num_features=500, num_classes=3)
 PHOTO = PyGDataset(
     name="photo",
     num_nodes=7650,

@@ -15,21 +15,21 @@ from ...core.text import one_line_text
 from . import cache
 from .base import Root
 from .pyg_datasets import PyGDataset
-from .raw_source import DownloadError, absent_files_error, check_parts
+from .raw_source import DownloadError, check_graph_parts, missing_files_error
 
 
 def read_with_pyg(dataset: PyGDataset, root: Root) -> Data:
     """The graph from the processed copy in the cache, the raw files, or a download, whichever is there first."""
-    folder = dataset.raw.find(root)
+    folder = dataset.raw.find_folder(root)
     if folder is not None:
-        cached = cache.get(dataset.name, cache.fingerprint({file: folder / file for file in dataset.raw.files}))
+        cached = cache.get(dataset.name, cache.compute_fingerprint({file: folder / file for file in dataset.raw.files}))
         if cached is not None:
             return _add_class_names(Data.from_dict(cached[0]), cached[1])
     try:
         data, names, key = read_raw_files(dataset, folder)
     except DownloadError as error:
-        raise absent_files_error(dataset.name, dataset.raw, root, error) from None
-    data = check_parts(dataset, data, folder)
+        raise missing_files_error(dataset.name, dataset.raw, root, error) from None
+    data = check_graph_parts(dataset, data, folder)
     cache.put(dataset.name, key, data.to_dict(), names)
     return _add_class_names(data, names)
 
@@ -57,7 +57,7 @@ def read_raw_files(dataset: PyGDataset, folder: Path | None) -> tuple[Data, dict
                 raise DataError(f"{dataset.name}: no room in {parent}; set PIGNN_CACHE to another folder") from None
             raise _unreadable_error(dataset, folder, error) from None
         names = dataset.read_class_names(copies)
-        key = cache.fingerprint({file: copies / file for file in files})
+        key = cache.compute_fingerprint({file: copies / file for file in files})
         if folder is None:
             cache.move_in(copies, files, dataset.raw.folders[0])
     return data, {"class_names": names} if names else {}, key

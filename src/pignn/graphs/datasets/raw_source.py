@@ -20,7 +20,7 @@ class DownloadError(Exception):
 @contextmanager
 def open_raw_folder(label: str, raw: RawFiles, root: Root, download: Callable[[Path], Path]) -> Iterator[Path]:
     """The folder with the raw files. Downloaded ones stay in the cache if they could be read."""
-    folder = raw.find(root)
+    folder = raw.find_folder(root)
     if folder is not None:
         yield folder
         return
@@ -28,21 +28,21 @@ def open_raw_folder(label: str, raw: RawFiles, root: Root, download: Callable[[P
         try:
             downloaded = download(workspace)
         except DownloadError as error:
-            raise absent_files_error(label, raw, root, error) from None
+            raise missing_files_error(label, raw, root, error) from None
         yield downloaded
         cache.move_in(downloaded, raw.files, raw.folders[0])
 
 
-def absent_files_error(label: str, raw: RawFiles, root: Root, error: Exception) -> DataError:
+def missing_files_error(label: str, raw: RawFiles, root: Root, error: Exception) -> DataError:
     """The error for raw files that are neither here nor could be downloaded."""
     missing = raw.describe_missing(root)
     state = f"raw files not complete ({missing})" if missing else "raw files not found"
     return DataError(
-        f"{label}: {state} and the download failed ({error}); {raw.instruction} and pass root= or set PIGNN_DATA"
+        f"{label}: {state} and the download failed ({error}); {raw.placement_text} and pass root= or set PIGNN_DATA"
     )
 
 
-def check_parts(dataset: Dataset, data: Data, folder: Path | None) -> Data:
+def check_graph_parts(dataset: Dataset, data: Data, folder: Path | None) -> Data:
     """The parts of a graph that are used here, in canonical types, if they fit together."""
     files_text = "the downloaded files" if folder is None else str(folder)
     num_nodes, num_classes = data.y.numel(), dataset.num_classes
