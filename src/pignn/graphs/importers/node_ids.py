@@ -56,6 +56,12 @@ class NodeIds:
 
     def find_positions(self, column: pd.Series[Any]) -> np.ndarray:
         """The node that each value names, -1 where there is none."""
+        if isinstance(column.dtype, pd.StringDtype):  # names come back often: each one is looked up once
+            codes, values = pd.factorize(column)
+            return np.append(self._look_up(pd.Series(values)), -1)[codes]
+        return self._look_up(column)
+
+    def _look_up(self, column: pd.Series[Any]) -> np.ndarray:
         if not self.are_integers:
             positions = self.index.get_indexer(pd.Index(to_id_texts(column).to_numpy(object)))
             return np.where(column.isna(), -1, positions)
