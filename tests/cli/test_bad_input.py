@@ -157,7 +157,7 @@ def test_values_that_only_torch_would_refuse(train, tmp_path, flags):
         ("--resume needs --out", ["train", "--dataset", "csbm", "--resume"]),
     ],
 )
-def test_other_commands(command, tmp_path, monkeypatch, said, arguments):
+def test_wrong_options_of_other_commands_are_refused(command, tmp_path, monkeypatch, said, arguments):
     monkeypatch.chdir(tmp_path)
     command(*arguments).fails(said)
     assert listing(tmp_path) == {}
@@ -199,7 +199,7 @@ NOISE_FILES = [
 
 
 @pytest.mark.parametrize(("name", "make", "said"), NOISE_FILES, ids=[name for name, *_ in NOISE_FILES])
-def test_files_of_noise(train, tmp_path, name, make, said):
+def test_damaged_files_of_noise_are_refused(train, tmp_path, name, make, said):
     make(tmp_path / name)
     before = listing(tmp_path)
     train("--noise", tmp_path / name, "--out", tmp_path / "new").fails(said)
@@ -254,7 +254,7 @@ GRAPHS = {
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_graphs(train, tmp_path, monkeypatch, name):
+def test_graphs_that_cannot_be_used_are_refused(train, tmp_path, monkeypatch, name):
     spoil, said = GRAPHS[name]
     load = graphs.load
     monkeypatch.setattr(graphs, "load", lambda *a, **k: spoil(load(*a, **k)))
@@ -349,7 +349,7 @@ def test_a_full_disk_keeps_the_run_that_was_there(train, tmp_path, room):
     assert listing(tmp_path) == before
 
 
-def test_two_runs_half_and_half_are_no_run(train, tmp_path, room):
+def test_a_half_replaced_run_is_no_run(train, tmp_path, room):
     out = tmp_path / "run"
     assert train("--epochs", "12", "--out", out).code == 0
     old = (out / "model" / "model.safetensors").read_bytes()
@@ -389,7 +389,7 @@ def test_out_of_memory(train, monkeypatch):
     train().fails("out of memory")
 
 
-def test_a_fault_of_ours_is_not_hidden(train, monkeypatch):
+def test_a_bug_shows_its_traceback(train, monkeypatch):
     monkeypatch.setattr(graphs, "load", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         train()

@@ -58,7 +58,7 @@ def test_two_ways_to_say_the_same(command, files):
     assert a.class_names == [f"class {c}" for c in range(4)]
 
 
-def test_changes_are_told(command, files):
+def test_changes_to_the_edges_are_printed(command, files):
     (files / "edges.txt").write_text("0 1\n1 0\n1 1\n1 2\n1 2\n")
     result = command("convert", "edges.txt", "out", "--features", "x.npy", "--memory", "10MB")
     assert result.code == 0
@@ -177,12 +177,12 @@ def test_a_full_disk(command, files):
 
 
 @pytest.mark.parametrize(("text", "size"), [("1GB", 10**9), ("64 mb", 64 * 10**6), ("1.5g", 15 * 10**8), ("7", 7)])
-def test_sizes(text, size):
+def test_sizes_of_memory_are_parsed(text, size):
     assert _parse_bytes(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "GB", "-1GB", "0", "1XB", "nan"])
-def test_what_is_no_size(text):
+def test_a_wrong_size_is_refused(text):
     with pytest.raises(ConfigError):
         _parse_bytes(text)
 

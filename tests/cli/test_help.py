@@ -91,7 +91,7 @@ def test_a_group_without_a_command_shows_its_help(command, group):
     assert result.out == command(group, "--help").out
 
 
-def test_lists(command):
+def test_datasets_and_methods_are_listed(command):
     import json
 
     assert "digits" in command("datasets").out

@@ -188,7 +188,7 @@ def test_resume_is_as_if_nothing_had_happened(command, tmp_path, signal_after, m
     same_run(tmp_path / "run", tmp_path / "whole")
 
 
-def test_interrupted_twice(command, tmp_path, signal_after):
+def test_a_run_that_was_interrupted_twice_is_the_same(command, tmp_path, signal_after):
     arguments = (*TINY, "--epochs", "16")
     signal_after(4)
     assert command(*arguments, "--out", tmp_path / "run").code == 130
@@ -200,7 +200,7 @@ def test_interrupted_twice(command, tmp_path, signal_after):
     same_run(tmp_path / "run", tmp_path / "whole")
 
 
-def test_more_epochs(command, tmp_path):
+def test_a_finished_run_is_continued_for_more_epochs(command, tmp_path):
     assert command(*TINY, "--epochs", "8", "--out", tmp_path / "run").code == 0
     assert command(*TINY, "--epochs", "16", "--out", tmp_path / "run", "--resume").code == 0
     assert command(*TINY, "--epochs", "16", "--out", tmp_path / "whole").code == 0

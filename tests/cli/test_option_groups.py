@@ -38,7 +38,7 @@ def test_fields_are_options(given: list[str], said: str) -> None:
     assert (result.exit_code, result.output.strip()) == (0, said)
 
 
-def test_they_stand_in_the_help_with_theirs() -> None:
+def test_fields_of_a_group_are_in_the_help_where_the_group_is() -> None:
     said = CliRunner().invoke(app, ["--help"]).output
     assert "Go there." in said
     assert said.index("A town.") < said.index("From the ground.") < said.index("--bell")

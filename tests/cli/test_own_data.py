@@ -62,7 +62,7 @@ def rows(path):
     return list(csv.DictReader(open(path)))
 
 
-def test_what_was_understood_comes_first(trained_on_mine):
+def test_the_import_summary_is_printed_first(trained_on_mine):
     out = trained_on_mine.out
     for words in (
         "90 nodes, 171 edges, 3 components",
@@ -108,7 +108,7 @@ def test_new_nodes_and_another_graph(trained_on_mine, command, files):
     assert {row["given"] for row in found} == {""}
 
 
-def test_features_that_the_model_does_not_know_are_said(trained_on_mine, command, files):
+def test_values_that_the_model_never_saw_are_noted(trained_on_mine, command, files):
     new = table(30, seed=5).assign(abstract="nothing but other expressions", country=["ES", "ES", "PT"] * 10)
     new.to_csv("new.csv", index=False)
     links(30).to_csv("new_links.csv", index=False)
@@ -165,7 +165,7 @@ def test_the_same_graph_gives_the_same_predictions(trained_on_mine, command, fil
         assert [row[key] for key in same] == [before[key] for key in same]
 
 
-def test_a_column_less(trained_on_mine, command, files):
+def test_a_missing_column_is_named(trained_on_mine, command, files):
     table().drop(columns="country").to_csv("papers.csv", index=False)
     command("predict", "run", *MINE).fails("lacks the column 'country'")
     pd.DataFrame({"paper": ["x", "y"]}).to_csv("papers.csv", index=False)  # and its rows are not those of the edges
@@ -180,7 +180,7 @@ def test_force_replaces_the_model_of_a_graph_of_one_s_own(trained_on_mine, comma
     assert {path.name for path in (files / "run" / "model").iterdir()} == MODEL
 
 
-def test_resume(command, files):
+def test_a_run_on_files_is_resumed(command, files):
     options = (*MINE, "--label", "topic", *SHORT, "--out", "run")
     assert command("train", *options).code == 0
     before = (files / "run" / "model" / "model.safetensors").read_bytes()
@@ -188,7 +188,7 @@ def test_resume(command, files):
     assert (files / "run" / "model" / "model.safetensors").read_bytes() == before
 
 
-def test_json_has_it_all(command, files):
+def test_json_has_the_import_summary(command, files):
     options = ("--trusted", "verified", "--source", "country", "--features", "abstract,pages")
     result = command("train", *MINE, "--label", "topic", *options, *SHORT, "--json")
     assert result.code == 0
@@ -207,7 +207,7 @@ def test_a_method_without_a_loop(command, files):
     assert result.code == 0, result.err
 
 
-def test_noise_on_top_is_an_experiment(command, files):
+def test_noise_may_be_added_to_files(command, files):
     result = command("train", *MINE, "--label", "topic", *SHORT, "--noise", "symmetric", "--rate", "0.3", "--json")
     assert result.code == 0, result.err
     facts = json.loads(result.out)
@@ -227,7 +227,7 @@ def test_only_ids_labels_and_edges(command, files):
     assert len(rows("predictions.csv")) == 40
 
 
-def test_a_file_with_everything(command, files):
+def test_a_graph_file_needs_no_other_options(command, files):
     graph = pignn.load("csbm", num_nodes=120)
     np.savez("g.npz", x=graph.x, y=graph.y, edge_index=graph.edge_index)
     assert command("train", "--nodes", "g.npz", *SHORT, "--out", "run").code == 0
@@ -244,7 +244,7 @@ def test_a_model_of_a_named_graph(command, files, trained):
     result.fails("does not know how columns become features")
 
 
-def test_own_splits_are_told(command, monkeypatch):
+def test_a_note_says_which_of_several_splits_is_used(command, monkeypatch):
     from pignn import graphs
 
     def several(name, **options):
@@ -283,7 +283,7 @@ FLAGS = [
 
 
 @pytest.mark.parametrize(("said", "flags"), [(said, flags) for said, *flags in FLAGS])
-def test_flags(command, files, said, flags):
+def test_wrong_options_are_refused_in_one_line(command, files, said, flags):
     table().assign(topic="a").to_csv("one.csv", index=False)
     before = sorted(files.rglob("*"))
     result = command("train", "--out", "runs/new", "--json", *flags)

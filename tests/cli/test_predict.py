@@ -33,7 +33,7 @@ def test_the_folder_of_a_run_and_of_its_model_do_alike(command, trained, tmp_pat
         assert [row[key] for key in same] == [before[key] for key in same]
 
 
-def test_json(command, trained, tmp_path):
+def test_json_has_the_score(command, trained, tmp_path):
     result = command("predict", trained, *TINY, "--out", tmp_path / "a.csv", "--json")
     assert (result.code, result.err) == (0, "")
     facts = json.loads(result.out)
@@ -202,7 +202,7 @@ def test_every_damaged_byte_is_noticed(run):
 
 
 @pytest.mark.parametrize("place", ["nowhere", "file", "empty"])
-def test_no_model(command, tmp_path, place):
+def test_a_missing_model_is_refused(command, tmp_path, place):
     (tmp_path / "file").write_text("hello")
     (tmp_path / "empty").mkdir()
     before = sorted(tmp_path.rglob("*"))

@@ -26,12 +26,12 @@ def files(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_everything_is_there(trained):
+def test_a_run_writes_all_its_files(trained):
     assert {path.name for path in trained.iterdir()} == WRITTEN
     assert {path.name for path in (trained / "model").iterdir()} == {"model.safetensors", "model.json"}
 
 
-def test_auto_is_taken_unless_something_is_asked_for_that_networks_have(train):
+def test_auto_is_the_default_unless_a_setting_needs_a_network(train):
     noise = ("--noise", "symmetric", "--rate", "0.4", "--json")
     plain = json.loads(train(*noise).out)
     assert plain["method"] == "auto"
@@ -43,7 +43,7 @@ def test_auto_is_taken_unless_something_is_asked_for_that_networks_have(train):
     assert "method_reason" not in json.loads(train(*noise, "--method", "vanilla", "--epochs", "2").out)
 
 
-def test_a_run_goes_on_with_its_own_kind_of_method(train, tmp_path):
+def test_a_resumed_run_keeps_its_method(train, tmp_path):
     noise = ("--noise", "symmetric", "--rate", "0.4")
     assert train(*noise, "--epochs", "3", "--warmup", "0", "--out", tmp_path / "run").code == 0
     train(*noise, "--resume", "--out", tmp_path / "run").fails("warmup was 0")  # as pi-gnn, not as auto
@@ -53,7 +53,7 @@ def test_a_run_goes_on_with_its_own_kind_of_method(train, tmp_path):
     train(*noise, "--resume", "--out", tmp_path / "run").fails("no epochs to continue; --force")
 
 
-def test_predictions_have_one_row_a_node(trained):
+def test_predictions_have_one_row_per_node(trained):
     table = rows(trained / "predictions.csv")
     assert [int(row["node"]) for row in table] == list(range(120))
     assert {row["split"] for row in table} == {"train", "val", "test"}
@@ -77,7 +77,7 @@ def test_predictions_are_those_of_the_model(trained):
     assert json.loads((trained / "run.json").read_text())["test_accuracy"] == pytest.approx(right.mean())
 
 
-def test_history_has_one_row_an_epoch(trained):
+def test_history_has_one_row_per_epoch(trained):
     table = rows(trained / "history.csv")
     assert [int(row["epoch"]) for row in table] == list(range(20))
     assert all(float(row["class_loss"]) > 0 for row in table)
@@ -215,7 +215,7 @@ def test_true_is_a_name_of_pair_labels(train):
     assert json.loads(result.out)["settings"]["pair_labels"] == "true"
 
 
-def test_what_cannot_come_of_it_is_said(train):
+def test_a_note_says_that_all_nodes_are_given_one_class(train):
     silent = train("--method", "vanilla", "--epochs", "1", "--set", "init=constant", "--json")
     assert "all nodes are given one class" in json.loads(silent.out)["note"]
 
@@ -234,7 +234,7 @@ def test_options_of_the_graph_reach_it(train, command, tmp_path):
     assert command("train", "--dataset", "csbm", "--data", "num_features=7", "--epochs", "2", "--json").code == 0
 
 
-def test_recorded_labels(train, tmp_path):
+def test_recorded_labels_are_the_given_ones(train, tmp_path):
     graph = pignn.load("csbm", num_nodes=120)
     labels = graph.y.clone()
     labels[graph.train_mask.nonzero().view(-1)[:10]] += 1
@@ -247,7 +247,7 @@ def test_recorded_labels(train, tmp_path):
     assert given == [str(int(label) % 4) for label in labels[~graph.test_mask]]
 
 
-def test_a_transition_matrix(train, tmp_path):
+def test_noise_may_be_a_transition_matrix_in_a_file(train, tmp_path):
     np.savetxt(tmp_path / "matrix.csv", np.roll(np.eye(4), 1, axis=1), delimiter=",")
     assert train("--epochs", "5", "--noise", tmp_path / "matrix.csv", "--out", tmp_path / "run").code == 0
     run = json.loads((tmp_path / "run" / "run.json").read_text())
@@ -272,7 +272,7 @@ def test_warnings_of_others_are_silent_and_ours_are_notes(train, monkeypatch):
     assert warnings.showwarning is before
 
 
-def test_demo(command, tmp_path):
+def test_demo_compares_two_methods_and_writes_its_files(command, tmp_path):
     result = command("demo", "--epochs", "3", "--out", tmp_path / "demo")
     assert result.code == 0
     assert "GCN" in result.out
@@ -299,7 +299,7 @@ def test_demo_leaves_a_run_of_train_alone(command, trained):
     ("flag", "word"),
     [("--drop-suspects", "left out"), ("--relabel-suspects", "suggested"), ("--weight-by-quality", "by quality")],
 )
-def test_suspects_are_dealt_with_before_training(command, flag, word):
+def test_suspects_are_cleaned_before_training(command, flag, word):
     graph = ("--dataset", "csbm", "--data", "num_nodes=300", "--data", "num_classes=3", "--data", "signal=4")
     train = ("train", *graph, "--noise", "symmetric", "--rate", "0.3", "--method", "vanilla")
     plain = json.loads(command(*train, "--epochs", 5, "--json").out)

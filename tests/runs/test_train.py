@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from torch_geometric.data import Data
 
 import pignn
 import pignn.cli
@@ -276,3 +277,11 @@ def test_callbacks_follow_the_epochs(noisy):
     assert epochs == list(range(6))
     with pytest.raises(ConfigError, match="'prototypes' has none"):
         pignn.train(noisy, "prototypes", callbacks=[Count()])
+
+
+def test_a_graph_needs_no_validation_and_test_masks(noisy):
+    bare = Data(x=noisy.x, edge_index=noisy.edge_index, y=noisy.y, train_mask=noisy.train_mask)
+    run = pignn.train(bare, "prototypes")
+    assert run.summary.test_accuracy is None
+    assert "val_mask" not in bare
+    assert pignn.predict(run.model, bare).table["predicted"].equals(run.predictions.table["predicted"])

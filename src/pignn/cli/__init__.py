@@ -23,7 +23,7 @@ class Stopped(KeyboardInterrupt):
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command. A user's mistake is one line on stderr and exit code 2; Ctrl-C is exit code 130."""
-    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, _raise_stopped)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started this
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
@@ -34,20 +34,20 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """The exit code of a command; what can go wrong has been said on stderr."""
+    """Run a command and return its exit code. What goes wrong is printed to stderr."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", PignnWarning)
-            warnings.showwarning = _note
-            return _command(sys.argv[1:] if arguments is None else arguments)
+            warnings.showwarning = _print_warning
+            return _run_command(sys.argv[1:] if arguments is None else arguments)
     except PignnError as error:
         return _fail(str(error))
     except KeyboardInterrupt as error:
-        print("; ".join(["pignn: interrupted", *map(_name_options, getattr(error, "__notes__", []))]), file=sys.stderr)
+        print("; ".join(["pignn: interrupted", *map(_name_options, getattr(error, "__print_warnings__", []))]), file=sys.stderr)
         return error.code if isinstance(error, Stopped) else 128 + signal.SIGINT
     except BrokenPipeError:  # the reader of our output has gone: nothing to complain about
-        _forget_output()
+        _discard_output()
         return 0
     except MemoryError:
         return _fail("out of memory; a smaller graph, or fewer programs beside this one, would help")
@@ -55,7 +55,7 @@ def run(arguments: list[str] | None = None) -> int:
         try:
             sys.stdout.flush()
         except OSError:
-            _forget_output()
+            _discard_output()
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}")
     except Exception as error:
@@ -70,13 +70,13 @@ def run(arguments: list[str] | None = None) -> int:
         raise
 
 
-def _command(arguments: list[str]) -> int:
+def _run_command(arguments: list[str]) -> int:
     import typer
 
     from .app import app
 
     # Not command.main(): it keeps Ctrl-C and a closed pipe to itself.
-    command = typer.main.get_command(app)
+    command = typer.main.get_run_command(app)
     try:
         with command.make_context("pignn", arguments or ["--help"]) as context:
             code = command.invoke(context)
@@ -86,8 +86,8 @@ def _command(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _forget_output() -> None:
-    """What could not be written is not tried again when Python ends, which would be an error of its own."""
+def _discard_output() -> None:
+    """Discard what could not be written: Python would try again at its end, and fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -105,10 +105,10 @@ def _fail(message: str) -> int:
     return 2
 
 
-def _note(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+def _print_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     if issubclass(category, PignnWarning):
         print(f"note: {_name_options(message)}", file=sys.stderr)
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:
+def _raise_stopped(number: int, frame: FrameType | None) -> None:
     raise Stopped(number)

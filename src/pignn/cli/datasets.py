@@ -17,9 +17,9 @@ def datasets(root: Root = None, json: Json = False) -> int:
     """
     from ..graphs.datasets import is_available, list_datasets
 
-    found = list_datasets()
+    infos = list_datasets()
     if json:
-        show_json([info.to_dict() | {"here": is_available(info.name, root)} for info in found])
+        show_json([info.to_dict() | {"here": is_available(info.name, root)} for info in infos])
         return 0
     show_table(
         [
@@ -32,7 +32,7 @@ def datasets(root: Root = None, json: Json = False) -> int:
                 "classes": info.num_classes,
                 "kind": info.kind,
             }
-            for info in found
+            for info in infos
         ]
     )
     return 0

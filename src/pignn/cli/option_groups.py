@@ -19,18 +19,19 @@ def expand_groups(command: Callable[..., int]) -> Callable[..., int]:
     groups: dict[str, tuple[Any, list[str]]] = {}
     for parameter in inspect.signature(command).parameters.values():
         kind: Any = hints[parameter.name]
-        found = {parameter.name: parameter}
-        if isinstance(kind, type) and is_dataclass(kind):
-            own, found = get_type_hints(kind, include_extras=True), dict(inspect.signature(kind).parameters)
-            groups[parameter.name] = kind, list(found)
-        else:
-            own = hints
-        options += [p.replace(annotation=own[name], kind=p.KEYWORD_ONLY) for name, p in found.items()]
+        if not (isinstance(kind, type) and is_dataclass(kind)):
+            options.append(parameter.replace(annotation=kind, kind=parameter.KEYWORD_ONLY))
+            continue
+        types, fields = get_type_hints(kind, include_extras=True), inspect.signature(kind).parameters
+        groups[parameter.name] = kind, list(fields)
+        options += [field.replace(annotation=types[name], kind=field.KEYWORD_ONLY) for name, field in fields.items()]
 
     @functools.wraps(command)
-    def run(**given: Any) -> int:
-        packed = {name: kind(**{each: given.pop(each) for each in fields}) for name, (kind, fields) in groups.items()}
-        return command(**packed, **given)
+    def run(**values: Any) -> int:
+        packed = {
+            name: kind(**{field: values.pop(field) for field in fields}) for name, (kind, fields) in groups.items()
+        }
+        return command(**packed, **values)
 
     del run.__wrapped__  # typer would look through it
     run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ import typer
 
 from ..core.errors import ConfigError, DataError, unknown
 from .option_groups import expand_groups
-from .options import Json, parse_pairs
+from .options import Json, parse_pairs, split_list
 from .output import show_json, show_message, show_table
 
 if TYPE_CHECKING:
@@ -73,11 +73,11 @@ class StudyOptions(GraphSelection):
         else:
             loaded = read_study(self.name) if self.name.endswith(".toml") else get_study(self.name)
         return loaded.subset(
-            datasets=_split_list(self.datasets),
-            noises=_split_list(self.noises),
+            datasets=split_list(self.datasets),
+            noises=split_list(self.noises),
             rates=_parse_numbers(self.rates, "--rates"),
             seeds=None if self.seeds is None else parse_seeds(self.seeds),
-            methods=_split_list(self.methods),
+            methods=split_list(self.methods),
             settings=parse_pairs(self.setting, "--set", text_keys=("pair_labels",)),
             protocol=self._choose_protocol(loaded),
             metric=metric,
@@ -98,10 +98,6 @@ class StudyOptions(GraphSelection):
         loaded = self.load_study(metric)
         with open_results(self.out, create=False) as store:
             return collect_results(loaded, store)
-
-
-def _split_list(text: str | None) -> list[str] | None:
-    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _parse_numbers(text: str | None, flag: str) -> list[float] | None:

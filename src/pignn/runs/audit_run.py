@@ -21,6 +21,7 @@ from ..auditing import Audit, tables
 from ..auditing.audit import DEFAULT_METHOD
 from ..auditing.label_files import SUFFIXES
 from ..core.errors import ConfigError, OutputError, PignnWarning
+from ..core.records import Record
 from ..graphs.tables import is_graph_file, open_table
 from ..io import files
 from ..methods import Method
@@ -44,7 +45,7 @@ class AuditOrigin(msgspec.Struct, kw_only=True):
     label: str | None = None
 
 
-class AuditSummary(msgspec.Struct, kw_only=True, omit_defaults=True):
+class AuditSummary(Record, kw_only=True):
     """The content of audit.json: everything but the table of labels."""
 
     labels: int
@@ -63,10 +64,6 @@ class AuditSummary(msgspec.Struct, kw_only=True, omit_defaults=True):
     seconds: float
     origin: AuditOrigin | None = None
     pignn: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return dict(msgspec.to_builtins(self))
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,7 +39,7 @@ class Correction:
     nodes: Path | None = None
     label: str | None = None
     id: str | None = None
-    audit_file: Path | None = None  # that told the column of ids
+    audit_file: Path | None = None  # which named the column of ids
     data: Data | None = None
     out: Path | None = None
     num_changed: int | None = None  # labels, once the file is written

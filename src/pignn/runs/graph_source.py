@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import torch
 from torch_geometric.data import Data
 
 from .. import graphs
@@ -55,9 +56,11 @@ class GraphSource:
         """The graph with one split; ``more_options`` go to :func:`pignn.read_graph`."""
         options = self._flatten_options()
         if isinstance(self.graph, Data):
-            return select_split(
-                self.graph.__copy__(), options.get("split_index"), self.graph.get("name") or "the graph"
-            )
+            graph = self.graph.__copy__()
+            for name in ("val_mask", "test_mask"):
+                if graph.get(name) is None:
+                    graph[name] = torch.zeros(graph.num_nodes, dtype=torch.bool)
+            return select_split(graph, options.get("split_index"), graph.get("name") or "the graph")
         if self.graph is not None:
             return _load_named(str(self.graph), options)
         index = options.pop("split_index", None)

@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 import torch
@@ -16,6 +15,7 @@ from torch_geometric.data import Data
 
 from .. import graphs
 from ..core.errors import ModelFileError, PignnWarning
+from ..core.records import Record
 from ..methods import Method, load_model
 from ..methods.core.scoring import select_scored_labels
 from ..report.predictions import build_prediction_table, write_predictions
@@ -24,7 +24,7 @@ from .graph_source import GraphSource
 from .run_folder import check_outputs
 
 
-class PredictionSummary(msgspec.Struct, kw_only=True, omit_defaults=True):
+class PredictionSummary(Record, kw_only=True):
     """What was predicted, and how it compares with the labels that the graph has."""
 
     model: str | None = None  # its folder
@@ -35,10 +35,6 @@ class PredictionSummary(msgspec.Struct, kw_only=True, omit_defaults=True):
     labels_given: int | None = None
     agreement: float | None = None  # with given labels, some of which may be wrong
     test_accuracy: float | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return dict(msgspec.to_builtins(self))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,7 +50,7 @@ class TrainingRun:
     clean: str | None = None
     method_reason: str = ""
     rank: int = 0
-    folder: Path | None = field(default=None)  # where its checkpoints are
+    folder: Path | None = None  # where its checkpoints are
 
     @cached_property
     def predictions(self) -> Predictions:
@@ -118,12 +118,9 @@ class TrainingRun:
             summary.val_agreement = predictions.score(split="val", against="given")
 
     def save(self, folder: str | Path, *, report: bool = False, force: bool = False) -> None:
-        """Write the model, predictions, history and run.json, with ``report`` report.html too, into a folder.
+        """Write the model, predictions, history and run.json into a folder; ``report`` adds report.html.
 
-        Args:
-            folder: it is created where it does not exist.
-            report: also write report.html.
-            force: replace a run that is in the folder.
+        ``force`` replaces a run that is there.
         """
         folder = Path(folder)
         check_outputs(list_run_files(folder, report), self.source.input_paths, force=force)
@@ -137,12 +134,13 @@ class TrainingRun:
         (folder / "run.json").unlink(missing_ok=True)
         self._save_model(folder / "model")
         write_predictions(folder / "predictions.csv", self.predictions.table)
-        stale = [] if self.folder == folder else [checkpoint.CHECKPOINT_FILE, checkpoint.PREVIOUS_FILE]
+        has_checkpoint = self.fit_facts.history and self.folder == folder
+        stale = [] if has_checkpoint else [checkpoint.CHECKPOINT_FILE, checkpoint.PREVIOUS_FILE]
         if self.fit_facts.history:
             files.write_csv_records(folder / "history.csv", self.fit_facts.history)
             files.write_bytes(folder / "learning-curve.png", render_figure(self.plot_history()))
         else:
-            stale = ["history.csv", "learning-curve.png", checkpoint.CHECKPOINT_FILE, checkpoint.PREVIOUS_FILE]
+            stale += ["history.csv", "learning-curve.png"]
         for name in stale:  # of a run that this one replaces
             (folder / name).unlink(missing_ok=True)
         if report:

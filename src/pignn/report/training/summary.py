@@ -6,8 +6,10 @@ from typing import Any
 
 import msgspec
 
+from ...core.records import Record
 
-class TrainingSummary(msgspec.Struct, kw_only=True, omit_defaults=True):
+
+class TrainingSummary(Record, kw_only=True):
     """What a training gave, in words that do not promise too much. What does not apply is None and left out of JSON."""
 
     dataset: str | None
@@ -31,16 +33,12 @@ class TrainingSummary(msgspec.Struct, kw_only=True, omit_defaults=True):
     labels_given: int | None = None
     labels_disagreed_with: int | None = None
     seconds: float | None = None
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = msgspec.field(default_factory=dict)
     estimated_wrong: float | None = None  # by the audit that came first
     suspects: int | None = None
     suspects_were: str | None = None  # left out, relabeled or weighted
     method_reason: str | None = None  # why another method than auto was chosen
     import_summary: dict[str, Any] | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return dict(msgspec.to_builtins(self))
 
 
 class TrainingRecord(TrainingSummary, kw_only=True):
