@@ -116,7 +116,7 @@ def test_values_that_the_model_never_saw_are_noted(trained_on_mine, command, fil
     assert result.code == 0
     assert (
         "note: new.csv: 'ES' and 1 more are new in 'country'; 30 of 30 nodes have no known word in 'abstract'; "
-        "the model has not learnt from such\n"
+        "the model has not learned from such\n"
     ) in result.err
 
 

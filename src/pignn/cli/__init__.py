@@ -44,7 +44,10 @@ def run(arguments: list[str] | None = None) -> int:
     except PignnError as error:
         return _fail(str(error))
     except KeyboardInterrupt as error:
-        print("; ".join(["pignn: interrupted", *map(_name_options, getattr(error, "__print_warnings__", []))]), file=sys.stderr)
+        print(
+            "; ".join(["pignn: interrupted", *map(_name_options, getattr(error, "__notes__", []))]),
+            file=sys.stderr,
+        )
         return error.code if isinstance(error, Stopped) else 128 + signal.SIGINT
     except BrokenPipeError:  # the reader of our output has gone: nothing to complain about
         _discard_output()
@@ -76,7 +79,7 @@ def _run_command(arguments: list[str]) -> int:
     from .app import app
 
     # Not command.main(): it keeps Ctrl-C and a closed pipe to itself.
-    command = typer.main.get_run_command(app)
+    command = typer.main.get_command(app)
     try:
         with command.make_context("pignn", arguments or ["--help"]) as context:
             code = command.invoke(context)
