@@ -76,8 +76,8 @@ def train(
     method: Annotated[
         str | None,
         typer.Option(
-            help="Method to train (see `pignn methods`). Default: auto, or pi-gnn if you set an option that only "
-            "networks have."
+            help="Method to train (see `pignn methods`). Default: auto, or pi-gnn if you set an option that only networks "
+            "have."
         ),
     ] = None,
     settings: SettingOptions,
@@ -99,7 +99,6 @@ def train(
       pignn train --nodes papers.csv --edges citations.csv --label topic --out runs/mine
       pignn train --nodes graph.graphml --label kind --features 'age,city:category,note:text' --val 0.2
       pignn train --dataset digits --noise symmetric --rate 0.4 --out runs/first --report
-      pignn train --dataset digits --noise symmetric --rate 0.4 --out runs/first --resume
       pignn train --dataset cora --noise flip --rate 0.4 --method vanilla --backbone gat --json
       pignn train --dataset cora --noise llm_labels.npz --set hidden_channels=64 --set class_weight=balanced
       pignn train --dataset csbm --data num_nodes=5000 --data homophily=0.6 --noise pair --rate 0.3
@@ -120,11 +119,10 @@ def train(
         )
     except runs.TrainingInterrupted as interrupt:
         return _show_interrupted(interrupt, output.out, json)
-    if run.rank == 0:
-        _show_run(run, json)
-        if output.out is not None and not json:
-            page = f"; open {output.out / 'report.html'} to look at it" if output.report else ""
-            show_message(f"written to {output.out}{page}")
+    _show_run(run, json)
+    if run.rank == 0 and output.out is not None and not json:
+        page = f"; open {output.out / 'report.html'} to look at it" if output.report else ""
+        show_message(f"written to {output.out}{page}")
     return 0
 
 
@@ -139,13 +137,15 @@ def _merge_settings(flags: dict[str, Any], pairs: list[str] | None) -> dict[str,
 
 
 def _show_run(run: TrainingRun, json: bool) -> None:
+    if run.rank:  # another process of the same training shows it
+        return
     facts = run.summary.to_dict()
     show_json(facts) if json else show_facts({k: v for k, v in facts.items() if not isinstance(v, dict)})
 
 
 def _show_interrupted(interrupt: TrainingInterrupted, out: Path | None, json: bool) -> int:
+    _show_run(interrupt.run, json)
     if interrupt.run.rank == 0:
-        _show_run(interrupt.run, json)
         if interrupt.finished:
             where = f"; all of it is in {out}" if out else ""
             show_message(f"pignn: interrupted when the training was done{where}")
