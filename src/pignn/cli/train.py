@@ -76,8 +76,8 @@ def train(
     method: Annotated[
         str | None,
         typer.Option(
-            help="Method to train (see `pignn methods`). Default: auto, or pi-gnn if you set an option that only networks "
-            "have."
+            help="Method to train (see `pignn methods`). Default: auto, or pi-gnn if you set an option that only "
+            "networks have."
         ),
     ] = None,
     settings: SettingOptions,
