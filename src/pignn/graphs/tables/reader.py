@@ -306,8 +306,8 @@ class JsonTable(FileTable):
         kinds = ", ".join(f"list(DISTINCT {_JSON_KIND.format(path=path)})" for path in paths)
         row = cursor.execute(f"SELECT {kinds} FROM ({source})").fetchone()
         self._objects, typed = set(), []
-        for i, (path, found) in enumerate(zip(paths, map(set, row), strict=True)):
-            kind = _choose_json_type(found)
+        for i, (path, json_kinds) in enumerate(zip(paths, map(set, row), strict=True)):
+            kind = _choose_json_type(json_kinds)
             if kind is None:
                 self._objects.add(self.columns[i])
             value = f"json_extract_string(json, {path})" if kind == "VARCHAR" else f"json_extract(json, {path})"
