@@ -19,11 +19,11 @@ from ...io import safe_readers
 from ..splits import build_masks_from_indices
 from . import cache
 from .base import Root
-from .ogb import OGBDataset
+from .ogb_spec import OGBSpec
 from .raw_source import DownloadError, check_graph_parts, open_raw_folder
 
 
-def read_ogb(dataset: OGBDataset, root: Root, *, stand_in: bool) -> Data:
+def read_ogb(dataset: OGBSpec, root: Root, *, stand_in: bool) -> Data:
     """The graph, with stand-in features if that is asked for."""
     raw = dataset.get_raw_files({})
     structure_folder = None if dataset.structure is None else dataset.structure.find_folder(root)
@@ -69,7 +69,7 @@ def make_stand_in_features(edge_index: Tensor, num_nodes: int, *, num_features: 
     return torch.from_numpy(x)
 
 
-def _read_raw_folder(dataset: OGBDataset, folder: Path) -> Data:
+def _read_raw_folder(dataset: OGBSpec, folder: Path) -> Data:
     """The graph with its edges as published: one way, or both where the dataset is undirected."""
     num_nodes, num_edges = (int(_read_csv(folder / f"raw/num-{part}-list.csv.gz")[0, 0]) for part in ("node", "edge"))
     edge_index = _read_csv(folder / "raw/edge.csv.gz", num_rows=num_edges).T
@@ -83,7 +83,7 @@ def _read_raw_folder(dataset: OGBDataset, folder: Path) -> Data:
     return data
 
 
-def _read_structure(dataset: OGBDataset, folder: Path, stand_in: bool) -> Data:
+def _read_structure(dataset: OGBSpec, folder: Path, stand_in: bool) -> Data:
     """The graph without features from one .npz file."""
     assert dataset.structure is not None
     path = folder / dataset.structure.files[0]
@@ -122,7 +122,7 @@ def _read_csv(path: Path, dtype: Any = np.int64, num_rows: int | None = None) ->
     return values
 
 
-def _download(dataset: OGBDataset, folder: Path) -> Path:
+def _download(dataset: OGBSpec, folder: Path) -> Path:
     """Get OGB's archive of raw files by the `ogb` package. Returns the folder they are in."""
     try:
         from ogb.utils.url import download_url, extract_zip

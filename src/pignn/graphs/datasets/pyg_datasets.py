@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import DataError
-from .base import FIRST, OFFICIAL, Dataset, RawFiles, Root
+from .base import FIRST, OFFICIAL, RawFiles, Root
+from .pyg_spec import PyGSpec
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -18,30 +18,13 @@ _SPARSE_PARTS = ("data", "indices", "indptr", "shape")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PyGDataset(Dataset):
+class PyGDataset(PyGSpec):
     """A dataset that a class of `torch_geometric.datasets` downloads and reads."""
-
-    raw: RawFiles
-    check_raw_file: Callable[[Path, str], None]  # (path, name in messages); raises a DataError
-    loader: str  # name of PyG's class
-    loader_options: Mapping[str, Any] = field(default_factory=dict)
-    subfolder: str = ""  # below the loader's root, where it expects raw/
-
-    def get_raw_files(self, options: Mapping[str, Any]) -> RawFiles | None:
-        return self.raw
 
     def read(self, root: Root, **options: Any) -> Data:
         from .pyg_reader import read_with_pyg
 
         return read_with_pyg(self, root)
-
-    def read_class_names(self, folder: Path) -> list[str]:
-        """Names of the classes, if the raw files below `folder` are one .npz file that has them."""
-        from ...io.safe_readers import read_npz
-
-        if len(self.raw.files) > 1 or not self.raw.files[0].endswith(".npz"):
-            return []
-        return [str(name) for name in read_npz(folder / self.raw.files[0], label=self.name).get("class_names", ())]
 
 
 def check_planetoid_file(path: Path, label: str) -> None:

@@ -14,11 +14,11 @@ from ...core.errors import DataError
 from ...core.text import one_line_text
 from . import cache
 from .base import Root
-from .pyg_datasets import PyGDataset
+from .pyg_spec import PyGSpec
 from .raw_source import DownloadError, check_graph_parts, missing_files_error
 
 
-def read_with_pyg(dataset: PyGDataset, root: Root) -> Data:
+def read_with_pyg(dataset: PyGSpec, root: Root) -> Data:
     """The graph from the processed copy in the cache, the raw files, or a download, whichever is there first."""
     folder = dataset.raw.find_folder(root)
     if folder is not None:
@@ -34,7 +34,7 @@ def read_with_pyg(dataset: PyGDataset, root: Root) -> Data:
     return _add_class_names(data, names)
 
 
-def read_raw_files(dataset: PyGDataset, folder: Path | None) -> tuple[Data, dict[str, list[str]], str]:
+def read_raw_files(dataset: PyGSpec, folder: Path | None) -> tuple[Data, dict[str, list[str]], str]:
     """The graph from the raw files in `folder`, or from a download where that is None.
 
     Also the names of its classes if the files have them, and the fingerprint of the very files that were read.
@@ -69,13 +69,13 @@ def _add_class_names(data: Data, names: dict[str, list[str]]) -> Data:
     return data
 
 
-def _unreadable_error(dataset: PyGDataset, folder: Path | None, error: Exception) -> DataError:
+def _unreadable_error(dataset: PyGSpec, folder: Path | None, error: Exception) -> DataError:
     files = dataset.raw.files
     files_text = "the downloaded files" if folder is None else str(folder / files[0] if len(files) == 1 else folder)
     return DataError(f"{dataset.name}: {files_text} cannot be read ({one_line_text(error)}); get the raw files again")
 
 
-def _build_checked_loader(dataset: PyGDataset, folder: Path | None) -> Any:
+def _build_checked_loader(dataset: PyGSpec, folder: Path | None) -> Any:
     """PyG's loader class, which checks every raw file before it reads one, and prints nothing."""
     loader: Any = getattr(torch_geometric.datasets, dataset.loader)
 
