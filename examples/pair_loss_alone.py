@@ -1,4 +1,4 @@
-"""The structure loss in a training loop of your own: embeddings that tell which nodes belong together."""
+"""The structure loss in a training loop of your own: embeddings that show which nodes belong together."""
 
 import torch
 from torch_geometric.nn import GCNConv
@@ -6,7 +6,7 @@ from torch_geometric.nn import GCNConv
 import pignn
 
 data = pignn.load("digits")
-graph = pignn.pairs.PairGraph(data.edge_index, data.num_nodes)  # once
+graph = pignn.pairs.PairGraph(data.edge_index, data.num_nodes)  # once per graph
 layer = GCNConv(data.num_features, 16)
 optimizer = torch.optim.Adam(layer.parameters(), lr=0.01)
 for epoch in range(60):
