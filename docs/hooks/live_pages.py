@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,12 @@ def on_files(files: Any, config: Any) -> Any:
     from mkdocs.structure.files import File
 
     for name, commands in COMMANDS.items():
-        files.append(File.generated(config, f"live/{name}", content=write_page(name, commands)))
+        files.append(File.generated(config, f"live/{name}", content=write_page(name, tuple(commands))))
     return files
 
 
-def write_page(name: str, commands: list[str]) -> str:
+@cache
+def write_page(name: str, commands: tuple[str, ...]) -> str:
     """Run the commands in an empty folder and return the page that they leave in ``run``."""
     env = {**os.environ, "NO_COLOR": "1"}
     with tempfile.TemporaryDirectory() as folder:

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,10 @@ def run_notebook(path: Path, folder: Path) -> list[tuple[dict[str, Any], str]]:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", _pignn_warning())
         warnings.showwarning = _print_warning
-        return [(cell, _run_cell(cell, path, namespace) if cell["cell_type"] == "code" else "") for cell in cells]
+        return [
+            (cell, _run_cell(cell, f"{path.name}, cell {number}", namespace) if cell["cell_type"] == "code" else "")
+            for number, cell in enumerate(cells, start=1)
+        ]
 
 
 def _pignn_warning() -> type[Warning]:
@@ -46,7 +50,7 @@ def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
     print(f"note: {message}")
 
 
-def _run_cell(cell: dict[str, Any], path: Path, namespace: dict[str, Any]) -> str:
+def _run_cell(cell: dict[str, Any], title: str, namespace: dict[str, Any]) -> str:
     source = "".join(cell["source"])
     if source.startswith("%%writefile "):
         first, _, rest = source.partition("\n")
@@ -58,7 +62,7 @@ def _run_cell(cell: dict[str, Any], path: Path, namespace: dict[str, Any]) -> st
                 _run_command(line.removeprefix("!"))
             value = None
         else:
-            value = _execute(source, path, namespace)
+            value = _execute(source, title, namespace)
     return _output_block(printed.getvalue()) + _show_value(value)
 
 
@@ -73,14 +77,14 @@ def _run_command(line: str) -> None:
     print(done.stdout + done.stderr, end="")
 
 
-def _execute(source: str, path: Path, namespace: dict[str, Any]) -> Any:
+def _execute(source: str, title: str, namespace: dict[str, Any]) -> Any:
     """Run all statements; return the value of the last one if it is an expression, as Jupyter does."""
     tree = ast.parse(source)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, str(path), "exec"), namespace)
+    exec(compile(tree, title, "exec"), namespace)
     if last is None:
         return None
-    value = eval(compile(ast.Expression(last.value), str(path), "eval"), namespace)
+    value = eval(compile(ast.Expression(last.value), title, "eval"), namespace)
     return None if source.rstrip().endswith(";") else value
 
 
@@ -102,8 +106,9 @@ def _output_block(text: str) -> str:
     return f'\n<pre class="output"><code>{html.escape(text.rstrip())}</code></pre>\n' if text.strip() else ""
 
 
-def to_markdown(path: Path) -> str:
-    """The executed notebook as a page."""
+@cache
+def to_markdown(path: Path, changed: float) -> str:
+    """The executed notebook as a page; `mkdocs serve` executes it again when it has changed."""
     with tempfile.TemporaryDirectory() as folder:
         cells = run_notebook(path, Path(folder))
     parts = [f"[Download this notebook]({path.name}){{ .md-button .download }}\n"]
@@ -123,8 +128,8 @@ def on_files(files: Any, config: Any) -> Any:
 
     for file in list(files):
         if file.src_uri.endswith(".ipynb"):
-            page = file.src_uri.removesuffix(".ipynb") + ".md"
-            files.append(File.generated(config, page, content=to_markdown(Path(file.abs_src_path))))
+            path, page = Path(file.abs_src_path), file.src_uri.removesuffix(".ipynb") + ".md"
+            files.append(File.generated(config, page, content=to_markdown(path, path.stat().st_mtime)))
     return files
 
 
