@@ -43,7 +43,7 @@ bench-scale: .venv/.installed  ## print how cost grows with the graph, up to mil
 # Material announces its successor at every build unless told not to.
 docs: export NO_MKDOCS_2_WARNING := 1
 docs: .venv/.installed-docs  ## build the documentation into site/
-	@$(BIN)/python -m mkdocs build --quiet --strict --site-dir site
+	@$(BIN)/python -m mkdocs build --strict --site-dir site
 
 wheel: .venv/.installed  ## build a wheel into dist/
 	@$(BIN)/python -m pip wheel -q --no-deps --wheel-dir dist .

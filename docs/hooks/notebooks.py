@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -106,9 +107,8 @@ def _output_block(text: str) -> str:
     return f'\n<pre class="output"><code>{html.escape(text.rstrip())}</code></pre>\n' if text.strip() else ""
 
 
-@cache
-def to_markdown(path: Path, changed: float) -> str:
-    """The executed notebook as a page; `mkdocs serve` executes it again when it has changed."""
+def to_markdown(path: Path) -> str:
+    """The executed notebook as a page."""
     with tempfile.TemporaryDirectory() as folder:
         cells = run_notebook(path, Path(folder))
     parts = [f"[Download this notebook]({path.name}){{ .md-button .download }}\n"]
@@ -123,16 +123,31 @@ def to_markdown(path: Path, changed: float) -> str:
     return "\n\n".join([title, parts[0], rest, *parts[2:]])
 
 
+@cache
+def render_page(path: Path, changed: float) -> str:
+    """The page, made in a process of its own; `mkdocs serve` makes it again when the notebook has changed."""
+    done = subprocess.run([sys.executable, __file__, str(path)], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{path.name} cannot be executed\n{done.stderr}")
+    return done.stdout
+
+
 def on_files(files: Any, config: Any) -> Any:
     from mkdocs.structure.files import File
 
-    for file in list(files):
-        if file.src_uri.endswith(".ipynb"):
-            path, page = Path(file.abs_src_path), file.src_uri.removesuffix(".ipynb") + ".md"
-            files.append(File.generated(config, page, content=to_markdown(path, path.stat().st_mtime)))
+    notebooks = [file for file in files if file.src_uri.endswith(".ipynb")]
+    paths = [Path(file.abs_src_path) for file in notebooks]
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        pages = list(pool.map(lambda path: render_page(path, path.stat().st_mtime), paths))
+    for file, page in zip(notebooks, pages, strict=True):
+        files.append(File.generated(config, file.src_uri.removesuffix(".ipynb") + ".md", content=page))
     return files
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Links to a notebook lead to its page; the button that offers the notebook itself stays."""
     return re.sub(r"\.ipynb(#[\w-]+)?\)(?!\{)", r".md\1)", markdown)
+
+
+if __name__ == "__main__":
+    print(to_markdown(Path(sys.argv[1])))
