@@ -1,4 +1,4 @@
-"""The pictures of docs/page.md: python tests/browser/screenshots.py PAGE FOLDER
+"""The pictures in docs/images: python tests/browser/screenshots.py PAGE FOLDER
 
 PAGE is an audit.html, a report.html or the page of a study; what it is follows from its name.
 """
