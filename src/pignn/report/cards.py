@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch_geometric.data import Data
 
-from .. import __version__
+from .._version import __version__
 from ..graphs import summarize_import
 from ..methods.core.base import Method
 from ..methods.core.data_hash import hash_training_data

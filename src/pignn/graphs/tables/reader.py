@@ -384,7 +384,11 @@ def _without_masks(column: pd.Series[Any]) -> pd.Series[Any]:
         return column
     if not column.isna().any():
         return column.astype(getattr(column.dtype, "numpy_dtype"))  # noqa: B009
-    return column.astype(object).where(column.notna(), None) if column.dtype == "boolean" else column.astype(np.float64)
+    return (
+        column.astype(object).where(column.notna(), None)
+        if str(column.dtype) == "boolean"
+        else column.astype(np.float64)
+    )
 
 
 def _quote(text: str) -> str:
