@@ -12,7 +12,7 @@ import torch
 import pignn
 from pignn import graphs
 from pignn.core.errors import ConfigError
-from pignn.noise import NOISES, get_noise_kind, load_noise
+from pignn.noise import NOISES, load_noise, make_noise_kind
 
 
 @pytest.fixture
@@ -23,10 +23,10 @@ def installed_reverse_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         "class Reverse(NoiseKind):\n"
         "    '''Class c becomes class n - 1 - c where a draw is below the rate.'''\n"
         "    name = 'reverse'\n"
-        "    def corrupt(self, labels):\n"
-        "        reverse = labels.num_classes - 1 - labels.true_labels\n"
-        "        flips = labels.draws[0] < labels.rate\n"
-        "        return labels.true_labels * ~flips + reverse * flips\n"
+        "    def corrupt(self, problem):\n"
+        "        reverse = problem.num_classes - 1 - problem.true_labels\n"
+        "        flips = problem.uniform_draws[0] < problem.rate\n"
+        "        return problem.true_labels * ~flips + reverse * flips\n"
     )
     metadata = tmp_path / "mirrors-1.0.dist-info"
     metadata.mkdir()
@@ -52,7 +52,7 @@ def test_a_kind_of_another_package_works_everywhere_by_its_name(tmp_path: Path) 
 
 def test_every_kind_says_of_itself_what_it_is() -> None:
     for entry in pignn.list_noises():
-        kind = get_noise_kind(entry.name)
+        kind = make_noise_kind(entry.name)
         assert kind.name == entry.name
         assert kind.__doc__
         assert entry.summary

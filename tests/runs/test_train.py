@@ -61,7 +61,7 @@ def test_a_graph_gives_a_run_that_summarizes_itself(noisy):
     assert run.summary.test_accuracy == run.model.score(noisy)
     assert run.summary.test_macro_f1 == run.model.score(noisy, metric="macro_f1")
     np.testing.assert_array_equal(run.predictions.probs, run.model.predict_proba(noisy))
-    np.testing.assert_array_equal(run.predictions.classes, run.model.predict(noisy))
+    np.testing.assert_array_equal(run.predictions.predicted_classes, run.model.predict(noisy))
     assert "test_accuracy" in run._repr_html_()
 
 

@@ -265,7 +265,7 @@ def _method_text(method: Method) -> str:
 
 def estimate_noise(evidence: Evidence, judgment: Judgment, intervals: bool) -> Findings:
     """Fit the noise model to the judged labels; trusted ones are right, whatever they were before."""
-    sample, before = evidence.sample, evidence.given_before
+    sample, before = evidence.sample, evidence.given_before_review
     model = fit_noise_model(
         evidence.given[sample],
         judgment.log_probs[sample],
@@ -279,7 +279,7 @@ def estimate_noise(evidence: Evidence, judgment: Judgment, intervals: bool) -> F
         intervals=intervals,
         seed=evidence.seed,
         trusted=evidence.trusted,
-        before=before,
+        given_before_review=before,
     )
     return Findings(evidence, judgment, noise, model.predict_true_probs(judgment.log_probs))
 

@@ -83,7 +83,7 @@ def _suggest_classes(findings: Findings) -> Any:
     return others.argmax(axis=1)
 
 
-def _compute_class_ratio(findings: Findings) -> Floats:
+def _compute_p_wrong_over_class_mean(findings: Findings) -> Floats:
     evidence = findings.evidence
     total = np.bincount(evidence.given, weights=findings.p_wrong, minlength=evidence.num_classes)
     mean = total / np.maximum(evidence.class_counts, 1)
@@ -122,7 +122,7 @@ BUILT_IN_COLUMNS = (
         lambda f: f.p_wrong,
         PageColumn("p wrong", "probability", is_minor=False),
     ),
-    AuditColumn("class_ratio", "p_wrong over the mean p_wrong of the given class", _compute_class_ratio),
+    AuditColumn("class_ratio", "p_wrong over the mean p_wrong of the given class", _compute_p_wrong_over_class_mean),
     AuditColumn("class_rank", "rank by p_wrong within the given class", _rank_within_class),
     AuditColumn(
         "suspect",

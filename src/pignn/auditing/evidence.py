@@ -43,7 +43,7 @@ class Evidence:
     inputs: GraphInputs
     nodes: Ints
     given: Ints
-    given_before: Ints | None  # labels before somebody corrected them, -1 where nobody did
+    given_before_review: Ints | None  # labels before somebody corrected them, -1 where nobody did
     trusted: Bools
     sources: list[str] | None  # who gave each label
     fold: Ints
@@ -128,7 +128,7 @@ def gather_evidence(data: Data, num_folds: int, seed: int) -> Evidence:
         inputs=build_inputs(graph, directed=False, stacklevel=4),
         nodes=nodes,
         given=given,
-        given_before=None if before is None else before.cpu().numpy()[nodes],
+        given_before_review=None if before is None else before.cpu().numpy()[nodes],
         trusted=np.zeros(len(nodes), dtype=bool) if trusted is None else trusted.cpu().numpy().astype(bool)[nodes],
         sources=sources,
         fold=fold,
@@ -184,9 +184,9 @@ def embed_nodes(inputs: GraphInputs, nodes: Ints, alpha: float, seed: int) -> Si
 
 
 def compute_own_and_neighbor_features(
-    inputs: GraphInputs, nodes: Ints, center_nodes: Ints, seed: int
+    inputs: GraphInputs, nodes: Ints, neighbors_of: Ints, seed: int
 ) -> tuple[Singles, Singles]:
-    """Features of `nodes`, and the mean features of the neighbors of `center_nodes`; rows of length 1.
+    """Features of `nodes`, and the mean features of the neighbors of `neighbors_of`; rows of length 1.
 
     The second has no part of a node's own features. It is zero for a node without neighbors.
     """
@@ -197,8 +197,8 @@ def compute_own_and_neighbor_features(
         x, own = inputs.x, embed_nodes(inputs, nodes, 1.0, seed)
         scale = x.norm(dim=1)
         scale = torch.where(scale > 0, 1 / scale, 0.0)
-    row, col = _list_edges_of(inputs, center_nodes)
-    adj = sp.csr_array((scale[col].numpy(), (row, col.numpy())), shape=(len(center_nodes), inputs.num_nodes))
+    row, col = _list_edges_of(inputs, neighbors_of)
+    adj = sp.csr_array((scale[col].numpy(), (row, col.numpy())), shape=(len(neighbors_of), inputs.num_nodes))
     return own, scale_rows_to_unit_length(torch.from_numpy(adj @ x.numpy())).numpy()
 
 

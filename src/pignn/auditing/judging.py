@@ -41,7 +41,11 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
     contradicted = find_contradicted(
         evidence.given, own_probs if is_weak else plain.predict_proba(evidence.embedding, evidence.fold)
     )
-    logs = _judge_by_embedding(evidence, plain, plain_probs) if method is None else _judge_by_method(evidence, method)
+    logs = (
+        _compute_log_probs_learned_through_noise(evidence, plain, plain_probs)
+        if method is None
+        else _compute_log_probs_by_method(evidence, method)
+    )
     logs = logs + (1.0 if is_weak else OWN_WEIGHT) * own_logs
     if not is_weak:
         prior = (evidence.class_counts + 1.0) / (len(evidence.given) + evidence.num_classes)
@@ -55,7 +59,9 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
     return Judgment(logs, contradicted, own_logs.argmax(axis=1), by_neighbors)
 
 
-def _judge_by_embedding(evidence: Evidence, plain: CrossFitLogistic, plain_probs: Floats) -> Floats:
+def _compute_log_probs_learned_through_noise(
+    evidence: Evidence, plain_model: CrossFitLogistic, plain_probs: Floats
+) -> Floats:
     """log P(true | x): the noise is estimated from the probabilities of the plain model, which then learns through it.
 
     Of very many labels, a sample reveals the noise.
@@ -67,11 +73,11 @@ def _judge_by_embedding(evidence: Evidence, plain: CrossFitLogistic, plain_probs
         fit_unmixed_noise_model(given, plain_probs[noisy])[0] if noisy.any() else fit_noise_model(given, plain_probs)
     )
     is_whole = len(sample) == len(evidence.given)
-    model = plain if is_whole else evidence.make_classifier(evidence.embedding)
+    model = plain_model if is_whole else evidence.make_classifier(evidence.embedding)
     return compute_log_probs(model.fit_predict(noise.transition))
 
 
-def _judge_by_method(evidence: Evidence, method: Method) -> Floats:
+def _compute_log_probs_by_method(evidence: Evidence, method: Method) -> Floats:
     """The same by a method as it is; the noise is taken out of its probabilities afterwards."""
     probs = predict_out_of_fold(
         evidence.graph, evidence.nodes, evidence.fold, evidence.num_classes, method, evidence.seed

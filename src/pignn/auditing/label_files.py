@@ -31,7 +31,7 @@ class _LabelChanges:
     classes: set[str] = field(default_factory=set)
     num_changed: int = 0
 
-    def new_label_for(self, node: str, current: str | None) -> str | None:
+    def record_node_and_find_new_label(self, node: str, current: str | None) -> str | None:
         """The label that the row of a node must get; None if it keeps what it has."""
         if current is not None:
             self.classes.add(current.strip())
@@ -104,7 +104,7 @@ def write_corrected_labels(
         raise DataError(f"{path} to {out.name}: labels are corrected in {', '.join(SUFFIXES)}; {advice}")
     changes = _LabelChanges(path, labels, reviewed or {})
     try:
-        content = REWRITERS[format](path, changes.new_label_for, label_column, id_column)
+        content = REWRITERS[format](path, changes.record_node_and_find_new_label, label_column, id_column)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from None
     changes.check_changes(new_class)

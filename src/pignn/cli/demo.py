@@ -73,7 +73,7 @@ def _train(graph: Data, name: str, epochs: int, seed: int) -> tuple[Predictions,
         raise Stopped(getattr(model, "stopped_by_", None) or signal.SIGINT) from None
     predictions = Predictions.infer(model, graph)
     labeled = graph.y.numpy() >= 0
-    num_differing = int((predictions.classes != graph.y.numpy())[labeled].sum())
+    num_differing = int((predictions.predicted_classes != graph.y.numpy())[labeled].sum())
     return predictions, {
         "test accuracy": predictions.score(),
         "after the last epoch": model.history_[-1]["test_accuracy"],

@@ -70,7 +70,7 @@ class GraphOptions:
                     "which graph? your own with --nodes and --edges, or a named one with '--dataset' "
                     f"(see pignn {command} --help)"
                 )
-            return {"graph": self.dataset, "root": self.root, **self._list_dataset_options()}
+            return {"graph": self.dataset, "root": self.root, **self._build_dataset_arguments()}
         if self.dataset is not None:
             raise ConfigError("--dataset is a named graph, --nodes is your own; give one of them")
         for name, is_set in {"split": self.split != "default", "data": self.data}.items():
@@ -79,7 +79,7 @@ class GraphOptions:
         own = {"nodes": self.nodes, "features": self.features, "split_seed": self.split_seed, "val": val}
         return {**own, "split_index": self.split_index, **columns}
 
-    def _list_dataset_options(self) -> dict[str, Any]:
+    def _build_dataset_arguments(self) -> dict[str, Any]:
         flags = {
             "split": self.split,
             "split_seed": self.split_seed,

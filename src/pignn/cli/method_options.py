@@ -32,7 +32,7 @@ class SettingOption:
         return self.name, Annotated[TYPES.get(self.kind, str | None), Option(help=self.help)], None
 
 
-def describe_settings() -> list[SettingOption]:
+def build_setting_options() -> list[SettingOption]:
     """The declared settings of PI-GNN."""
     from ..core.settings import list_settings
     from ..methods import PIGNN
@@ -47,12 +47,12 @@ def describe_settings() -> list[SettingOption]:
     return [option for option in options if option.name != "seed"]
 
 
-def read_options() -> list[SettingOption]:
+def load_stored_setting_options() -> list[SettingOption]:
     """The same from the file, without torch."""
     return [SettingOption(**row) for row in json.loads(FILE.read_text(encoding="utf-8"))]
 
 
-def parse_setting_text(value: Any) -> Any:
+def parse_number_or_list(value: Any) -> Any:
     """The number or list that a text is; any other text is a name, even true."""
     parsed = parse_value(value) if isinstance(value, str) else value
     return value if isinstance(value, str) and isinstance(parsed, bool | None | dict) else parsed
@@ -61,7 +61,9 @@ def parse_setting_text(value: Any) -> Any:
 if TYPE_CHECKING:
     from typing import Any as SettingOptions
 elif __name__ != "__main__":
-    SettingOptions = make_dataclass("SettingOptions", [option.to_field() for option in read_options()], kw_only=True)
+    SettingOptions = make_dataclass(
+        "SettingOptions", [option.to_field() for option in load_stored_setting_options()], kw_only=True
+    )
 else:
-    rows = [asdict(option) for option in describe_settings()]
+    rows = [asdict(option) for option in build_setting_options()]
     FILE.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

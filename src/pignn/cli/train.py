@@ -10,7 +10,7 @@ import typer
 
 from ..core.errors import ConfigError
 from .graph_options import LabeledGraphOptions
-from .method_options import SettingOptions, parse_setting_text
+from .method_options import SettingOptions, parse_number_or_list
 from .option_groups import expand_groups
 from .options import Json, Noise, Rate, Setting, parse_settings
 from .output import show_facts, show_graph, show_json, show_message
@@ -128,7 +128,7 @@ def train(
 
 def _merge_settings(flags: dict[str, Any], pairs: list[str] | None) -> dict[str, Any]:
     """Settings from their own options and from --set; one that is given twice is refused."""
-    settings = {key: parse_setting_text(value) for key, value in flags.items() if value is not None}
+    settings = {key: parse_number_or_list(value) for key, value in flags.items() if value is not None}
     for key, value in parse_settings(pairs).items():
         if key in settings:
             raise ConfigError(f"{key} is given twice: by --{key.replace('_', '-')} and by --set")

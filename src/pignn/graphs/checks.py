@@ -79,22 +79,22 @@ def check_graph(data: Any, *, split_index: int | None = None, with_labels: bool 
     check_data_type(data)
     data = copy.copy(data)
     is_checked = data.get("checked") is True
-    data.x = _check_features(data.get("x"), is_checked)
+    data.x = _parse_features(data.get("x"), is_checked)
     num_nodes = data.x.size(0)
     if "num_nodes" in data and data.num_nodes != num_nodes:
         raise DataError(f"num_nodes is {data.num_nodes}, but x has {pluralize(num_nodes, 'row')}; add the missing rows")
     if has_csr_edges(data):
-        data.crow, data.col = _check_csr_edges(data.crow, data.col, num_nodes, is_checked)
+        data.crow, data.col = _parse_csr_edges(data.crow, data.col, num_nodes, is_checked)
         num_edges = data.col.numel()
     else:
-        data.edge_index = _check_edge_index(data.get("edge_index"), num_nodes)
+        data.edge_index = _parse_edge_index(data.get("edge_index"), num_nodes)
         num_edges = data.edge_index.size(1)
     if data.get("edge_weight") is not None:
-        data.edge_weight = _check_weights(data.edge_weight, "edge_weight", num_edges, "edge", is_checked)
+        data.edge_weight = _parse_weights(data.edge_weight, "edge_weight", num_edges, "edge", is_checked)
     if with_labels:
-        _check_labels(data, num_nodes)
-        _check_masks(data, num_nodes, split_index)
-        _check_training_nodes(data)
+        _parse_labels_in_place(data, num_nodes)
+        _parse_masks_in_place(data, num_nodes, split_index)
+        _check_and_drop_unlabeled_training_nodes(data)
     return data
 
 
@@ -107,7 +107,7 @@ def _to_tensor(value: Any, name: str) -> Tensor:
         raise DataError(f"{name} must be a tensor, not {type(value).__name__}") from None
 
 
-def _check_features(x: Any, is_checked: bool) -> Tensor:
+def _parse_features(x: Any, is_checked: bool) -> Tensor:
     if x is None:
         raise DataError("x is missing; the graph needs node features of shape [nodes, features]")
     x = _to_tensor(x, "x")
@@ -131,7 +131,7 @@ def _check_features(x: Any, is_checked: bool) -> Tensor:
     raise DataError(f"x has {pluralize(len(bad), noun)}, first at node {node}, column {column}; {advice}")
 
 
-def _check_edge_index(edge_index: Any, num_nodes: int) -> Tensor:
+def _parse_edge_index(edge_index: Any, num_nodes: int) -> Tensor:
     if edge_index is None:
         raise DataError("edge_index is missing; give the edges as integers of shape [2, edges]")
     edge_index = _to_tensor(edge_index, "edge_index")
@@ -151,7 +151,7 @@ def _check_edge_index(edge_index: Any, num_nodes: int) -> Tensor:
     return edge_index
 
 
-def _check_csr_edges(crow: Any, col: Any, num_nodes: int, is_checked: bool) -> tuple[Tensor, Tensor]:
+def _parse_csr_edges(crow: Any, col: Any, num_nodes: int, is_checked: bool) -> tuple[Tensor, Tensor]:
     crow, col = _to_tensor(crow, "crow"), _to_tensor(col, "col")
     if crow.dim() != 1 or col.dim() != 1 or not (_is_integer(crow) and _is_integer(col)):
         raise DataError("crow and col must hold integers of shape [nodes + 1] and [edges]")
@@ -173,7 +173,7 @@ def _check_csr_edges(crow: Any, col: Any, num_nodes: int, is_checked: bool) -> t
     return crow, col
 
 
-def _check_weights(value: Any, name: str, length: int, noun: str, is_checked: bool = False) -> Tensor:
+def _parse_weights(value: Any, name: str, length: int, noun: str, is_checked: bool = False) -> Tensor:
     weights = _flatten_column(_to_tensor(value, name), name, length, noun)
     if weights.is_complex():
         raise DataError(f"{name} must be real numbers, not {_format_dtype(weights)}")
@@ -189,12 +189,12 @@ def _check_weights(value: Any, name: str, length: int, noun: str, is_checked: bo
     return weights
 
 
-def _check_labels(data: Data, num_nodes: int) -> None:
+def _parse_labels_in_place(data: Data, num_nodes: int) -> None:
     if data.get("y") is None:
         raise DataError("y is missing; give every node a label, or -1 where there is none")
     names = [name for name in ("y", "y_true") if data.get(name) is not None]
     for name in names:
-        data[name] = _check_class_numbers(data[name], name, num_nodes)
+        data[name] = _parse_class_numbers(data[name], name, num_nodes)
     classes = num_classes(data)
     if data.get("class_names") is None and classes > max(num_nodes, 1000):
         raise DataError(
@@ -209,12 +209,12 @@ def _check_labels(data: Data, num_nodes: int) -> None:
                 f"{int(bad[0])}; labels are 0 to {classes - 1}, or -1 for none"
             )
     if data.get("label_weight") is not None:
-        data.label_weight = _check_weights(data.label_weight, "label_weight", num_nodes, "node")
+        data.label_weight = _parse_weights(data.label_weight, "label_weight", num_nodes, "node")
     if data.get("trusted_mask") is not None:
-        data.trusted_mask = _check_mask(data.trusted_mask, "trusted_mask", num_nodes, None)
+        data.trusted_mask = _parse_mask(data.trusted_mask, "trusted_mask", num_nodes, None)
 
 
-def _check_class_numbers(value: Any, name: str, num_nodes: int) -> Tensor:
+def _parse_class_numbers(value: Any, name: str, num_nodes: int) -> Tensor:
     labels = _to_tensor(value, name)
     if labels.dim() == 2 and labels.size(1) > 1:
         raise DataError(
@@ -226,7 +226,7 @@ def _check_class_numbers(value: Any, name: str, num_nodes: int) -> Tensor:
     return labels.to(torch.int64)
 
 
-def _check_masks(data: Data, num_nodes: int, split_index: int | None) -> None:
+def _parse_masks_in_place(data: Data, num_nodes: int, split_index: int | None) -> None:
     if data.get("train_mask") is None:
         raise DataError("train_mask is missing; say which nodes to learn from, as booleans of shape [nodes]")
     if split_index is not None:
@@ -239,12 +239,12 @@ def _check_masks(data: Data, num_nodes: int, split_index: int | None) -> None:
         raise DataError(f"split_index {split_index} is out of range: the masks hold 1 split")
     for name in MASKS:
         if name in masks:
-            data[name] = _check_mask(masks[name], name, num_nodes, split_index)
+            data[name] = _parse_mask(masks[name], name, num_nodes, split_index)
         else:
             data[name] = torch.zeros(num_nodes, dtype=torch.bool, device=data.x.device)
 
 
-def _check_mask(value: Any, name: str, num_nodes: int, split_index: int | None) -> Tensor:
+def _parse_mask(value: Any, name: str, num_nodes: int, split_index: int | None) -> Tensor:
     mask = _to_tensor(value, name)
     if mask.dim() == 2 and mask.size(0) == num_nodes and (mask.size(1) > 1 or split_index is not None):
         num_splits = mask.size(1)
@@ -262,7 +262,7 @@ def _check_mask(value: Any, name: str, num_nodes: int, split_index: int | None) 
     return _flatten_column(mask, name, num_nodes, "node").to(torch.bool)
 
 
-def _check_training_nodes(data: Data) -> None:
+def _check_and_drop_unlabeled_training_nodes(data: Data) -> None:
     train = data.train_mask
     if not bool(train.any()):
         raise DataError("train_mask is empty; mark the nodes to learn from")

@@ -37,7 +37,7 @@ def simplify_edges(
 
     # One integer per edge: sorting the keys sorts by (row, column), equal keys are duplicates.
     edge_index = edge_index.long()
-    key, weight = sort_keys(edge_index[0] * num_nodes + edge_index[1], edge_weight)
+    key, weight = sort_keys_(edge_index[0] * num_nodes + edge_index[1], edge_weight)
     num_before = key.numel()
     key, weight = merge_duplicates(key, weight)
     if num_merged := num_before - key.numel():
@@ -53,7 +53,7 @@ def _add_reverse_edges(
 ) -> tuple[Tensor, Tensor | None]:
     """Add the reverse of every edge that lacks it. An edge and its reverse get the larger weight."""
     row = torch.div(key, max(num_nodes, 1), rounding_mode="floor")
-    reverse, reverse_weight = sort_keys((key - row * num_nodes) * num_nodes + row, weight)
+    reverse, reverse_weight = sort_keys_((key - row * num_nodes) * num_nodes + row, weight)
     del row
     if torch.equal(key, reverse):
         if weight is not None and reverse_weight is not None:
@@ -62,7 +62,7 @@ def _add_reverse_edges(
         return key, weight
     both = torch.cat([key, reverse])
     both_weight = None if weight is None or reverse_weight is None else torch.cat([weight, reverse_weight])
-    both, both_weight = sort_keys(both, both_weight)
+    both, both_weight = sort_keys_(both, both_weight)
     is_first = mark_first_of_runs(both)
     if both_weight is not None:
         # Every key is there once or twice, and its twin stands right behind it.
@@ -80,7 +80,7 @@ def _note_uneven_weights(num_directions: Tensor, notes: list[str]) -> None:
         notes.append(f"took the larger weight of {pluralize(num_uneven, 'edge')} whose two directions differ")
 
 
-def sort_keys(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
+def sort_keys_(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """Keys in ascending order, weights along with them. May reuse the memory of `key`."""
     if bool((key[1:] >= key[:-1]).all()):
         return key, weight

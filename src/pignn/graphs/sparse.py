@@ -113,7 +113,7 @@ class Operator:
         return self.matrix.shape
 
     def __matmul__(self, x: Tensor) -> Tensor:
-        return _Product.apply(x, self)
+        return _OperatorProduct.apply(x, self)
 
 
 class ChunkedOperator:
@@ -162,7 +162,7 @@ class SparseFeatures:
         return self.operator @ weight
 
 
-class _Product(torch.autograd.Function):
+class _OperatorProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, operator: Operator) -> Tensor:
         ctx.operator = operator

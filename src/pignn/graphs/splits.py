@@ -23,19 +23,23 @@ class Masks(NamedTuple):
     test_mask: Tensor
 
 
-def split_per_class(y: Tensor, train: int = TRAIN_PER_CLASS, val: int = VAL_PER_CLASS, *, seed: int = 0) -> Masks:
-    """Draw `train` and `val` nodes of every class at random; all other nodes test.
+def split_per_class(
+    y: Tensor, train_per_class: int = TRAIN_PER_CLASS, val_per_class: int = VAL_PER_CLASS, *, seed: int = 0
+) -> Masks:
+    """Draw `train_per_class` and `val_per_class` nodes of every class at random; all other nodes test.
 
-    A class with no more than `train + val` nodes is divided in the same proportions with at least one node in
-    each part. Nodes without a label (-1) are in no part.
+    A class with no more than `train_per_class + val_per_class` nodes is divided in the same proportions with at least
+    one node in each part. Nodes without a label (-1) are in no part.
     """
     order = torch.randperm(y.numel(), generator=torch.Generator().manual_seed(seed))
-    return _build_masks_from_ranks(y, rank_within_class(y, order), train, val)
+    return _split_each_class_by_rank(y, rank_within_class(y, order), train_per_class, val_per_class)
 
 
-def split_first_per_class(y: Tensor, train: int = TRAIN_PER_CLASS, val: int = TRAIN_PER_CLASS) -> Masks:
-    """The first `train` nodes of every class train, the next `val` validate, all other nodes test."""
-    return _build_masks_from_ranks(y, rank_within_class(y, torch.arange(y.numel())), train, val)
+def split_first_per_class(
+    y: Tensor, train_per_class: int = TRAIN_PER_CLASS, val_per_class: int = TRAIN_PER_CLASS
+) -> Masks:
+    """The first `train_per_class` nodes of every class train, the next `val_per_class` validate, all others test."""
+    return _split_each_class_by_rank(y, rank_within_class(y, torch.arange(y.numel())), train_per_class, val_per_class)
 
 
 def build_masks_from_indices(num_nodes: int, train: Tensor, val: Tensor, test: Tensor) -> Masks:
@@ -56,7 +60,7 @@ def rank_within_class(y: Tensor, order: Tensor) -> Tensor:
     return rank
 
 
-def _build_masks_from_ranks(y: Tensor, rank: Tensor, train: int, val: int) -> Masks:
+def _split_each_class_by_rank(y: Tensor, rank_in_class: Tensor, train_per_class: int, val_per_class: int) -> Masks:
     sizes = torch.bincount(y[y >= 0])
     too_small = ((sizes > 0) & (sizes < 3)).nonzero().view(-1)
     if too_small.numel():
@@ -65,13 +69,17 @@ def _build_masks_from_ranks(y: Tensor, rank: Tensor, train: int, val: int) -> Ma
             f"cannot split: class {small_class} has {pluralize(size, 'node')}, and train, val and test need one each; "
             "leave that class out or give masks of your own"
         )
-    is_short = sizes <= train + val
-    train_sizes = torch.where(is_short, (sizes * train // (train + val + 1)).clamp(min=1), train)
-    val_sizes = torch.where(is_short, (sizes * val // (train + val + 1)).clamp(min=1), val)
+    is_short = sizes <= train_per_class + val_per_class
+    train_sizes = torch.where(
+        is_short, (sizes * train_per_class // (train_per_class + val_per_class + 1)).clamp(min=1), train_per_class
+    )
+    val_sizes = torch.where(
+        is_short, (sizes * val_per_class // (train_per_class + val_per_class + 1)).clamp(min=1), val_per_class
+    )
     labeled = y >= 0
     classes = y.clamp(min=0)
-    in_train = labeled & (rank < train_sizes[classes])
-    in_val = labeled & ~in_train & (rank < (train_sizes + val_sizes)[classes])
+    in_train = labeled & (rank_in_class < train_sizes[classes])
+    in_val = labeled & ~in_train & (rank_in_class < (train_sizes + val_sizes)[classes])
     return Masks(in_train, in_val, labeled & ~in_train & ~in_val)
 
 

@@ -33,7 +33,7 @@ from .auto_candidates import (
 from .core.base import FitFacts, Method, build_inputs, get_class_names
 from .core.calibration import assign_folds
 from .core.embedding_classifier import EmbeddingClassifier
-from .core.ensembling import compute_agreement, compute_upper_bound, log_mean_probs, mix_with_uniform
+from .core.ensembling import compute_agreement, compute_upper_bound, log_mean_probs, mix_log_probs_with_uniform
 from .core.homophily import estimate_homophily
 from .core.labels import GivenLabels
 
@@ -313,7 +313,9 @@ class Auto(Method):
             name: model.inverse_temperature_ * model.score_embedded(embedded[model.alpha])
             for name, model in self.models_.items()
         }
-        return mix_with_uniform(self.inverse_temperature_ * log_mean_probs(scores, self.weights_), self.uniform_mass_)
+        return mix_log_probs_with_uniform(
+            self.inverse_temperature_ * log_mean_probs(scores, self.weights_), self.uniform_mass_
+        )
 
     def _explain_choice(self, noise_rate: float, doubt: str) -> str:
         name, values = self.chosen_, self.holdout_log_likelihood_

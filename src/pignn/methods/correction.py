@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from ..core.errors import ConfigError, PignnWarning
 from ..core.settings import Anything, setting
-from ..noise.matrix_kinds import check_transition_matrix
+from ..noise.matrix_kinds import parse_transition_matrix
 from ..training import Phase
 from .core.learner import Step, Task
 from .core.losses import noisy_cross_entropy
@@ -42,7 +42,7 @@ class TransitionMethod(NetworkMethod):
         if self.transition is None:
             matrix = estimate_noise(task, self.seed).transition
         else:
-            matrix = check_transition_matrix(self.transition)
+            matrix = parse_transition_matrix(self.transition)
             if len(matrix) != task.num_classes:
                 raise ConfigError(f"transition has {len(matrix)} rows, and there are {task.num_classes} classes")
         self.transition_ = matrix.tolist()

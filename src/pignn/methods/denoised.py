@@ -32,11 +32,11 @@ def leave_one_out_cosines(embedded: Tensor, given_labels: GivenLabels) -> Tensor
     return torch.where(given_labels.present, cosines, IMPOSSIBLE_LOGIT / COSINE_SCALE)
 
 
-def fit_symmetric_rate(cosines: Tensor, y: Tensor) -> float:
+def fit_symmetric_rate(class_cosines: Tensor, y: Tensor) -> float:
     """The likeliest rate of symmetric noise, together with the scale of cosines (log-normal around COSINE_SCALE)."""
-    num_classes = cosines.shape[1]
+    num_classes = class_cosines.shape[1]
     step = max(1, len(y) // MAX_CALIBRATION_LABELS)
-    cosines, y = cosines[::step].double(), y[::step]
+    cosines, y = class_cosines[::step].double(), y[::step]
     rates = torch.tensor([rate for rate in NOISE_RATES if rate < 1 - 1 / num_classes], dtype=torch.float64)[:, None]
     best, best_rate = -torch.inf, 0.0
     for scale in COSINE_SCALES:
@@ -130,7 +130,7 @@ class Denoised(EmbeddingClassifier):
         self.transition_ = torch.stack(self._transitions).mean(0)
         return self._fit_to_posterior(embedded, given_labels, self.posterior_)
 
-    def _refit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _compute_weights_from_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         return self._fit_to_posterior(
             embedded, given_labels, denoise(embedded, given_labels, self._transitions)[1]
         )  # the noise is that of all labels

@@ -101,7 +101,7 @@ class LowDensity(EmbeddingClassifier):
         self.posterior_ = (scores.log_softmax(1) + log_likelihood(given_labels, self.transition_)).softmax(1)
         return weights
 
-    def _refit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _compute_weights_from_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         return self._fit_from_posterior(embedded, given_labels, denoise(embedded, given_labels, self._transitions)[1])[
             0
         ]

@@ -125,7 +125,7 @@ class Prototypes(EmbeddingClassifier):
         self.transition_, self.posterior_, self.num_rounds_ = mixture.transition, mixture.posterior, mixture.num_rounds
         return self.concentration * mixture.prototypes.T
 
-    def _refit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _compute_weights_from_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         return self.concentration * self._fit_mixture(embedded, given_labels).prototypes.T
 
     def _update_transition(self, given_labels: GivenLabels) -> None:

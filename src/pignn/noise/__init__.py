@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .kinds import LabelsToCorrupt, NoiseKind
     from .matrix_kinds import MatrixNoise, build_transition_matrix
     from .recorded import RecordedLabels, load_noise, load_recorded_labels
-    from .registry import NOISES, get_noise_kind, list_noises
+    from .registry import NOISES, list_noises, make_noise_kind
     from .summary import NoiseSummary, summarize_noise
 
 __all__ = [
@@ -34,10 +34,10 @@ __all__ = [
     "compute_flip_probs",
     "corrupt",
     "estimate",
-    "get_noise_kind",
     "list_noises",
     "load_noise",
     "load_recorded_labels",
+    "make_noise_kind",
     "summarize_noise",
 ]
 

@@ -18,7 +18,7 @@ from ..graphs.view import LabeledGraph
 from .kinds import LabelsToCorrupt, NoiseKind
 from .matrix_kinds import CustomMatrixNoise
 from .recorded import RecordedLabels
-from .registry import get_noise_kind
+from .registry import make_noise_kind
 
 SPLITS = ("train", "val", "test", "all")
 
@@ -71,7 +71,7 @@ class Corrupt(BaseTransform):
         split_index: int | None = None,
     ) -> None:
         self.kind = _resolve_noise_kind(kind)
-        self.rate = self.kind.check_rate(rate)
+        self.rate = self.kind.parse_rate(rate)
         SEED.check("the noise seed", seed)
         self.seed = int(seed)
         self.splits = (splits,) if isinstance(splits, str) else tuple(splits)
@@ -93,7 +93,7 @@ class Corrupt(BaseTransform):
         if classes < 2:
             raise DataError("label noise needs at least two classes, the graph has one")
         if data.get("class_names") is None:
-            data.class_names = self._name_classes(classes)
+            data.class_names = self._list_class_names(classes)
         truth = data.y.cpu().numpy()
         in_splits = self._select_nodes(data)
         visible = in_splits | get_node_mask(data, "train") | get_node_mask(data, "val")
@@ -111,9 +111,9 @@ class Corrupt(BaseTransform):
                 del data[f"{name}_mask"]
         return data
 
-    def _name_classes(self, classes: int) -> list[str]:
+    def _list_class_names(self, num_classes: int) -> list[str]:
         names = self.kind.class_names if isinstance(self.kind, RecordedLabels) else None
-        return list(names) if names and len(names) == classes else [str(c) for c in range(classes)]
+        return list(names) if names and len(names) == num_classes else [str(c) for c in range(num_classes)]
 
     def _select_nodes(self, data: Data) -> NDArray[np.bool_]:
         selected = np.full(data.num_nodes, "all" in self.splits)
@@ -131,7 +131,7 @@ class Corrupt(BaseTransform):
 
 def _resolve_noise_kind(kind: Noise) -> NoiseKind:
     if isinstance(kind, str):
-        return get_noise_kind(kind)
+        return make_noise_kind(kind)
     return kind if isinstance(kind, NoiseKind) else CustomMatrixNoise(kind)
 
 

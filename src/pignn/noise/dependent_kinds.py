@@ -26,21 +26,21 @@ class InstanceNoise(NoiseKind):
     name = "instance"
     depends_on_graph: ClassVar[bool] = True
 
-    def corrupt(self, labels: LabelsToCorrupt) -> Ints:
-        x, truth = labels.features, labels.true_labels
+    def corrupt(self, problem: LabelsToCorrupt) -> Ints:
+        x, truth = problem.features, problem.true_labels
         if not len(truth):
             return truth
-        generator = make_generator("instance-directions", labels.seed)
-        projected = _standardize(x @ generator.standard_normal((x.shape[1], labels.num_classes + 1)))
-        wrong = labels.draws[0] < compute_flip_probs(projected[:, 0], labels.rate)
+        generator = make_generator("instance-directions", problem.seed)
+        projected = _standardize(x @ generator.standard_normal((x.shape[1], problem.num_classes + 1)))
+        wrong = problem.uniform_draws[0] < compute_flip_probs(projected[:, 0], problem.rate)
         logits = projected[:, 1:]
         logits[np.arange(len(truth)), truth] = -np.inf
         weight = np.exp(logits - logits.max(axis=1, keepdims=True)).cumsum(axis=1)
-        other_class = (weight / weight[:, -1:] <= labels.draws[1][:, None]).sum(axis=1)
+        other_class = (weight / weight[:, -1:] <= problem.uniform_draws[1][:, None]).sum(axis=1)
         return np.where(wrong, other_class, truth)
 
 
-class RuleNoise(NoiseKind):
+class KeywordRuleNoise(NoiseKind):
     """Labels made by keywords, so that wrong labels are a function of the features alone.
 
     Every class has a list of features, drawn at random: a twentieth of them, at least 3. A node's score for a class is
@@ -51,17 +51,17 @@ class RuleNoise(NoiseKind):
     name = "rule"
     depends_on_graph: ClassVar[bool] = True
 
-    def corrupt(self, labels: LabelsToCorrupt) -> Ints:
-        x = labels.features
+    def corrupt(self, problem: LabelsToCorrupt) -> Ints:
+        x = problem.features
         if not len(x):
-            return labels.true_labels
+            return problem.true_labels
         num_keywords = min(max(MIN_KEYWORDS, x.shape[1] // FEATURES_PER_KEYWORD), x.shape[1])
-        generator = make_generator("rule-keywords", labels.seed)
-        keywords = [generator.permutation(x.shape[1])[:num_keywords] for _ in range(labels.num_classes)]
+        generator = make_generator("rule-keywords", problem.seed)
+        keywords = [generator.permutation(x.shape[1])[:num_keywords] for _ in range(problem.num_classes)]
         score = _standardize(np.stack([x[:, columns].sum(axis=1) for columns in keywords], axis=1))
-        score += 1e-9 * labels.draws[1][:, None]  # features often tie
+        score += 1e-9 * problem.uniform_draws[1][:, None]  # features often tie
         order = np.argsort(-score.max(axis=1), kind="stable")
-        return _relabel_in_order(labels.true_labels, score.argmax(axis=1), order, labels.rate)
+        return _relabel_in_order(problem.true_labels, score.argmax(axis=1), order, problem.rate)
 
 
 class ClusterNoise(NoiseKind):
@@ -75,16 +75,16 @@ class ClusterNoise(NoiseKind):
     name = "cluster"
     depends_on_graph: ClassVar[bool] = True
 
-    def corrupt(self, labels: LabelsToCorrupt) -> Ints:
-        truth, num_classes = labels.true_labels, labels.num_classes
-        generator = make_generator("cluster-centres", labels.seed)
-        regions, num_regions = _grow_regions(labels.data, generator)
-        region = regions[labels.nodes]
+    def corrupt(self, problem: LabelsToCorrupt) -> Ints:
+        truth, num_classes = problem.true_labels, problem.num_classes
+        generator = make_generator("cluster-centres", problem.seed)
+        regions, num_regions = _grow_regions(problem.data, generator)
+        region = regions[problem.nodes]
         counts = np.bincount(region * num_classes + truth, minlength=num_regions * num_classes)
         most_frequent = counts.reshape(num_regions, num_classes).argmax(axis=1)
         region_label = (most_frequent + generator.integers(1, num_classes, num_regions)) % num_classes
-        order = np.argsort(generator.permutation(num_regions)[region] + labels.draws[1], kind="stable")
-        return _relabel_in_order(truth, region_label[region], order, labels.rate)
+        order = np.argsort(generator.permutation(num_regions)[region] + problem.uniform_draws[1], kind="stable")
+        return _relabel_in_order(truth, region_label[region], order, problem.rate)
 
 
 def compute_flip_probs(scores: Floats, rate: float) -> Floats:

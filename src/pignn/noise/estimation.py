@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from ..core.errors import ConfigError, DataError
 from .kinds import Floats, Ints
 from .model import Bools, NoiseModel, compute_log_probs, fit_noise_model, normalize_rows
-from .recorded import check_class_numbers
+from .recorded import parse_class_numbers
 
 MAX_FIT_LABELS = 10_000  # the rate is known to half a percent by then
 MAX_UNMIX_ROUNDS = 4
@@ -62,7 +62,7 @@ def estimate(
         level: confidence level of the intervals.
         seed: seed of the bootstrap, and of the sample where there are very many labels.
     """
-    given, probs = _check_labels_and_probs(labels, pred_probs)
+    given, probs = _parse_labels_and_probs(labels, pred_probs)
     known = np.flatnonzero(given >= 0)
     rng = np.random.default_rng(seed)
     sample = known if len(known) <= MAX_FIT_LABELS else np.sort(rng.choice(known, MAX_FIT_LABELS, replace=False))
@@ -96,9 +96,9 @@ def estimate_from_model(
     level: float = 0.95,
     seed: int = 0,
     trusted: Bools | None = None,
-    before: Ints | None = None,
+    given_before_review: Ints | None = None,
 ) -> NoiseEstimate:
-    """What a fitted model says about labels. A trusted label is right, whatever it was ``before``."""
+    """What a fitted model says about labels. A trusted label is right, whatever it was before the review."""
     if not 0 < level < 1:
         raise ConfigError(f"level must be between 0 and 1, not {level}")
     known = np.flatnonzero(given >= 0)
@@ -109,7 +109,7 @@ def estimate_from_model(
     bounds: tuple[Any, Any] = (None, None)
     if intervals and len(known):
         known_trusted = None if trusted is None else trusted[known]
-        known_before = None if before is None else before[known]
+        known_before = None if given_before_review is None else given_before_review[known]
         rng = np.random.default_rng(seed)
         bounds = _bootstrap_bounds(given[known], log_probs[known], fitted, level, rng, known_trusted, known_before)
     return NoiseEstimate(
@@ -146,7 +146,7 @@ def _bootstrap_bounds(
     level: float,
     rng: np.random.Generator,
     trusted: Bools | None,
-    before: Ints | None,
+    given_before_review: Ints | None,
 ) -> tuple[tuple[float, float], tuple[Floats, Floats]]:
     """Lower and upper bounds of the rate and of T."""
     rates, matrices = [], []
@@ -155,8 +155,8 @@ def _bootstrap_bounds(
         sample = rng.integers(0, len(given), size)
         sample_given, sample_log_probs = given[sample], log_probs[sample]
         sample_trusted = None if trusted is None else trusted[sample]
-        sample_before = None if before is None else before[sample]
-        refitted = fit_noise_model(sample_given, sample_log_probs, sample_trusted, sample_before, start=fitted)
+        sample_before = None if given_before_review is None else given_before_review[sample]
+        refitted = fit_noise_model(sample_given, sample_log_probs, sample_trusted, sample_before, refit_from=fitted)
         p_right = refitted.compute_posterior(sample_given, sample_log_probs)[np.arange(size), sample_given]
         rates.append(1 - (p_right if sample_trusted is None else np.where(sample_trusted, 1.0, p_right)).mean())
         matrices.append(refitted.transition)
@@ -166,7 +166,7 @@ def _bootstrap_bounds(
     return (float(low), float(high)), (bounds[0], bounds[1])
 
 
-def _check_labels_and_probs(labels: ArrayLike, pred_probs: ArrayLike) -> tuple[Ints, Floats]:
+def _parse_labels_and_probs(labels: ArrayLike, pred_probs: ArrayLike) -> tuple[Ints, Floats]:
     given = np.asarray(labels)
     probs = np.asarray(pred_probs, dtype=np.float64)
     if probs.ndim != 2 or probs.shape[1] < 1 or given.shape != probs.shape[:1]:
@@ -174,7 +174,7 @@ def _check_labels_and_probs(labels: ArrayLike, pred_probs: ArrayLike) -> tuple[I
             f"labels of shape {list(given.shape)} and pred_probs of shape {list(probs.shape)} do not fit: "
             "give [nodes] and [nodes, classes]"
         )
-    given = check_class_numbers(given, "labels")
+    given = parse_class_numbers(given, "labels")
     if given.size and given.min() < -1:
         raise DataError("labels must be integers from 0, or -1 for none")
     if given.size and given.max() >= probs.shape[1]:

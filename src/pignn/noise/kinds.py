@@ -36,7 +36,7 @@ class LabelsToCorrupt:
         return self.all_true_labels[self.nodes]
 
     @cached_property
-    def draws(self) -> Floats:
+    def uniform_draws(self) -> Floats:
         """Two uniform random numbers for each node to corrupt, [2, nodes].
 
         They are drawn for every node of the graph, so that a node's do not depend on which others are corrupted.
@@ -58,10 +58,10 @@ class NoiseKind(ABC):
     depends_on_graph: ClassVar[bool] = False  # on features or edges, not on the true class alone
 
     @abstractmethod
-    def corrupt(self, labels: LabelsToCorrupt) -> Ints:
-        """The noisy labels of `labels.nodes`."""
+    def corrupt(self, problem: LabelsToCorrupt) -> Ints:
+        """The noisy labels of `problem.nodes`."""
 
-    def check_rate(self, rate: float | None) -> float | None:
+    def parse_rate(self, rate: float | None) -> float | None:
         """The rate as a number, or an error where it is missing, not wanted or out of range."""
         if not self.takes_rate:
             if rate not in (None, 0):
@@ -69,14 +69,14 @@ class NoiseKind(ABC):
             return rate
         if rate is None:
             raise ConfigError(f"noise '{self.name}' needs a rate between 0 and 1")
-        return check_rate(rate)
+        return parse_rate(rate)
 
     def to_record(self) -> dict[str, Any]:
         """What to remember of this noise, in values that JSON can hold."""
         return {"kind": self.name}
 
 
-def check_rate(rate: float) -> float:
+def parse_rate(rate: float) -> float:
     """The noise rate as a number from 0 to 1."""
     try:
         value = float(rate)

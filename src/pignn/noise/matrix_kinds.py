@@ -10,8 +10,8 @@ import torch
 from numpy.typing import ArrayLike
 
 from ..core.errors import ConfigError, DataError
-from .kinds import Floats, Ints, LabelsToCorrupt, NoiseKind, check_rate, make_generator
-from .registry import get_noise_kind
+from .kinds import Floats, Ints, LabelsToCorrupt, NoiseKind, make_generator, parse_rate
+from .registry import make_noise_kind
 
 
 class MatrixNoise(NoiseKind):
@@ -23,9 +23,9 @@ class MatrixNoise(NoiseKind):
     def build_matrix(self, rate: float, num_classes: int, seed: int) -> Floats:
         """T, [classes, classes]; its rows sum to 1."""
 
-    def corrupt(self, labels: LabelsToCorrupt) -> Ints:
-        matrix = self.build_matrix(labels.rate, labels.num_classes, labels.seed)
-        return _draw_labels(matrix, labels.true_labels, labels.draws[0])
+    def corrupt(self, problem: LabelsToCorrupt) -> Ints:
+        matrix = self.build_matrix(problem.rate, problem.num_classes, problem.seed)
+        return _draw_labels(matrix, problem.true_labels, problem.uniform_draws[0])
 
 
 class SymmetricNoise(MatrixNoise):
@@ -75,8 +75,8 @@ class NoNoise(NoiseKind):
     name = "none"
     takes_rate: ClassVar[bool] = False
 
-    def corrupt(self, labels: LabelsToCorrupt) -> Ints:
-        return labels.true_labels
+    def corrupt(self, problem: LabelsToCorrupt) -> Ints:
+        return problem.true_labels
 
 
 class CustomMatrixNoise(MatrixNoise):
@@ -86,7 +86,7 @@ class CustomMatrixNoise(MatrixNoise):
     takes_rate: ClassVar[bool] = False
 
     def __init__(self, matrix: ArrayLike | torch.Tensor) -> None:
-        self.matrix = check_transition_matrix(matrix)
+        self.matrix = parse_transition_matrix(matrix)
 
     def build_matrix(self, rate: float, num_classes: int, seed: int) -> Floats:
         size = len(self.matrix)
@@ -103,15 +103,15 @@ def build_transition_matrix(kind: str, rate: float, num_classes: int, seed: int 
 
     The seed matters to `flip` only.
     """
-    noise = get_noise_kind(kind)
+    noise = make_noise_kind(kind)
     if not isinstance(noise, MatrixNoise):
         raise ConfigError(f"noise '{kind}' has no transition matrix; choose a kind that depends on the class alone")
     if num_classes < 2:
         raise DataError(f"label noise needs at least two classes, not {num_classes}")
-    return noise.build_matrix(check_rate(rate), num_classes, seed)
+    return noise.build_matrix(parse_rate(rate), num_classes, seed)
 
 
-def check_transition_matrix(values: ArrayLike | torch.Tensor) -> Floats:
+def parse_transition_matrix(values: ArrayLike | torch.Tensor) -> Floats:
     """A user's transition matrix as an array, or an error that says what is wrong with it."""
     if isinstance(values, torch.Tensor):
         values = values.detach().cpu().numpy()
@@ -140,7 +140,7 @@ def _build_shift_matrix(rate: float, shifts: Ints) -> Floats:
     return matrix
 
 
-def _draw_labels(matrix: Floats, true_labels: Ints, draws: Floats) -> Ints:
+def _draw_labels(matrix: Floats, true_labels: Ints, uniform_draws: Floats) -> Ints:
     """One class per node from the row of its true class, by inverting the distribution function.
 
     A row is read from the diagonal on: draws below T[i, i] keep the label, so flips are nested in the rate.
@@ -150,6 +150,6 @@ def _draw_labels(matrix: Floats, true_labels: Ints, draws: Floats) -> Ints:
         nodes = true_labels == true_class
         total = np.roll(row, -true_class).cumsum()
         # Dividing makes the last value exactly 1, above every draw: an entry of 0 can never be drawn.
-        chosen = np.searchsorted(total / total[-1], draws[nodes], side="right")
+        chosen = np.searchsorted(total / total[-1], uniform_draws[nodes], side="right")
         given[nodes] = (true_class + chosen) % len(matrix)
     return given

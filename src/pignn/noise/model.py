@@ -59,24 +59,24 @@ def fit_noise_model(
     given: Ints,
     log_probs: Floats,
     trusted: Bools | None = None,
-    before: Ints | None = None,
+    given_before_review: Ints | None = None,
     *,
-    start: NoiseModel | None = None,
+    refit_from: NoiseModel | None = None,
 ) -> NoiseModel:
     """The noise model of given labels, none of which is -1. Where `trusted`, the given label is the true one.
 
-    `before` is the label that a trusted node had before somebody verified it, -1 where that is not known. It shows how
-    truth becomes a given label. Reviewing top suspects first does no harm: given x and the label before, who is looked
-    at does not depend on the truth.
+    `given_before_review` is the label that a trusted node had before somebody verified it, -1 where that is not known.
+    It shows how truth becomes a given label. Reviewing top suspects first does no harm: given x and the label before,
+    who is looked at does not depend on the truth.
 
-    With a `start`, only its form of T is fitted, in few steps: for the bootstrap.
+    With `refit_from`, only its form of T is fitted, in few steps: for the bootstrap.
     """
     num_classes = log_probs.shape[1]
     if not len(given) or num_classes < 2:
         return NoiseModel(1.0, np.zeros(num_classes), np.eye(num_classes))
-    likelihood = Likelihood(given, log_probs, trusted, before)
-    if start is not None:
-        return likelihood.maximize(start.form, start)
+    likelihood = Likelihood(given, log_probs, trusted, given_before_review)
+    if refit_from is not None:
+        return likelihood.maximize(refit_from.form, refit_from)
     models = (likelihood.maximize(form) for form in likelihood.num_free_parameters)
     return max(models, key=lambda model: model.penalized_log_likelihood)
 
@@ -84,16 +84,22 @@ def fit_noise_model(
 class Likelihood:
     """Minus the logarithm of likelihood and priors, with its gradient, over (a, b, parameters of T)."""
 
-    def __init__(self, given: Ints, log_probs: Floats, trusted: Bools | None, before: Ints | None = None) -> None:
+    def __init__(
+        self, given: Ints, log_probs: Floats, trusted: Bools | None, given_before_review: Ints | None = None
+    ) -> None:
         self.log_probs = log_probs
         self.num_classes = log_probs.shape[1]
         self.truth: Floats | None = None  # [nodes, classes], what is known of the truth
         self.ignores_noise: Bools | None = None  # [nodes, 1], where T plays no part
         if trusted is not None and trusted.any():
-            has_before = np.zeros(len(given), dtype=bool) if before is None else trusted & (before >= 0)
+            has_before = (
+                np.zeros(len(given), dtype=bool)
+                if given_before_review is None
+                else trusted & (given_before_review >= 0)
+            )
             self.truth = np.where(trusted[:, None], np.eye(self.num_classes)[given] + 1e-12, 1.0)
             self.ignores_noise = (trusted & ~has_before)[:, None]
-            given = given if before is None else np.where(has_before, before, given)
+            given = given if given_before_review is None else np.where(has_before, given_before_review, given)
         self.given = given
         self.one_hot = np.eye(self.num_classes)[given]
         # A tenth of a label off the diagonal keeps T inside; one label and a hundredth of the class on it.

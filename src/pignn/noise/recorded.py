@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.errors import ConfigError, DataError
 from ..io.safe_readers import read_npy, read_npz
 from .kinds import Floats, Ints, LabelsToCorrupt, NoiseKind
-from .matrix_kinds import check_transition_matrix
-from .registry import get_noise_kind
+from .matrix_kinds import parse_transition_matrix
+from .registry import make_noise_kind
 
 LABEL_KEYS = ("noisy_label", "labels", "y")
 MATRIX_KEYS = ("matrix", "transition")
@@ -43,31 +43,31 @@ class RecordedLabels(NoiseKind):
         true_labels: ArrayLike | torch.Tensor | None = None,
     ) -> None:
         self.source = source
-        self.labels = check_class_numbers(labels, "recorded labels" + (f" in {source}" if source else ""))
+        self.labels = parse_class_numbers(labels, "recorded labels" + (f" in {source}" if source else ""))
         self.class_names = None if class_names is None else [str(name) for name in class_names]
         self.true_labels: Ints | None = None
         if true_labels is not None:
-            self.true_labels = check_class_numbers(true_labels, "true labels" + (f" in {source}" if source else ""))
+            self.true_labels = parse_class_numbers(true_labels, "true labels" + (f" in {source}" if source else ""))
 
-    def corrupt(self, labels: LabelsToCorrupt) -> Ints:
+    def corrupt(self, problem: LabelsToCorrupt) -> Ints:
         """The recorded labels in the graph's numbering of classes, checked against the graph."""
-        graph_labels = labels.all_true_labels
+        graph_labels = problem.all_true_labels
         recorded, true = self.labels, self.true_labels
         source_text = f" ({self.source})" if self.source else ""
         if len(recorded) != len(graph_labels) or (true is not None and len(true) != len(graph_labels)):
             lengths = f"{len(recorded)} recorded labels" + ("" if true is None else f" and {len(true)} true ones")
             raise DataError(f"{lengths}{source_text} for a graph of {len(graph_labels)} nodes")
-        _check_class_range(recorded, labels.num_classes, f"recorded labels{source_text}")
+        _check_class_range(recorded, problem.num_classes, f"recorded labels{source_text}")
         if true is not None:
-            _check_class_range(true, labels.num_classes, f"true labels{source_text}")
-        class_map = self._map_classes([str(name) for name in labels.data.class_names], source_text)
+            _check_class_range(true, problem.num_classes, f"true labels{source_text}")
+        class_map = self._map_classes([str(name) for name in problem.data.class_names], source_text)
         if class_map is not None:
             recorded, true = class_map[recorded], None if true is None else class_map[true]
         if true is not None and (true != graph_labels)[graph_labels >= 0].any():
             raise DataError(
                 f"the recorded labels{source_text} were recorded for another order of nodes: the true labels differ"
             )
-        return recorded[labels.nodes]
+        return recorded[problem.nodes]
 
     def _map_classes(self, graph_names: list[str], source_text: str) -> Ints | None:
         """The graph's number of each recorded class, None where they are the same. Entry -1 maps to itself."""
@@ -106,12 +106,12 @@ def load_noise(name_or_path: str) -> str | RecordedLabels | Floats:
     if path.suffix.lower() not in (".npz", ".npy", ".csv"):
         if path.is_file():
             raise ConfigError(f"{path}: a noise file must end in .npz (labels or matrix), .npy or .csv (matrix)")
-        get_noise_kind(name_or_path)
+        make_noise_kind(name_or_path)
         return name_or_path
     arrays = _read_arrays(path)
     for key in MATRIX_KEYS:
         if key in arrays:
-            return check_transition_matrix(arrays[key])
+            return parse_transition_matrix(arrays[key])
     return _build_recorded_labels(arrays, path)
 
 
@@ -139,7 +139,7 @@ def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
         raise DataError(f"{path} must be a table of numbers separated by commas with rows of equal length") from None
 
 
-def check_class_numbers(values: Any, name: str) -> Ints:
+def parse_class_numbers(values: Any, name: str) -> Ints:
     """One integer per node, or an error that says what `name` holds instead."""
     array = values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:

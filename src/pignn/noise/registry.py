@@ -22,7 +22,7 @@ NOISES: Registry[type[NoiseKind]] = Registry(
         Entry("flip", f"{_MATRIX}:FlipNoise", "class i becomes one other class, drawn once per seed"),
         Entry("one-sided", f"{_MATRIX}:OneSidedNoise", "every class but 0 is sometimes labeled 0, as if it was missed"),
         Entry("instance", f"{_DEPENDENT}:InstanceNoise", "how likely a label is wrong depends on the features"),
-        Entry("rule", f"{_DEPENDENT}:RuleNoise", "labels follow keywords, that is, sums of some features"),
+        Entry("rule", f"{_DEPENDENT}:KeywordRuleNoise", "labels follow keywords, that is, sums of some features"),
         Entry("cluster", f"{_DEPENDENT}:ClusterNoise", "whole regions of the graph carry one wrong class"),
     ],
 )
@@ -33,7 +33,7 @@ def list_noises() -> list[Entry]:
     return NOISES.entries()
 
 
-def get_noise_kind(name: str) -> NoiseKind:
+def make_noise_kind(name: str) -> NoiseKind:
     """The kind of noise called `name`, or an error that names the nearest one."""
     if name == "asymmetric":
         raise ConfigError("noise 'asymmetric' has two meanings: 'pair' (i to i + 1) and 'flip' (i to a random class)")

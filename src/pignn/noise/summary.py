@@ -12,7 +12,7 @@ from ..core.errors import DataError
 from ..graphs.checks import num_classes
 from .corruption import get_node_mask
 from .kinds import Ints
-from .recorded import check_class_numbers
+from .recorded import parse_class_numbers
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def summarize_noise(data: Data) -> NoiseSummary:
     """Compare `y` with `y_true`, in O(N + n²) for n classes."""
     if "y_true" not in data or data.y is None:
         raise DataError("a summary of noise needs given labels ('y') and true labels ('y_true')")
-    given, true = (check_class_numbers(data[key], f"'{key}'") for key in ("y", "y_true"))
+    given, true = (parse_class_numbers(data[key], f"'{key}'") for key in ("y", "y_true"))
     known = (given >= 0) & (true >= 0)
     if not known.any():
         raise DataError("a summary of noise needs a node whose given and true labels are both known")

@@ -91,7 +91,7 @@ def regularizer(
     return _PairLoss.apply(h, graph, PairTerms(target, labels, _compute_scale(beta, graph), compute_value, sample))
 
 
-def structure_and_regularizer(
+def compute_structure_and_regularizer(
     h_e: Tensor,
     h: Tensor,
     edges: Tensor | PairGraph,
@@ -223,11 +223,11 @@ def _sum_sampled_pairs(h: Tensor, sample: PairSample, terms: PairTerms, wants_gr
         if terms.compute_value:
             total += weight * target.compute_disconnected_terms(z, p).sum().double()
         if wants_grad:
-            slopes = target.compute_disconnected_slopes(z, p)
+            slopes = target.compute_disconnected_slopes_(z, p)
             grad[rows].view_as(members).baddbmm_(slopes, members, beta=0, alpha=weight)
             if estimates is not None and sample.is_small:
                 estimates.cache_group_probs(groups, slopes)  # σ(z)
-    return total, grad.index_select(0, sample.positions) if wants_grad else grad
+    return total, grad.index_select(0, sample.node_positions) if wants_grad else grad
 
 
 def _sum_connected_pairs(
@@ -252,6 +252,6 @@ def _sum_connected_pairs(
         if terms.compute_value:
             total = total - target.compute_disconnected_terms(z, p).sum().double() / graph.edge_fraction
         if slopes is not None:
-            counted = target.compute_disconnected_slopes(z.clone(), p)
+            counted = target.compute_disconnected_slopes_(z.clone(), p)
             slopes[: graph.num_edges].sub_(counted, alpha=1 / graph.edge_fraction)
     return total, slopes

@@ -55,7 +55,7 @@ class PairLabelSource:
         return self.build is None and not self.needs_estimator and not self.is_connectivity
 
 
-def _compare_true_labels(inputs: SourceInputs) -> PairLabels:
+def _make_true_pair_labels(inputs: SourceInputs) -> PairLabels:
     if inputs.y_true is None:
         raise DataError("pair_labels='true' needs data.y_true, and the graph has none")
     return AgreementPairLabels(inputs.y_true.reshape(-1).to(inputs.y.device, torch.int64))
@@ -71,7 +71,7 @@ for _source in (
     PairLabelSource("connectivity", "the connections themselves ('w/o pc')", is_connectivity=True),
     PairLabelSource("random", "one random number per pair", _draw_random_labels),
     PairLabelSource("given", "whether given labels agree", lambda inputs: AgreementPairLabels(inputs.y)),
-    PairLabelSource("true", "whether true labels agree: an oracle", _compare_true_labels, is_oracle=True),
+    PairLabelSource("true", "whether true labels agree: an oracle", _make_true_pair_labels, is_oracle=True),
     PairLabelSource("self", "by the classifier itself"),
     PairLabelSource(
         "low-rank",

@@ -34,19 +34,19 @@ class PairTarget(ABC):
     vanishes_on_own_labels: ClassVar[bool] = False  # whether p = σ(z) leaves no gradient
 
     @abstractmethod
-    def compute_connected_terms(self, products: Tensor, labels: Tensor) -> Tensor:
+    def compute_connected_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
         """The terms of connected pairs, before they are weighted with w."""
 
     @abstractmethod
-    def compute_connected_slopes(self, products: Tensor, labels: Tensor) -> Tensor:
+    def compute_connected_slopes(self, products: Tensor, pair_labels: Tensor) -> Tensor:
         """d(term)/dz of connected pairs."""
 
     @abstractmethod
-    def compute_disconnected_terms(self, products: Tensor, labels: Tensor) -> Tensor:
+    def compute_disconnected_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
         """The terms of disconnected pairs."""
 
     @abstractmethod
-    def compute_disconnected_slopes(self, products: Tensor, labels: Tensor) -> Tensor:
+    def compute_disconnected_slopes_(self, products: Tensor, pair_labels: Tensor) -> Tensor:
         """d(term)/dz of disconnected pairs. It may be written into ``products``."""
 
     def can_share_pass_with_estimator(self, h_estimator: Tensor) -> bool:
@@ -62,26 +62,26 @@ class SigmoidTarget(PairTarget):
     """
 
     @abstractmethod
-    def compute_slopes_from_sigmoid(self, sigma: Tensor, labels: Tensor) -> Tensor:
+    def compute_slopes_from_sigmoid_(self, sigma: Tensor, pair_labels: Tensor) -> Tensor:
         """d(term)/dz of disconnected pairs, written into ``sigma``, which holds σ(z)."""
 
-    def compute_disconnected_slopes(self, products: Tensor, labels: Tensor) -> Tensor:
-        return self.compute_slopes_from_sigmoid(products.sigmoid_(), labels)
+    def compute_disconnected_slopes_(self, products: Tensor, pair_labels: Tensor) -> Tensor:
+        return self.compute_slopes_from_sigmoid_(products.sigmoid_(), pair_labels)
 
-    def sum_weighted_logs(self, sigma: Tensor, labels: Tensor, num_factors: int, out: Tensor) -> Tensor:
+    def sum_weighted_logs(self, sigma: Tensor, pair_labels: Tensor, num_factors: int, out: Tensor) -> Tensor:
         """Σ a·log σ(z) of a tile, see :func:`sum_of_logs`."""
         return sum_of_logs(sigma, num_factors, out)
 
     def can_share_pass_with_estimator(self, h_estimator: Tensor) -> bool:
         return True
 
-    def sum_logs_for_both(self, sigma: Tensor, labels: Tensor, num_factors: int, out: Tensor) -> Tensor:
-        """The same for ``labels`` that hold p itself, as in the pass for both losses."""
+    def sum_logs_in_shared_pass(self, sigma: Tensor, pair_labels: Tensor, num_factors: int, out: Tensor) -> Tensor:
+        """The same for ``pair_labels`` that hold p itself, as in the pass for both losses."""
         return sum_of_logs(sigma, num_factors, out)
 
-    def compute_slopes_for_both(self, sigma: Tensor, labels: Tensor) -> Tensor:
-        """The slopes for ``labels`` that hold p itself."""
-        return self.compute_slopes_from_sigmoid(sigma, labels)
+    def compute_slopes_in_shared_pass_(self, sigma: Tensor, pair_labels: Tensor) -> Tensor:
+        """The slopes for ``pair_labels`` that hold p itself."""
+        return self.compute_slopes_from_sigmoid_(sigma, pair_labels)
 
 
 class Structure(SigmoidTarget):
@@ -90,16 +90,16 @@ class Structure(SigmoidTarget):
     name = "structure"
     is_blank_without_label = True
 
-    def compute_connected_terms(self, products: Tensor, labels: Tensor) -> Tensor:
+    def compute_connected_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
         return F.softplus(-products)
 
-    def compute_connected_slopes(self, products: Tensor, labels: Tensor) -> Tensor:
+    def compute_connected_slopes(self, products: Tensor, pair_labels: Tensor) -> Tensor:
         return torch.neg(products).sigmoid_().neg_()
 
-    def compute_disconnected_terms(self, products: Tensor, labels: Tensor) -> Tensor:
+    def compute_disconnected_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
         return F.softplus(products)
 
-    def compute_slopes_from_sigmoid(self, sigma: Tensor, labels: Tensor) -> Tensor:
+    def compute_slopes_from_sigmoid_(self, sigma: Tensor, pair_labels: Tensor) -> Tensor:
         return sigma
 
 
@@ -110,32 +110,32 @@ class Masked(Structure):
     summary = "pair labels weight the structure loss (the authors' program)"
     uses_complement = True
 
-    def compute_connected_terms(self, products: Tensor, labels: Tensor) -> Tensor:
-        return super().compute_connected_terms(products, labels).mul_(labels)
+    def compute_connected_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
+        return super().compute_connected_terms(products, pair_labels).mul_(pair_labels)
 
-    def compute_connected_slopes(self, products: Tensor, labels: Tensor) -> Tensor:
-        return super().compute_connected_slopes(products, labels).mul_(labels)
+    def compute_connected_slopes(self, products: Tensor, pair_labels: Tensor) -> Tensor:
+        return super().compute_connected_slopes(products, pair_labels).mul_(pair_labels)
 
-    def compute_disconnected_terms(self, products: Tensor, labels: Tensor) -> Tensor:
-        return F.softplus(products).mul_(labels)
+    def compute_disconnected_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
+        return F.softplus(products).mul_(pair_labels)
 
-    def compute_slopes_from_sigmoid(self, sigma: Tensor, labels: Tensor) -> Tensor:
-        return sigma.mul_(labels)
+    def compute_slopes_from_sigmoid_(self, sigma: Tensor, pair_labels: Tensor) -> Tensor:
+        return sigma.mul_(pair_labels)
 
-    def sum_weighted_logs(self, sigma: Tensor, labels: Tensor, num_factors: int, out: Tensor) -> Tensor:
-        return torch.log(sigma, out=out).mul_(labels).sum()
+    def sum_weighted_logs(self, sigma: Tensor, pair_labels: Tensor, num_factors: int, out: Tensor) -> Tensor:
+        return torch.log(sigma, out=out).mul_(pair_labels).sum()
 
     def can_share_pass_with_estimator(self, h_estimator: Tensor) -> bool:
         h = h_estimator.detach()
         return float(torch.linalg.matrix_norm(h.t() @ h)) <= SURE * len(h)
 
-    def sum_logs_for_both(self, sigma: Tensor, labels: Tensor, num_factors: int, out: Tensor) -> Tensor:
+    def sum_logs_in_shared_pass(self, sigma: Tensor, pair_labels: Tensor, num_factors: int, out: Tensor) -> Tensor:
         logs = torch.log(sigma, out=out)
-        return logs.addcmul_(labels, logs, value=-1).sum()
+        return logs.addcmul_(pair_labels, logs, value=-1).sum()
 
-    def compute_slopes_for_both(self, sigma: Tensor, labels: Tensor) -> Tensor:
+    def compute_slopes_in_shared_pass_(self, sigma: Tensor, pair_labels: Tensor) -> Tensor:
         # (1 − p)·σ(z) as σ(z) − p·σ(z): one pass over the tile, and no more is lost than p has lost already.
-        return sigma.addcmul_(labels, sigma, value=-1)
+        return sigma.addcmul_(pair_labels, sigma, value=-1)
 
 
 class Soft(SigmoidTarget):
@@ -146,19 +146,19 @@ class Soft(SigmoidTarget):
     uses_structure_in_warmup = False
     vanishes_on_own_labels = True
 
-    def compute_connected_terms(self, products: Tensor, labels: Tensor) -> Tensor:
+    def compute_connected_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
         # (max(z, 0) − p·z) + softplus(−|z|): neither part is negative, so nothing cancels.
-        return F.relu(products).addcmul_(labels, products, value=-1).add_(F.softplus(products.abs().neg_()))
+        return F.relu(products).addcmul_(pair_labels, products, value=-1).add_(F.softplus(products.abs().neg_()))
 
-    def compute_connected_slopes(self, products: Tensor, labels: Tensor) -> Tensor:
+    def compute_connected_slopes(self, products: Tensor, pair_labels: Tensor) -> Tensor:
         # σ(z) − p = (1 − p)·σ(z) − p·σ(−z), where nothing cancels
-        return torch.neg(products).sigmoid_().neg_().mul_(labels).add_((1 - labels) * torch.sigmoid(products))
+        return torch.neg(products).sigmoid_().neg_().mul_(pair_labels).add_((1 - pair_labels) * torch.sigmoid(products))
 
-    def compute_disconnected_terms(self, products: Tensor, labels: Tensor) -> Tensor:
-        return self.compute_connected_terms(products, labels)
+    def compute_disconnected_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
+        return self.compute_connected_terms(products, pair_labels)
 
-    def compute_slopes_from_sigmoid(self, sigma: Tensor, labels: Tensor) -> Tensor:
-        return sigma.sub_(labels)
+    def compute_slopes_from_sigmoid_(self, sigma: Tensor, pair_labels: Tensor) -> Tensor:
+        return sigma.sub_(pair_labels)
 
 
 PAIR_TARGETS: Registry[type[PairTarget]] = Registry("target", "pignn.pair_targets")

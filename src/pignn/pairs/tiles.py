@@ -122,9 +122,9 @@ def sum_disconnected_pairs(
             products = 0 if labels is None else half.sum_weighted_products(i, j, _fill_positions(p, connected_here, 0))
             log_sum = shortcut.sum_weighted_logs(sigma, p, logs.num_factors, scratch)
             logs.add_tile(i, j, log_sum - products if target.uses_complement else log_sum + products)
-            slopes = shortcut.compute_slopes_from_sigmoid(sigma, p) if wants_grad else sigma
+            slopes = shortcut.compute_slopes_from_sigmoid_(sigma, p) if wants_grad else sigma
         else:
-            slopes = target.compute_disconnected_slopes(z, p)
+            slopes = target.compute_disconnected_slopes_(z, p)
         if wants_grad:
             half.add_tile(i, j, _fill_positions(slopes, connected_here, 0))
     if not terms.compute_value:
@@ -151,9 +151,11 @@ def sum_disconnected_pairs_for_both(
         half_e.add_tile(i, j, _fill_positions(p, connected_here, 0))
         sigma = half.compute_products(i, j, out=z).sigmoid_()
         if logs.used:
-            log_sum = target.sum_logs_for_both(_fill_positions(sigma, connected_here, 1), p, logs.num_factors, scratch)
+            log_sum = target.sum_logs_in_shared_pass(
+                _fill_positions(sigma, connected_here, 1), p, logs.num_factors, scratch
+            )
             logs.add_tile(i, j, log_sum + half.sum_weighted_products(i, j, p))
-        half.add_tile(i, j, target.compute_slopes_for_both(_fill_positions(sigma, connected_here, 0), p))
+        half.add_tile(i, j, target.compute_slopes_in_shared_pass_(_fill_positions(sigma, connected_here, 0), p))
     of_e = logs_e.compute_total(connected[0]), half_e.compute_total()
     return of_e, (logs.compute_total(connected[1]), half.compute_total())
 

@@ -41,7 +41,7 @@ class Table:
         is_text = [any(not isinstance(record[name], int | float) for record in records) for name in names]
         return cls(names, rows, title, text_columns=[i for i, text in enumerate(is_text) if text])
 
-    def _list_cells(self) -> list[list[Cell]]:
+    def _wrap_rows_in_cells(self) -> list[list[Cell]]:
         return [[cell if isinstance(cell, Cell) else Cell(str(cell)) for cell in row] for row in self.rows]
 
     def _list_headers(self) -> list[str]:
@@ -51,7 +51,7 @@ class Table:
 
     def to_text(self) -> str:
         header = self._list_headers()
-        lines = [[cell.text + ("*" if cell.bold else "") for cell in row] for row in self._list_cells()]
+        lines = [[cell.text + ("*" if cell.bold else "") for cell in row] for row in self._wrap_rows_in_cells()]
         widths = [max(len(line[i]) for line in [header, *lines]) for i in range(len(header))]
         aligned = [
             "  ".join(
@@ -71,7 +71,7 @@ class Table:
             format_line([escape_markdown(name) for name in self._list_headers()]),
             format_line(["---"] * len(self.columns)),
         ]
-        for row in self._list_cells():
+        for row in self._wrap_rows_in_cells():
             lines.append(
                 format_line([f"**{escape_markdown(c.text)}**" if c.bold else escape_markdown(c.text) for c in row])
             )
@@ -94,7 +94,7 @@ class Table:
                 first += count
             lines += [" & ".join(parts) + r" \\", " ".join(rules)]
         lines += [" & ".join(_escape_latex(name) for name in self.columns) + r" \\", r"\midrule"]
-        for row in self._list_cells():
+        for row in self._wrap_rows_in_cells():
             cells = [rf"\textbf{{{_escape_latex(c.text)}}}" if c.bold else _escape_latex(c.text) for c in row]
             lines.append(" & ".join(cells) + r" \\")
         caption = " ".join([self.title, *self.notes]).strip()
@@ -115,7 +115,7 @@ class Table:
             lines.append(f"<tr>{''.join(_render_header(text, count) for text, count in self.groups)}</tr>")
         lines.append(f"<tr>{''.join(_render_header(name) for name in self.columns)}</tr>")
         lines.append("</thead><tbody>")
-        for row in self._list_cells():
+        for row in self._wrap_rows_in_cells():
             cells = [f"<strong>{html.escape(c.text)}</strong>" if c.bold else html.escape(c.text) for c in row]
             first = f'<th scope="row">{cells[0]}</th>' if cells else ""
             lines.append(f"<tr>{first}{''.join(f'<td>{cell}</td>' for cell in cells[1:])}</tr>")

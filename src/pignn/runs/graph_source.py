@@ -60,15 +60,15 @@ class GraphSource:
             for name in ("val_mask", "test_mask"):
                 if graph.get(name) is None:
                     graph[name] = torch.zeros(graph.num_nodes, dtype=torch.bool)
-            return select_split(graph, options.get("split_index"), graph.get("name") or "the graph")
+            return reduce_masks_to_split(graph, options.get("split_index"), graph.get("name") or "the graph")
         if self.graph is not None:
-            return _load_named(str(self.graph), options)
+            return _load_dataset_or_store(str(self.graph), options)
         index = options.pop("split_index", None)
         if "split_seed" in options:
             options["seed"] = options.pop("split_seed")
         nodes = options["nodes"]
         title = "the graph" if isinstance(nodes, pd.DataFrame) else str(nodes)
-        return select_split(graphs.read_graph(**options, **more_options), index, title)
+        return reduce_masks_to_split(graphs.read_graph(**options, **more_options), index, title)
 
     def to_json_dict(self) -> dict[str, Any]:
         """The options as run.json holds them."""
@@ -90,31 +90,33 @@ def build_corruption(noise: Any, rate: float | None, seed: int, source: GraphSou
     return corruption if source.is_named or not is_none else None
 
 
-def select_split(graph: Data, index: int | None, title: str) -> Data:
-    """Reduce masks that have several splits to one: column ``index``, or the first with a warning."""
+def reduce_masks_to_split(graph: Data, split_index: int | None, title: str) -> Data:
+    """Reduce masks that have several splits to one: column ``split_index``, or the first with a warning."""
     several = {name: graph[name] for name in MASKS if graph.get(name) is not None and graph[name].dim() == 2}
     count = min((mask.shape[1] for mask in several.values()), default=1)
-    if index is not None and not 0 <= index < count:
+    if split_index is not None and not 0 <= split_index < count:
         splits = "1 split" if count == 1 else f"{count} splits"
-        raise ConfigError(f"split_index {index} is out of range: {title} comes with {splits}, numbered from 0")
-    if index is None and count > 1:
+        raise ConfigError(f"split_index {split_index} is out of range: {title} comes with {splits}, numbered from 0")
+    if split_index is None and count > 1:
         message = (
             f"{title} comes with {count} splits: using the first; choose another with split_index= (0 to {count - 1})"
         )
         warnings.warn(message, PignnWarning, stacklevel=4)
     for name, mask in several.items():
-        graph[name] = mask[:, index or 0].contiguous()
+        graph[name] = mask[:, split_index or 0].contiguous()
     return graph
 
 
-def _load_named(name: str, options: dict[str, Any]) -> Data:
-    if _is_graph_store(name):
-        return _load_store(name, options)
-    if file_suffix(name) in list_suffixes():
-        raise ConfigError(f"{name} is not the name of a dataset; read your own graph with nodes=, edges= and label=")
-    graph = graphs.load(name, **options)
+def _load_dataset_or_store(name_or_path: str, options: dict[str, Any]) -> Data:
+    if _is_graph_store(name_or_path):
+        return _load_store(name_or_path, options)
+    if file_suffix(name_or_path) in list_suffixes():
+        raise ConfigError(
+            f"{name_or_path} is not the name of a dataset; read your own graph with nodes=, edges= and label="
+        )
+    graph = graphs.load(name_or_path, **options)
     # An index was used while loading.
-    return select_split(graph, None, name) if options.get("split") == "own" else graph
+    return reduce_masks_to_split(graph, None, name_or_path) if options.get("split") == "own" else graph
 
 
 def _is_graph_store(name: str) -> bool:

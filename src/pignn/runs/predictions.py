@@ -60,7 +60,7 @@ class Predictions:
         return torch.from_numpy(self.logits).softmax(dim=1).numpy()
 
     @cached_property
-    def classes(self) -> np.ndarray:
+    def predicted_classes(self) -> np.ndarray:
         """The most probable class of every node, as an integer."""
         return torch.from_numpy(self.logits).argmax(dim=1).numpy()
 
@@ -88,7 +88,7 @@ class Predictions:
             summary.edges = data.edge_index.shape[1] // 2
             labeled = (data.y >= 0).numpy()
             if labeled.any():
-                agrees = (self.classes == data.y.numpy())[labeled]
+                agrees = (self.predicted_classes == data.y.numpy())[labeled]
                 summary.labels_given, summary.agreement = len(agrees), float(agrees.mean())
         elif self.can_be_scored:
             summary.test_accuracy = self.score()

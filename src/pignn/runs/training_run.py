@@ -71,7 +71,7 @@ class TrainingRun:
     def summary(self) -> TrainingSummary:
         model, data = self.model, self.data
         labeled = data.y.numpy() >= 0
-        disagrees = (self.predictions.classes != data.y.numpy())[labeled]
+        disagrees = (self.predictions.predicted_classes != data.y.numpy())[labeled]
         summary = TrainingSummary(
             dataset=data.get("name"),
             method=model.name,
@@ -104,7 +104,7 @@ class TrainingRun:
             setattr(summary, name, getattr(facts, name))
         if facts.learns_from_val and bool(self.data.val_mask.any()):
             summary.note = f"{facts.method} learns from validation labels too; labels='train' keeps them out"
-        classes = self.predictions.classes
+        classes = self.predictions.predicted_classes
         if facts.history and len(classes) > 1 and bool((classes == classes[0]).all()):
             summary.note = ONE_CLASS
 

@@ -92,7 +92,7 @@ def _parse_module(module: str) -> tuple[str, list[str]]:
     """(digest of a module's statements, the modules it imports)."""
     path = _find_source(module)
     if path is None:  # compiled, or not a file: its package's version has to do
-        return compute_digest(module, _distribution_version(module)), []
+        return compute_digest(module, _get_distribution_version(module)), []
     tree = _remove_docstrings(ast.parse(path.read_text(encoding="utf-8")))
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     # A package that imports on first use lists its modules for type checkers only.
@@ -117,7 +117,7 @@ def _find_source(module: str) -> Path | None:
     return Path(origin) if origin and origin.endswith(".py") else None
 
 
-def _distribution_version(module: str) -> str:
+def _get_distribution_version(module: str) -> str:
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -58,7 +58,7 @@ def _run_planned(spec: RunSpec) -> RunResult:
     result = Evaluation(*WORKS.get(spec.work).evaluate(spec.method, spec.settings, trials, graph.seed, data))
     seconds = time.perf_counter() - start
     summary = noise.summarize_noise(data)
-    metrics = compute_metrics(result.y, None, result.probs)
+    metrics = compute_all_metrics(result.y, None, result.probs)
     metrics |= {"realized_noise": summary.rate, "pair_noise": summary.pair_rate}
     metrics |= {"seconds": seconds, "peak_mb": _read_peak_mb()} | result.measures
     return RunResult(
@@ -102,7 +102,7 @@ class TrainingWork:
 TRAINING = TrainingWork()
 
 
-def compute_metrics(y: np.ndarray, pred: np.ndarray | None, probs: np.ndarray | None) -> dict[str, float | None]:
+def compute_all_metrics(y: np.ndarray, pred: np.ndarray | None, probs: np.ndarray | None) -> dict[str, float | None]:
     """All metrics of predictions, also those of installed packages; ``None`` where one does not apply."""
     values: dict[str, float | None] = {}
     is_binary = probs is not None and probs.shape[1] == 2 and len(np.unique(y)) == 2

@@ -18,7 +18,7 @@ from ..graphs.sparse import SparsityPattern
 from ..io import files
 from ..io.digests import compute_digest
 from ..io.safe_readers import read_npz
-from .execute import compute_metrics
+from .execute import compute_all_metrics
 from .planning import plan_runs
 from .results import EXTERNAL
 from .results_store import open_results
@@ -66,7 +66,7 @@ def score_predictions(path: str | Path, label: str, folder: str | Path) -> dict[
     if not label.strip() or len(label) > MAX_LABEL_LENGTH or not label.isprintable():
         raise DataError(f"the name of a method must be a line of 1 to {MAX_LABEL_LENGTH} letters")
     tasks = read_tasks(folder)
-    predictions = _read_predictions(path)
+    predictions = _read_prediction_arrays(path)
     for name in predictions:
         if name not in tasks:
             raise DataError(
@@ -89,7 +89,7 @@ def _score_task(name: str, predictions: NDArray[Any], graph: GraphSpec, path: Pa
         raise DataError(f"task '{name}' cannot be scored: the files of {graph.dataset} are not those it was made of")
     probs, classes = _check_predictions(predictions, data.num_nodes, len(data.class_names), f"{path}, {name}")
     nodes, y = select_scored_labels(data, "test")
-    return RunResult(metrics=compute_metrics(y, classes[nodes], None if probs is None else probs[nodes]))
+    return RunResult(metrics=compute_all_metrics(y, classes[nodes], None if probs is None else probs[nodes]))
 
 
 def _get_edge_index(data: Data) -> Tensor:
@@ -117,7 +117,7 @@ def read_tasks(folder: Path) -> dict[str, GraphSpec]:
         raise DataError(f"{path} is damaged; export the tasks again") from None
 
 
-def _read_predictions(path: Path) -> dict[str, NDArray[Any]]:
+def _read_prediction_arrays(path: Path) -> dict[str, NDArray[Any]]:
     if not path.is_file():
         raise DataError(f"{path}: no such file of predictions")
     arrays = read_npz(path)

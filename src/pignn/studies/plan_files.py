@@ -93,7 +93,7 @@ class PlanReader:
             return Study(
                 name=name,
                 datasets=tuple(self._build_dataset(entry, i) for i, entry in enumerate(plan.datasets)),
-                noises=tuple(self._build_noises(plan)),
+                noises=tuple(self._cross_noises_with_rates(plan)),
                 rows=tuple(row for i, entry in enumerate(plan.rows) for row in self._build_rows(entry, i)),
                 seeds=seeds,
                 protocol=self._build_protocol(plan.protocol),
@@ -129,7 +129,7 @@ class PlanReader:
                 get_dataset(name)
         return DatasetSpec(name, options)
 
-    def _build_noises(self, plan: Plan) -> list[NoiseSpec]:
+    def _cross_noises_with_rates(self, plan: Plan) -> list[NoiseSpec]:
         """Noises as they stand; those that take a rate and have none get each of the plan's."""
         noises: list[NoiseSpec] = []
         for i, text in enumerate(plan.noises):

@@ -38,7 +38,7 @@ def plan_runs(study: Study, store: ResultsStore, *, only_available: bool = False
     table, what could not be computed here: datasets without their files and methods that are not installed.
     """
     if only_available:
-        study = _drop_unavailable(study)
+        study = _drop_unavailable_methods_and_datasets(study)
     else:
         _check_common_settings(study)
     templates = {row.label: resolve_row(study, row) for row in study.rows}
@@ -77,7 +77,7 @@ def _make_graph_spec(study: Study, dataset: DatasetSpec, noise: NoiseSpec, seed:
     )
 
 
-def _drop_unavailable(study: Study) -> Study:
+def _drop_unavailable_methods_and_datasets(study: Study) -> Study:
     from ..graphs.datasets import is_available
     from ..methods.registry import list_methods
 
@@ -144,10 +144,10 @@ def _check_setting_values(method_class: type[Any], settings: dict[str, Any], tit
     except (PignnError, TypeError, ValueError) as error:
         raise ConfigError(f"{title}: {error}") from None
     values = {name: getattr(method, name) for name in _list_setting_names(method_class)}
-    return msgspec.to_builtins(values, enc_hook=_to_json_value, builtin_types=())
+    return msgspec.to_builtins(values, enc_hook=_encode_json_fallback, builtin_types=())
 
 
-def _to_json_value(value: Any) -> Any:
+def _encode_json_fallback(value: Any) -> Any:
     if hasattr(value, "tolist"):  # arrays, tensors and scalars of NumPy
         return value.tolist()
     if callable(value):
@@ -170,7 +170,7 @@ class GraphDigests:
 
         clean = encode_canonical([spec.dataset, spec.options, spec.split, spec.split_seed])
         if clean not in self._graph_keys:
-            self._graph_keys[clean] = run_graphs.find_graph_key(spec)
+            self._graph_keys[clean] = run_graphs.compute_graph_cache_key(spec)
         graph = self._get_or_compute(self._graph_keys[clean], lambda: run_graphs.load_clean_graph(spec)[1])
         labels_key = run_graphs.find_labels_key(spec, graph)
         labels = self._get_or_compute(labels_key, lambda: run_graphs.compute_labels_digest(spec))

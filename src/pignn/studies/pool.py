@@ -49,9 +49,9 @@ class _Worker:
         self.is_ready = False
         self.is_leaving = False
         self.unread = b""
-        self.send(Greeting(methods, threads))
+        self.send_if_alive(Greeting(methods, threads))
 
-    def send(self, content: Any) -> None:
+    def send_if_alive(self, content: Any) -> None:
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it has died: the end of its output says so
             self.process.stdin.write(msgspec.json.encode(content) + b"\n")
@@ -104,7 +104,7 @@ class LocalPool:
         self._selector.register(worker.process.stdout, selectors.EVENT_READ, worker)  # type: ignore[arg-type]
 
     @property
-    def processes(self) -> list[int]:
+    def process_ids(self) -> list[int]:
         return [worker.process.pid for worker in self._workers]
 
     @property
@@ -119,7 +119,7 @@ class LocalPool:
         for worker in self._workers:
             if worker.is_ready and not worker.is_leaving and worker.key is None and self._waiting:
                 worker.key, spec = self._waiting.pop(0)
-                worker.send(spec)
+                worker.send_if_alive(spec)
 
     def wait(self, seconds: float) -> list[tuple[str, RunResult]]:
         results = []

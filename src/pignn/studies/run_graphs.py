@@ -165,7 +165,7 @@ def _hash_tensors(data: Data, keys: tuple[str, ...]) -> str:
     return compute_digest(*parts, length=16)
 
 
-def find_graph_key(spec: GraphSpec) -> str | None:
+def compute_graph_cache_key(spec: GraphSpec) -> str | None:
     """What a graph's digest may be remembered by: its raw files and the code that reads them, if they are known."""
     if not is_named_dataset(spec.dataset):
         return None

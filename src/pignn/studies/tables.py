@@ -48,7 +48,7 @@ def _build_table(results: StudyResults, dataset: DatasetSpec) -> Table:
         rows=[list(row) for row in zip(*columns, strict=True)],
         title=f"{dataset}: {get_measure(study.metric).title}",
         groups=[("", 1), *((kind, len(list(same))) for kind, same in kinds)],
-        notes=[*_describe_study(study), *_describe_trusted(results), *_describe_warnings(results, dataset)],
+        notes=[*_list_study_notes(study), *_list_trusted_notes(results), *_list_warning_notes(results, dataset)],
     )
 
 
@@ -66,18 +66,18 @@ def _build_column(results: StudyResults, dataset: DatasetSpec, noise: NoiseSpec)
     ]
 
 
-def _describe_study(study: Study) -> list[str]:
+def _list_study_notes(study: Study) -> list[str]:
     notes = [f"seeds {format_seeds(study.seeds)}; {study.protocol}"]
     return [*notes, study.note] if study.note else notes
 
 
-def _describe_trusted(results: StudyResults) -> list[str]:
+def _list_trusted_notes(results: StudyResults) -> list[str]:
     """Rows that get more than the others: labels that somebody verified."""
     counts = {run.row.label: run.spec.graph.trusted for run in results.runs if run.spec.graph.trusted}
     return [f"{label} is given {count} trusted label{'s'[: count > 1]} per class" for label, count in counts.items()]
 
 
-def _describe_warnings(results: StudyResults, dataset: DatasetSpec) -> list[str]:
+def _list_warning_notes(results: StudyResults, dataset: DatasetSpec) -> list[str]:
     """What methods warned about, such as a warm-up as long as the training."""
     notes = [f"{', '.join(labels)}: {note}" for note, labels in results.warnings_by_row(dataset).items()]
     hidden = len(notes) - MAX_NOTES

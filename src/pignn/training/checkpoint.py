@@ -59,7 +59,7 @@ class Checkpointer:
         header = {"identity": self.identity, **header}
         write_checkpoint(self.folder / CHECKPOINT_FILE, networks, optimizers, best, header)
 
-    def load(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+    def load_to_resume(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         """The tensors and the header of the last checkpoint of this training; ``None`` if there is none."""
         if not has_checkpoint(self.folder):
             return None

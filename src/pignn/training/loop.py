@@ -47,7 +47,7 @@ class Learner(Protocol):
     def compute_losses(self, phase: Phase, epoch: int, batch: Any, *, compute_value: bool) -> dict[str, Tensor]:
         """The terms whose sum is minimized. Without ``compute_value`` a term may be NaN if its gradient is right."""
 
-    def predict_logits(self) -> Tensor:
+    def compute_logits(self) -> Tensor:
         """The classifier's logits of all nodes. Called in evaluation mode, without gradient."""
 
 
@@ -160,7 +160,7 @@ class TrainingLoop:
     def _score_epoch(self, learner: Learner, epoch: int) -> dict[str, float | None]:
         for network in learner.networks.values():
             network.eval()
-        predicted = learner.predict_logits().argmax(dim=1)
+        predicted = learner.compute_logits().argmax(dim=1)
         row: dict[str, float | None] = {
             name: float((predicted[nodes] == labels).float().mean()) if nodes.numel() else None
             for name, (nodes, labels) in self.scored.items()
@@ -181,7 +181,7 @@ class TrainingLoop:
 
     def _restore_checkpoint(self, learner: Learner) -> list[tuple[str, dict[str, Any]]]:
         """Continue from the checkpoint, if there is one. Returns the states of the callbacks."""
-        saved = None if self.checkpointer is None else self.checkpointer.load()
+        saved = None if self.checkpointer is None else self.checkpointer.load_to_resume()
         if saved is None or self.checkpointer is None:
             return []
         tensors, header = saved

@@ -98,10 +98,10 @@ def score(
         return float(spec.compute(y, pred, None))
     if probs is None:
         raise DataError(f"{text} needs predicted probabilities")
-    return float(spec.compute(y, pred, _check_probs(_to_array(probs), y, labeled, num_classes)))
+    return float(spec.compute(y, pred, _parse_probs(_to_array(probs), y, labeled, num_classes)))
 
 
-def _check_probs(probs: np.ndarray, y: np.ndarray, labeled: np.ndarray, num_classes: int | None) -> np.ndarray:
+def _parse_probs(probs: np.ndarray, y: np.ndarray, labeled: np.ndarray, num_classes: int | None) -> np.ndarray:
     """The probabilities of the labeled nodes, if they fit the labels."""
     import numpy as np
 

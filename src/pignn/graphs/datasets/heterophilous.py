@@ -47,7 +47,9 @@ class HeterophilousDataset(Dataset):
 
         raw = self.get_raw_files(options)
         masks = ("train_masks", "val_masks", "test_masks")
-        with open_raw_folder(self.name, raw, root, lambda folder: self._download(raw.files[0], folder)) as folder:
+        with open_raw_folder(
+            self.name, raw, root, lambda folder: self._download_to_folder(raw.files[0], folder)
+        ) as folder:
             arrays = read_npz(folder / raw.files[0], "node_features", "node_labels", "edges", *masks)
             tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
             edges = tensors["edges"].long().t()
@@ -60,7 +62,7 @@ class HeterophilousDataset(Dataset):
                 data[name[:-1]] = tensors[name].bool().t().contiguous()
             return check_graph_parts(self, data, folder)
 
-    def _download(self, file: str, folder: Path) -> Path:
+    def _download_to_folder(self, file: str, folder: Path) -> Path:
         from torch_geometric.data import download_url
 
         from ...io.safe_readers import read_npz

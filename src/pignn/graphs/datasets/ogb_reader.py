@@ -30,7 +30,7 @@ def read_ogb(dataset: OGBSpec, root: Root, *, stand_in: bool) -> Data:
     if structure_folder is not None and (stand_in or raw.find_folder(root) is None):
         data = _read_structure(dataset, structure_folder, stand_in)
     else:
-        with open_raw_folder(dataset.name, raw, root, lambda folder: _download(dataset, folder)) as folder:
+        with open_raw_folder(dataset.name, raw, root, lambda folder: _download_to_folder(dataset, folder)) as folder:
             key = cache.compute_fingerprint({file: folder / file for file in raw.files})
             cached = cache.get(dataset.name, key)
             if cached is not None:
@@ -122,7 +122,7 @@ def _read_csv(path: Path, dtype: Any = np.int64, num_rows: int | None = None) ->
     return values
 
 
-def _download(dataset: OGBSpec, folder: Path) -> Path:
+def _download_to_folder(dataset: OGBSpec, folder: Path) -> Path:
     """Get OGB's archive of raw files by the `ogb` package. Returns the folder they are in."""
     try:
         from ogb.utils.url import download_url, extract_zip

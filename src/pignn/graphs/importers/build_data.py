@@ -24,9 +24,9 @@ from ..tables.formats import file_suffix
 from ..tables.reader import open_table
 from .column_kinds import MISSING_WORDS, is_numeric
 from .feature_encoder import FeatureEncoder, parse_feature_spec
-from .graph_arrays import parse_feature_matrix
+from .graph_arrays import parse_required_features
 from .import_spec import ROLES, ImportSpec
-from .labels import parse_label_numbers, parse_labels, parse_sources, parse_trusted
+from .labels import convert_label_numbers, parse_labels, parse_sources, parse_trusted
 from .node_ids import NodeIds
 from .raw_graph import RawGraph
 
@@ -102,7 +102,7 @@ def _join_features_file(raw: RawGraph, spec: ImportSpec) -> tuple[RawGraph, list
     title = "features" if isinstance(features, np.ndarray) else str(features)
     if isinstance(features, np.ndarray) or file_suffix(title) in (".npy", ".npz"):
         is_npz = file_suffix(title) == ".npz"
-        x = parse_feature_matrix(read_npz(Path(title)), title) if is_npz else load_array(features)
+        x = parse_required_features(read_npz(Path(title)), title) if is_npz else load_array(features)
         if x.ndim != 2 or x.dtype.kind not in "biuf" or len(x) != raw.num_nodes or not x.shape[1]:
             expected = f"numbers of shape [{raw.num_nodes}, features], one row per node"
             raise DataError(f"{title} must be {expected}, not {x.dtype} {list(x.shape)}")
@@ -147,7 +147,7 @@ def _add_labels(data: Data, raw: RawGraph, spec: ImportSpec) -> None:
 def _add_given_labels(data: Data, raw: RawGraph, label: str, model_classes: Sequence[str] | None) -> None:
     column, title, names = raw.frame[label], f"{raw.title}, column '{label}'", raw.class_names
     if names is not None and is_numeric(column):
-        data.y = parse_label_numbers(column.to_numpy(np.float64, na_value=-1), names, title, model_classes)
+        data.y = convert_label_numbers(column.to_numpy(np.float64, na_value=-1), names, title, model_classes)
         data.class_names = names if model_classes is None else list(model_classes)
         return
     data.y, data.class_names = parse_labels(column, title, model_classes)
@@ -163,7 +163,7 @@ def _map_true_labels(
     title = f"{raw.title}, 'y_true'"
     if raw.class_names is not None:
         others = names if names is not None and list(names) != raw.class_names else model_classes
-        return parse_label_numbers(y_true, raw.class_names, title, others)
+        return convert_label_numbers(y_true, raw.class_names, title, others)
     if names is None:
         return torch.from_numpy(y_true)
     positions = {name: i for i, name in enumerate(names)} | {"-1": -1}

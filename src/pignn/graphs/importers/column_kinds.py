@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.errors import DataError
-from ..tables.cells import format_cell
+from ..tables.cells import quote_cell_for_message
 
 COLUMN_KINDS = ("number", "category", "text", "date", "vector", "none")
 MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none", "?", "-")
@@ -97,7 +97,7 @@ def find_non_numbers(column: pd.Series[Any]) -> tuple[np.ndarray, int]:
 def format_first_wrong(column: pd.Series[Any], wrong: np.ndarray, first_row: int) -> str:
     """The first wrong value and its row, where the rows begin with number ``first_row``."""
     row = int(wrong.argmax())
-    return f"row {first_row + row:,}: {format_cell(column.iloc[row])}"
+    return f"row {first_row + row:,}: {quote_cell_for_message(column.iloc[row])}"
 
 
 def to_float_column(column: pd.Series[Any], title: str, first_row: int) -> np.ndarray:

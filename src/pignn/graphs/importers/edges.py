@@ -11,7 +11,7 @@ import pandas as pd
 from ...core.errors import ConfigError, DataError
 from ...core.text import pluralize
 from ..tables.arrays import PathLike
-from ..tables.cells import format_cell, parse_edge_weights
+from ..tables.cells import parse_edge_weights, quote_cell_for_message
 from ..tables.edge_columns import EdgeColumns, choose_edge_columns
 from ..tables.reader import open_edges
 from ..tables.table import FrameTable, Table
@@ -36,7 +36,10 @@ def read_edges(
 ) -> ImportedEdges:
     """Read all edges whose ends are nodes. Others are an error unless the spec drops them."""
     table = open_edges(edges, spec.delimiter)
-    notes = [] if isinstance(table, FrameTable) else [f"edges: {_read_header(table, ids)}"]
+    notes = []
+    if not isinstance(table, FrameTable):
+        _drop_header_if_edge(table, ids)
+        notes.append(f"edges: {table.describe()}")
     chosen = _choose_columns(table, spec.edge_columns)
     weight_text = "" if chosen.weight is None else f", weight '{chosen.weight}'"
     notes.append(f"edges: from column '{chosen.source}' to '{chosen.target}'{weight_text}")
@@ -61,12 +64,11 @@ def read_edges(
     return ImportedEdges(np.concatenate(ends, axis=1), np.concatenate(weights) if weights else None, notes)
 
 
-def _read_header(table: Table, ids: NodeIds) -> str:
-    """Take a header of two known nodes for an edge; returns the description of the table."""
+def _drop_header_if_edge(table: Table, ids: NodeIds) -> None:
+    """Take a header of two known nodes for an edge."""
     names = table.columns[:2]
     if not ids.are_integers and table.has_header and int(ids.index.isin(names).sum()) == len({*names}):
         table.drop_header()
-    return table.describe()
 
 
 def _choose_columns(table: Table, columns: str | Sequence[str] | None) -> EdgeColumns:
@@ -92,5 +94,6 @@ def _advise_about_unknown(unknown: UnknownNodes, num_rows: int, ids: NodeIds, fr
         if sample and column.is_unique and sample <= set(column.astype(str).str.strip()):
             return f"column '{name}' has them: give it as --id (id=)"
     if unknown.num_edges > num_rows / 2:
-        return f"ids of nodes are such as {', '.join(map(format_cell, ids.values[:3].tolist()))}: is --id (id=) right?"
+        examples = ", ".join(map(quote_cell_for_message, ids.values[:3].tolist()))
+        return f"ids of nodes are such as {examples}: is --id (id=) right?"
     return "add them, or leave such edges out with --drop-unknown (drop_unknown=True)"

@@ -16,7 +16,7 @@ import pandas as pd
 
 from ...core.errors import PignnWarning
 from ...core.text import pluralize
-from ..tables.cells import format_cell
+from ..tables.cells import quote_cell_for_message
 from .column_kinds import MISSING_WORDS, find_non_numbers, format_first_wrong, to_days, to_float_column, to_matrix
 from .raw_graph import RawGraph
 from .structure import STRUCTURE_NAMES
@@ -132,7 +132,7 @@ class NumericEncoder(ColumnEncoder):
         for name, kind in kinds.items():
             values = _read_values(raw, name, kind, None)
             has_flag = float(np.isnan(values).any(axis=1).mean()) > MIN_MISSING_FRACTION
-            scale = np.array([_fit_scale(values[:, i]) for i in range(values.shape[1])])
+            scale = np.array([_fit_column_scaling(values[:, i]) for i in range(values.shape[1])])
             columns.append(NumericColumn(name, kind, len(scale), has_flag))
             scales.append(scale)
             notes[name] = _describe_scale(scale, kind) + ("; one more feature says where it is missing" * has_flag)
@@ -177,7 +177,7 @@ def _warn_about_non_numbers(raw: RawGraph, name: str) -> None:
         )
 
 
-def _fit_scale(values: np.ndarray) -> tuple[float, float, float, float]:
+def _fit_column_scaling(values: np.ndarray) -> tuple[float, float, float, float]:
     """Median, whether the scale is logarithmic, mean and deviation of the values that are not missing."""
     from sklearn.preprocessing import StandardScaler
 
@@ -242,7 +242,7 @@ class CategoryEncoder(ColumnEncoder):
             return f"{num_rare:,} of {num_filled:,} values in '{name}' are rare or new" if is_much else ""
         new = texts[~texts.isin(self.header.values)].dropna().value_counts().index
         more = f" and {len(new) - 1:,} more are" if len(new) > 1 else " is"
-        return f"{format_cell(new[0])}{more} new in '{name}'" if len(new) else ""
+        return f"{quote_cell_for_message(new[0])}{more} new in '{name}'" if len(new) else ""
 
 
 def _to_texts(column: pd.Series[Any]) -> pd.Series[Any]:

@@ -115,7 +115,7 @@ class FeatureEncoder:
     def feature_names(self) -> list[str]:
         return [name for encoder in self.encoders for name in encoder.feature_names]
 
-    def check_columns(self, columns: Iterable[str], title: str) -> None:
+    def check_has_columns(self, columns: Iterable[str], title: str) -> None:
         """Check that a table has the columns that the model was trained on."""
         present = set(columns)
         if missing := [name for name in self.input_columns if name not in present]:
@@ -123,7 +123,7 @@ class FeatureEncoder:
 
     def encode(self, raw: RawGraph) -> Tensor:
         """Features [N, width] in float32."""
-        self.check_columns(raw.frame.columns, raw.title)
+        self.check_has_columns(raw.frame.columns, raw.title)
         given = next((encoder.width for encoder in self.encoders if isinstance(encoder, PassthroughEncoder)), None)
         if given is not None and (raw.x is None or raw.x.shape[1] != given):
             has = "none" if raw.x is None else str(raw.x.shape[1])

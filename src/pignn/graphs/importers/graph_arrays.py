@@ -32,13 +32,13 @@ def raw_graph_from_arrays(arrays: Mapping[str, Any], title: str) -> RawGraph:
     arrays = _join_matrix_parts(arrays, title, "adj")
     x = _parse_features(arrays, title)
     ends, weight, matrix_size = _parse_edges(arrays, title)
-    label = _first_name(LABEL_NAMES, arrays)
+    label = _find_first_name(LABEL_NAMES, arrays)
     num_nodes = _count_nodes(x, matrix_size, arrays, label, title)
     if ends.size and (ends.min() < 0 or ends.max() >= num_nodes):
         node = int(ends.min() if ends.min() < 0 else ends.max())
         raise DataError(f"{title}: edges go to node {node:,}, but there are {pluralize(num_nodes, 'node')}")
     per_node = {
-        name: parse(_check_per_node(arrays[name], name, num_nodes, title), name, title)
+        name: parse(_parse_per_node(arrays[name], name, num_nodes, title), name, title)
         for name, parse in _PER_NODE_PARSERS.items()
         if name in arrays
     }
@@ -56,9 +56,9 @@ def raw_graph_from_arrays(arrays: Mapping[str, Any], title: str) -> RawGraph:
         ends,
         weight,
         x,
-        id=_first_name(ID_NAMES, columns),
+        id=_find_first_name(ID_NAMES, columns),
         label=label if label in columns else None,
-        trusted=_first_name(("trusted_mask",), columns),
+        trusted=_find_first_name(("trusted_mask",), columns),
         masks={name: per_node[name] for name in MASK_NAMES if name in per_node},
         class_names=None if names is None else [str(name) for name in np.asarray(names).reshape(-1)],
         y_true=per_node.get("y_true"),
@@ -66,7 +66,7 @@ def raw_graph_from_arrays(arrays: Mapping[str, Any], title: str) -> RawGraph:
     )
 
 
-def parse_feature_matrix(arrays: Mapping[str, Any], title: str) -> np.ndarray:
+def parse_required_features(arrays: Mapping[str, Any], title: str) -> np.ndarray:
     """Features among arrays by name: a sparse matrix of SciPy's, or an array ``x`` or ``features``."""
     x = _parse_features(_join_matrix_parts(arrays, title, "x"), title)
     if x is None:
@@ -96,11 +96,11 @@ def raw_graph_from_networkx(graph: Any, title: str) -> RawGraph:
     return RawGraph(title, frame, pairs.T.copy(), weight, id=id_column)
 
 
-def _first_name(names: tuple[str, ...], arrays: Mapping[str, Any]) -> str | None:
+def _find_first_name(names: tuple[str, ...], arrays: Mapping[str, Any]) -> str | None:
     return next((name for name in names if name in arrays), None)
 
 
-def _check_per_node(value: Any, name: str, num_nodes: int, title: str) -> np.ndarray:
+def _parse_per_node(value: Any, name: str, num_nodes: int, title: str) -> np.ndarray:
     """An array with one value per node. A mask may have one column per split."""
     try:
         array = np.asarray(value)
@@ -130,7 +130,7 @@ def _parse_label_weight(array: np.ndarray, name: str, title: str) -> np.ndarray:
 
 
 def _parse_true_labels(array: np.ndarray, name: str, title: str) -> np.ndarray:
-    return _check_labels(array, name, title, allow_missing=False).astype(np.int64)
+    return _parse_label_array(array, name, title, allow_missing=False).astype(np.int64)
 
 
 # What these names mean in PyG's `Data`: an array of such a name is that, or an error.
@@ -150,13 +150,13 @@ def _parse_column(value: Any, name: str, num_nodes: int, title: str, *, is_label
         return None
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     if array.ndim == 1:
-        return _check_labels(array, name, title) if is_label else array
+        return _parse_label_array(array, name, title) if is_label else array
     if is_label:
         raise DataError(f"{title}: '{name}' has shape {list(array.shape)}; multi-label data is not supported")
     return None
 
 
-def _check_labels(array: np.ndarray, name: str, title: str, *, allow_missing: bool = True) -> np.ndarray:
+def _parse_label_array(array: np.ndarray, name: str, title: str, *, allow_missing: bool = True) -> np.ndarray:
     """Labels, which are class numbers unless they are texts. NaN may stand for none, as -1 does."""
     if array.dtype.kind == "b":
         return array.astype(np.int64)
@@ -203,7 +203,7 @@ def _build_matrix(arrays: Mapping[str, Any], prefix: str, title: str) -> Any:
 
 def _parse_features(arrays: Mapping[str, Any], title: str) -> np.ndarray | None:
     """Features as float32, [N, F]."""
-    name = _first_name(FEATURE_NAMES, arrays)
+    name = _find_first_name(FEATURE_NAMES, arrays)
     if name is None:
         return None
     value = arrays[name]
@@ -222,7 +222,7 @@ def _parse_features(arrays: Mapping[str, Any], title: str) -> np.ndarray | None:
 
 def _parse_edges(arrays: Mapping[str, Any], title: str) -> tuple[np.ndarray, np.ndarray | None, int | None]:
     """Ends and weights of edges, and the number of nodes if a matrix tells it."""
-    name = _first_name(EDGE_NAMES, arrays)
+    name = _find_first_name(EDGE_NAMES, arrays)
     if name is None:
         raise DataError(f"{title} holds no edges: an array edge_index of shape [2, edges] is expected")
     value = arrays[name]
@@ -231,9 +231,9 @@ def _parse_edges(arrays: Mapping[str, Any], title: str) -> tuple[np.ndarray, np.
     if not isinstance(value, np.ndarray) or value.ndim != 2 or 2 not in value.shape or value.dtype.kind not in "iu":
         raise DataError(f"{title}: '{name}' must be whole numbers of shape [2, edges]")
     ends = value if value.shape[0] == 2 and (name == "edge_index" or value.shape[1] != 2) else value.T
-    num_edges, weight_name = ends.shape[1], _first_name(WEIGHT_NAMES, arrays)
+    num_edges, weight_name = ends.shape[1], _find_first_name(WEIGHT_NAMES, arrays)
     if weight_name is None:
-        _warn_if_edge_attr_unused(arrays.get("edge_attr"), num_edges, title)
+        _warn_if_edge_attr_may_be_weights(arrays.get("edge_attr"), num_edges, title)
         return ends.astype(np.int64), None, None
     weights = arrays[weight_name]
     if not isinstance(weights, np.ndarray) or weights.dtype.kind not in "biuf" or weights.size != num_edges:
@@ -258,7 +258,7 @@ def _parse_adjacency(value: Any, name: str, title: str) -> tuple[np.ndarray, np.
     return ends[::-1] if name == "adj_t" else ends, weight, int(matrix.shape[0])
 
 
-def _warn_if_edge_attr_unused(attr: Any, num_edges: int, title: str) -> None:
+def _warn_if_edge_attr_may_be_weights(attr: Any, num_edges: int, title: str) -> None:
     """One number per edge, where PyG has it, may be the weights or not."""
     if isinstance(attr, np.ndarray) and attr.dtype.kind in "biuf" and attr.shape in ((num_edges,), (num_edges, 1)):
         message = f"{title}: 'edge_attr' is not used; if it holds the weights of the edges, save it as 'edge_weight'"

@@ -74,7 +74,7 @@ class ImportSpec:
                 changes[role] = trained[role] if trained.get(role) in columns else defaults.get(role)
         return replace(self, **changes)
 
-    def check_columns(self, columns: Sequence[str], title: str) -> None:
+    def check_column_roles(self, columns: Sequence[str], title: str) -> None:
         """Check that every column with a role exists and has no other role."""
         given = {role: column for role in ROLES if (column := getattr(self, role)) is not None}
         for role, column in given.items():

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ...core.errors import DataError, PignnWarning
 from ...core.text import pluralize
-from ..tables.cells import MAX_CLASSES, encode_labels, format_cell
+from ..tables.cells import MAX_CLASSES, encode_labels, quote_cell_for_message
 
 NO_LABEL = ("", "-1")
 MANY_CLASSES = 20  # from here on, classes with few labels each look like something else
@@ -41,7 +41,7 @@ def parse_labels(
     return _map_codes(codes, values, names), names
 
 
-def parse_label_numbers(
+def convert_label_numbers(
     values: np.ndarray, names: list[str], title: str, model_classes: Sequence[str] | None = None
 ) -> Tensor:
     """Labels that are positions in a list of names, as in a `Data`, or in that of a trained model."""
@@ -107,7 +107,8 @@ def parse_trusted(column: pd.Series[Any], title: str, first_row: int) -> Tensor:
     if flags.max(initial=0) > 1:
         row = int(flags.argmax())
         raise DataError(
-            f"{title}, row {first_row + row:,}: 1 or 0, yes or no expected, not {format_cell(column.iloc[row])}"
+            f"{title}, row {first_row + row:,}: 1 or 0, yes or no expected, "
+            f"not {quote_cell_for_message(column.iloc[row])}"
         )
     return torch.from_numpy(flags.astype(bool))
 
@@ -130,7 +131,7 @@ def _encode(column: pd.Series[Any], title: str) -> tuple[np.ndarray, list[str]]:
 
 def _list_names(names: list[str], max_names: int = 5) -> str:
     rest = f" and {len(names) - max_names:,} more" if len(names) > max_names else ""
-    return ", ".join(map(format_cell, names[:max_names])) + rest
+    return ", ".join(map(quote_cell_for_message, names[:max_names])) + rest
 
 
 def _warn(message: str) -> None:

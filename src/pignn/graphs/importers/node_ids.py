@@ -10,7 +10,7 @@ import pandas as pd
 
 from ...core.errors import DataError
 from ...core.text import pluralize
-from ..tables.cells import format_cell
+from ..tables.cells import quote_cell_for_message
 
 ID_NAMES = ("id", "node", "node_id", "nodeid")
 _INTEGER = r"-?(?:0|[1-9][0-9]{0,17})"  # as an integer of 64 bits is written
@@ -88,7 +88,7 @@ class UnknownNodes:
             for column, rows in zip(columns, positions, strict=True):
                 if len(self.counts) < _MAX_COUNTED_IDS:
                     missing = column[rows < 0].astype(object)
-                    counts = missing.map(format_cell).value_counts()
+                    counts = missing.map(quote_cell_for_message).value_counts()
                     self.counts.update({str(name): int(count) for name, count in counts.items()})
         return keep
 
@@ -116,4 +116,4 @@ def to_id_texts(column: pd.Series[Any]) -> pd.Series[Any]:
 
 def _list_counts(counts: dict[Any, int]) -> str:
     """'a' (3), 'b' (2)"""
-    return ", ".join(f"{format_cell(name)} ({count:,})" for name, count in counts.items())
+    return ", ".join(f"{quote_cell_for_message(name)} ({count:,})" for name, count in counts.items())

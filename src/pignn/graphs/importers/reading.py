@@ -97,7 +97,7 @@ def assign_roles(raw: RawGraph, spec: ImportSpec) -> tuple[RawGraph, ImportSpec]
             raw.frame = raw.frame.drop(columns=raw.trusted)
         else:
             spec = spec.with_roles(columns, {"trusted": raw.trusted})
-    spec.check_columns(list(raw.frame.columns), raw.title)
+    spec.check_column_roles(list(raw.frame.columns), raw.title)
     _identify_nodes(raw, spec)
     return raw, spec
 
@@ -112,9 +112,9 @@ def _read_tables(nodes: Table, edges: PathLike | pd.DataFrame, spec: ImportSpec)
     if isinstance(nodes, FrameTable) and not nodes.num_rows:
         raise DataError(f"{nodes.name} has no rows")
     frame = nodes.read_dataframe([name for name in spec.list_roles() if name in nodes.columns])
-    spec.check_columns(list(frame.columns), nodes.name)
+    spec.check_column_roles(list(frame.columns), nodes.name)
     if spec.encoder is not None and spec.features is None:  # before the edges, which fit no other table either
-        spec.encoder.check_columns(frame.columns, nodes.name)
+        spec.encoder.check_has_columns(frame.columns, nodes.name)
     raw = RawGraph(nodes.name, frame, ends=np.empty((2, 0), np.int64))
     origin = raw.origin
     origin.sha256, origin.has_header, origin.delimiter = nodes.sha256, nodes.has_header, nodes.delimiter

@@ -132,25 +132,27 @@ def _convert(inputs: _Inputs) -> Conversion:
         for name, mask in inputs.masks.items():
             if name not in mask_columns:
                 writer.write_mask(name, mask)
-        done = Conversion(str(inputs.out), nodes=writer.count_nodes(inputs.num_nodes), features=writer.num_features)
-        done.class_names, done.labeled = writer.finish_labels()
-        done.classes = len(done.class_names or [])
-        files = writer.files + write_edges(edge_table, edge_columns, folder, done, inputs.memory, bar)
-        done.bytes = sum(file.bytes for file in files)
-        _write_header(folder / HEADER_NAME, done, files)
-    return done
+        conversion = Conversion(
+            str(inputs.out), nodes=writer.count_nodes(inputs.num_nodes), features=writer.num_features
+        )
+        conversion.class_names, conversion.labeled = writer.finish_labels()
+        conversion.classes = len(conversion.class_names or [])
+        files = writer.files + write_edges(edge_table, edge_columns, folder, conversion, inputs.memory, bar)
+        conversion.bytes = sum(file.bytes for file in files)
+        _write_header(folder / HEADER_NAME, conversion, files)
+    return conversion
 
 
-def _write_header(path: Path, done: Conversion, files: list[StoreFile]) -> None:
+def _write_header(path: Path, conversion: Conversion, files: list[StoreFile]) -> None:
     header = StoreHeader(
         FORMAT,
         __version__,
-        done.nodes,
-        2 * done.edges,
-        done.features,
-        done.classes,
-        done.class_names,
-        done.weighted,
+        conversion.nodes,
+        2 * conversion.edges,
+        conversion.features,
+        conversion.classes,
+        conversion.class_names,
+        conversion.weighted,
         {file.name: FileHeader(file.bytes, file.crc32) for file in files},
     )
     with StoreFile(path) as file:

@@ -15,8 +15,8 @@ import pandas as pd
 import torch
 
 from ...core.errors import DataError
-from ..edges import mark_first_of_runs, merge_duplicates, sort_keys
-from ..tables.cells import format_cell, parse_edge_weights, to_numbers
+from ..edges import mark_first_of_runs, merge_duplicates, sort_keys_
+from ..tables.cells import parse_edge_weights, quote_cell_for_message, to_numbers
 from ..tables.edge_columns import EdgeColumns
 from ..tables.table import Table
 from .output import ProgressBar, StoreFile, write_array
@@ -24,15 +24,15 @@ from .result import Conversion
 
 
 def write_edges(
-    table: Table, columns: EdgeColumns, folder: Path, done: Conversion, memory: int, bar: ProgressBar
+    table: Table, columns: EdgeColumns, folder: Path, conversion: Conversion, memory: int, bar: ProgressBar
 ) -> list[StoreFile]:
-    """Write crow, col and weight. What was changed is counted in ``done``."""
-    num_nodes, title = done.nodes, table.name
-    done.weighted = columns.weight is not None
-    max_entries = max(memory // (96 if done.weighted else 64), 16)  # that can be sorted at a time
+    """Write crow, col and weight. What was changed is counted in ``conversion``."""
+    num_nodes, title = conversion.nodes, table.name
+    conversion.weighted = columns.weight is not None
+    max_entries = max(memory // (96 if conversion.weighted else 64), 16)  # that can be sorted at a time
     # Half more files than fit exactly, because the ranges are not equally full.
     num_files = min(3 * table.num_rows // max_entries + 1, 128)
-    ranges = _RangeFiles(folder / "work", "r", 0, num_nodes * num_nodes, num_files, done.weighted)
+    ranges = _RangeFiles(folder / "work", "r", 0, num_nodes * num_nodes, num_files, conversion.weighted)
     bar.start_step("edges")
     for frame, start, fraction in table.iter_chunks(min(max(memory // 512, 16), 1 << 21)):
         first_row = table.first_row + start
@@ -43,10 +43,10 @@ def write_edges(
                 frame[columns.weight], title, first_row, "--weight none (weight='none') leaves weights out"
             )
         keep = a != b
-        done.rows_read += len(keep)
+        conversion.rows_read += len(keep)
         if not keep.all():
             a, b, weight = a[keep], b[keep], None if weight is None else weight[keep]
-            done.self_loops_dropped += len(keep) - len(a)
+            conversion.self_loops_dropped += len(keep) - len(a)
         ranges.add((a * num_nodes + b) * 2, weight)
         ranges.add((b * num_nodes + a) * 2 + 1, weight)
         bar.update(fraction)
@@ -54,11 +54,11 @@ def write_edges(
     bar.start_step("sorting")
     total = 0
     with contextlib.ExitStack() as stack:
-        names = ("crow.i64", "col.i32", "weight.f32")[: 3 if done.weighted else 2]
+        names = ("crow.i64", "col.i32", "weight.f32")[: 3 if conversion.weighted else 2]
         files = [stack.enter_context(StoreFile(folder / name)) for name in names]
         files[0].write(np.zeros(1, np.int64))
         for low, high, key, weight in ranges.iter_sorted(max_entries):
-            pair, weight = _merge_entries(key, weight, done)
+            pair, weight = _merge_and_count_edges(key, weight, conversion)
             # Rows that end in this range: their ends are where the next row would begin.
             for start in range(low // num_nodes + 1, high // num_nodes + 1, max_entries):
                 rows = np.arange(start, min(start + max_entries, high // num_nodes + 1))
@@ -68,8 +68,8 @@ def write_edges(
                 files[2].write(weight)
             total += len(pair)
             bar.update(high / (num_nodes * num_nodes))
-    done.edges = total // 2
-    done.larger_weight_taken //= 2  # seen from both ends
+    conversion.edges = total // 2
+    conversion.larger_weight_taken //= 2  # seen from both ends
     return files
 
 
@@ -81,31 +81,31 @@ def _parse_node_numbers(column: pd.Series[Any], num_nodes: int, title: str, firs
         is_integer = values[row] == np.trunc(values[row])  # not so for NaN
         reason = "is out of range" if is_integer else "is not a whole number"
         raise DataError(
-            f"{title}, row {first_row + row:,}: node {format_cell(column.iloc[row])} {reason}; "
+            f"{title}, row {first_row + row:,}: node {quote_cell_for_message(column.iloc[row])} {reason}; "
             f"nodes are numbered 0 to {num_nodes - 1}"
         )
     return values.astype(np.int64)
 
 
-def _merge_entries(
-    key: np.ndarray, weight: np.ndarray | None, done: Conversion
+def _merge_and_count_edges(
+    key: np.ndarray, weight: np.ndarray | None, conversion: Conversion
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Each pair (row · N + column) once, as `simplify_edges` would have it, and its weight."""
-    keys, weights = sort_keys(torch.from_numpy(key), None if weight is None else torch.from_numpy(weight))
+    keys, weights = sort_keys_(torch.from_numpy(key), None if weight is None else torch.from_numpy(weight))
     before = int((keys & 1 == 0).sum())
     keys, weights = merge_duplicates(keys, weights)
     read = int((keys & 1 == 0).sum())
-    done.duplicates_merged += before - read
+    conversion.duplicates_merged += before - read
     pair = keys >> 1
     first = mark_first_of_runs(pair)
     if weights is not None and len(weights):
         # A pair that is there both as read and as a reverse has its twin right behind it.
         twin = torch.cat([weights[1:], weights[:1]])
         alone = torch.cat([first[1:], first.new_ones(1)])
-        done.larger_weight_taken += int((first & ~alone & (weights != twin)).sum())
+        conversion.larger_weight_taken += int((first & ~alone & (weights != twin)).sum())
         weights = torch.where(alone, weights, torch.maximum(weights, twin))[first]
     pair = pair[first]
-    done.made_two_way += len(pair) - read
+    conversion.made_two_way += len(pair) - read
     return pair.numpy(), None if weights is None else weights.numpy()
 
 

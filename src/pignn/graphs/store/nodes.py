@@ -17,7 +17,7 @@ from ...core.errors import ConfigError, DataError
 from ...core.text import pluralize
 from ..checks import MAX_MAGNITUDE
 from ..tables.arrays import ArrayOrFile, load_array
-from ..tables.cells import MAX_CLASSES, encode_labels, format_cell, is_number_text, to_numbers
+from ..tables.cells import MAX_CLASSES, encode_labels, is_number_text, quote_cell_for_message, to_numbers
 from ..tables.table import Table
 from .output import ProgressBar, StoreFile, write_array
 
@@ -124,14 +124,14 @@ class NodeWriter:
 
     def write_label_codes(self, labels: ArrayOrFile) -> None:
         """Labels that are an array."""
-        title = self._check_one_per_node(labels, "labels", "one label per node", "iufU")
+        title = self._register_node_array(labels, "labels", "one label per node", "iufU")
         with open(self._codes_path, "wb") as file:
             for _, part in self._iter_slices(labels, "labels"):
                 write_array(file, self._encode_labels(pd.Series(part.reshape(-1)), title))
 
     def write_mask(self, name: str, mask: ArrayOrFile) -> None:
         """A mask that is an array."""
-        title = self._check_one_per_node(mask, name, "0 or 1 for each node", "biuf")
+        title = self._register_node_array(mask, name, "0 or 1 for each node", "biuf")
         with self._open_file(f"{name}.u8") as file:
             for first, part in self._iter_slices(mask, name):
                 file.write(_parse_mask(pd.Series(part.reshape(-1)), title, first))
@@ -186,11 +186,11 @@ class NodeWriter:
         """How many rows of ``width`` numbers fit into memory, parsing included."""
         return min(max(self.memory // (64 * max(width, 1)), 16), 1 << 21)
 
-    def _check_one_per_node(self, value: ArrayOrFile, name: str, expected: str, kinds: str) -> str:
+    def _register_node_array(self, value: ArrayOrFile, name: str, expected_text: str, kinds: str) -> str:
         """Check an array with one value per node; returns its title."""
         title, array = _load_titled(value, name)
         if array.ndim == 0 or array.size != len(array) or array.dtype.kind not in kinds:
-            raise DataError(f"{title} must be {expected}, not {array.dtype} {list(array.shape)}")
+            raise DataError(f"{title} must be {expected_text}, not {array.dtype} {list(array.shape)}")
         self.lengths[title] = len(array)
         return title
 
@@ -213,8 +213,8 @@ def _check_ids(column: pd.Series[Any], title: str, first_node: int, first_row: i
     if wrong.any():
         row = int(wrong.argmax())
         raise DataError(
-            f"{title}, row {first_row + row:,}: {column.name} is {format_cell(column.iloc[row])}, but rows are nodes "
-            f"0, 1, 2, ... in this order; number the nodes from 0 and sort the file"
+            f"{title}, row {first_row + row:,}: {column.name} is {quote_cell_for_message(column.iloc[row])}, "
+            f"but rows are nodes 0, 1, 2, ... in this order; number the nodes from 0 and sort the file"
         )
 
 
@@ -228,7 +228,7 @@ def _parse_features(frame: pd.DataFrame, title: str, first_node: int) -> np.ndar
         kind = "too large a number" if np.isfinite(x[bad]) else "not a finite number"
         raise DataError(
             f"{title}: column '{frame.columns[i]}' is {kind} at node {first_node + row} "
-            f"({format_cell(frame.iloc[row, i])}); replace it, or choose the features with columns"
+            f"({quote_cell_for_message(frame.iloc[row, i])}); replace it, or choose the features with columns"
         )
     return x
 
@@ -247,5 +247,7 @@ def _parse_mask(column: pd.Series[Any], title: str, first_node: int) -> np.ndarr
     flags = np.array([*(_FLAG_VALUES.get(text.lower(), 2) for text in texts), 0], np.uint8)[codes]
     if flags.max(initial=0) > 1:
         row = int(flags.argmax())
-        raise DataError(f"{title}: a mask is 0 or 1, not {format_cell(column.iloc[row])} (node {first_node + row})")
+        raise DataError(
+            f"{title}: a mask is 0 or 1, not {quote_cell_for_message(column.iloc[row])} (node {first_node + row})"
+        )
     return flags

@@ -39,7 +39,7 @@ def parse_edge_weights(column: pd.Series[Any], title: str, first_row: int, advic
     if bad.any():
         row = int(bad.argmax())
         rule = f"below {MAX_MAGNITUDE:g}" if np.isfinite(values[row]) and values[row] > 0 else "finite and not negative"
-        cell = format_cell(column.iloc[row])
+        cell = quote_cell_for_message(column.iloc[row])
         raise DataError(f"{title}, row {first_row + row:,}: a weight must be {rule}, not {cell}; {advice}")
     return values
 
@@ -60,7 +60,7 @@ def _label_text(value: Any) -> str:
     return text
 
 
-def format_cell(value: Any) -> str:
+def quote_cell_for_message(value: Any) -> str:
     """A value of a table as messages show it."""
     missing = value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
     text = repr(str(value))

@@ -6,7 +6,7 @@ import warnings
 from typing import NamedTuple
 
 from ...core.errors import ConfigError, DataError, PignnWarning
-from .cells import format_cell
+from .cells import quote_cell_for_message
 from .table import Table
 
 
@@ -32,7 +32,8 @@ def choose_edge_columns(
     columns = table.columns
     if len(columns) < 2:
         raise DataError(
-            f"{table.name} has one column ({format_cell(columns[0])}); edges need two; is the delimiter right?"
+            f"{table.name} has one column ({quote_cell_for_message(columns[0])}); "
+            "edges need two; is the delimiter right?"
         )
     lower = {name.lower(): name for name in reversed(columns)}
     ends = next((pair for pair in (("source", "target"), ("src", "dst"), ("from", "to")) if {*pair} <= {*lower}), None)

@@ -21,7 +21,7 @@ from .formats import FORMATS, find_format
 from .table import ArrayTable, Chunk, FrameTable, Table
 from .text_files import (
     MAX_LINE_BYTES,
-    check_text,
+    check_text_and_compute_sha256,
     detect_layout,
     translate_read_errors,
     warn_about_guess,
@@ -59,7 +59,7 @@ def open_table(
     if name == "npy":
         return _open_edge_array(path)
     reader = FORMATS.get(name if name is not None and FORMATS.get(name).content == "table" else "text").load_reader()
-    sha256 = check_text(path) if check_encoding and reader in (TextTable, JsonTable) else ""
+    sha256 = check_text_and_compute_sha256(path) if check_encoding and reader in (TextTable, JsonTable) else ""
     table = TextTable(path, delimiter, kind) if reader is TextTable else reader(path)
     if not isinstance(table, Table):
         table = FrameTable(str(path), table)
@@ -97,7 +97,7 @@ class FileTable(Table):
     def _typed_sql(self, cursor: Any, source: str, text_columns: Sequence[str]) -> list[str]:
         """One expression per column, which gives its values in their type."""
 
-    def _write_plain_copy(self, out: Path) -> None:
+    def _write_as_plain_csv(self, out_path: Path) -> None:
         """Write a copy without what DuckDB refuses, or raise the error that says what is wrong."""
         raise NotImplementedError
 
@@ -115,11 +115,11 @@ class FileTable(Table):
                     done = chunk.start + len(chunk.frame)
                 return
             except duckdb.Error:
-                if type(self)._write_plain_copy is FileTable._write_plain_copy:
+                if type(self)._write_as_plain_csv is FileTable._write_as_plain_csv:
                     raise
             with tempfile.TemporaryDirectory() as folder:
                 copy = Path(folder) / "plain"
-                self._write_plain_copy(copy)
+                self._write_as_plain_csv(copy)
                 yield from self._stream(self._source_sql(copy, is_plain=True), max_rows, text_columns, done)
 
     def _stream(self, source: str, max_rows: int, text_columns: Sequence[str], skip_rows: int) -> Iterator[Chunk]:
@@ -156,8 +156,8 @@ class TextTable(FileTable):
             self._layout.drop_header()
             self.columns, self.has_header = self._layout.columns, False
 
-    def _write_plain_copy(self, out: Path) -> None:
-        write_plain_csv(self.path, self._layout, out)
+    def _write_as_plain_csv(self, out_path: Path) -> None:
+        write_plain_csv(self.path, self._layout, out_path)
 
     def _source_sql(self, path: Path, *, is_plain: bool) -> str:
         layout = self._layout
@@ -166,12 +166,12 @@ class TextTable(FileTable):
         mark, quote = ("\x1f", "") if by_blanks else ("," if is_plain else layout.delimiter, '"')
         options = {
             "columns": "{" + ", ".join(f"'{name}': 'VARCHAR'" for name in (["line"] if by_blanks else names)) + "}",
-            "delim": _quote(mark),
-            "quote": _quote(quote),
-            "escape": _quote(quote),
+            "delim": _quote_sql_text(mark),
+            "quote": _quote_sql_text(quote),
+            "escape": _quote_sql_text(quote),
             "skip": 0 if is_plain else layout.skip_lines,
             "max_line_size": MAX_LINE_BYTES,
-            "compression": _quote({".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower(), "none")),
+            "compression": _quote_sql_text({".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower(), "none")),
         }
         fixed = "auto_detect = false, header = false, strict_mode = true, nullstr = '', hive_partitioning = false"
         read = f"read_csv({_quote_path(path)}, {fixed}, {', '.join(f'{k} = {v}' for k, v in options.items())})"
@@ -300,7 +300,7 @@ class JsonTable(FileTable):
             yield from self._stream(source, max_rows, text_columns, 0)
 
     def _typed_sql(self, cursor: Any, source: str, text_columns: Sequence[str]) -> list[str]:
-        paths = [_quote("/" + name.replace("~", "~0").replace("/", "~1")) for name in self.columns]
+        paths = [_quote_sql_text("/" + name.replace("~", "~0").replace("/", "~1")) for name in self.columns]
         if not paths:
             return ["1"]  # objects without keys are rows too
         kinds = ", ".join(f"list(DISTINCT {_JSON_KIND.format(path=path)})" for path in paths)
@@ -391,10 +391,10 @@ def _without_masks(column: pd.Series[Any]) -> pd.Series[Any]:
     )
 
 
-def _quote(text: str) -> str:
+def _quote_sql_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
 def _quote_path(path: Path) -> str:
     """A path as SQL has it, where *, ? and [ would stand for several files."""
-    return _quote(re.sub(r"([*?\[])", r"[\1]", str(path.absolute())))
+    return _quote_sql_text(re.sub(r"([*?\[])", r"[\1]", str(path.absolute())))

@@ -141,7 +141,7 @@ def warn_about_guess(path: Path, layout: TextLayout) -> None:
         warnings.warn(f"{path}: read as {layout.describe()}", PignnWarning, stacklevel=5)
 
 
-def check_text(path: Path) -> str:
+def check_text_and_compute_sha256(path: Path) -> str:
     """Check a text file block by block (UTF-8, no NUL bytes, lines of bounded length); returns the SHA-256."""
     decoder, digest = codecs.getincrementaldecoder("utf-8")(), hashlib.sha256()
     done = line_start = 0  # bytes before the block, and before the line that it begins in
@@ -195,7 +195,7 @@ def write_plain_csv(path: Path, layout: TextLayout, out: Path) -> None:
         open_bytes(path) as raw,
         io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file,
         open(out, "w", encoding="utf-8", newline="") as copy,
-        _allow_long_fields(),
+        _long_fields_context(),
     ):
         lines: Iterator[str] = itertools.chain(itertools.islice(file, layout.skip_lines, None), ["\n", _END])
         if layout.delimiter == " ":
@@ -218,7 +218,7 @@ def write_plain_csv(path: Path, layout: TextLayout, out: Path) -> None:
 
 
 @contextlib.contextmanager
-def _allow_long_fields() -> Iterator[None]:
+def _long_fields_context() -> Iterator[None]:
     """Let the csv module read fields as long as a line may be. Its own limit is 128 KiB."""
     before = csv.field_size_limit(MAX_LINE_BYTES)
     try:

@@ -7,7 +7,7 @@
 | trains further networks, or in several phases | `network.NetworkMethod` | `make_networks`, `phases`, `prepare` |
 | trains two networks that select nodes for each other | `committee.TwoNetworkMethod` | `objective` |
 | knows or estimates a transition matrix | `methods.correction.TransitionMethod` | `objective` |
-| is linear in smoothed features | `embedding_classifier.EmbeddingClassifier` | `_fit_weights`, `_refit_weights` |
+| is linear in embeddings | `embedding_classifier.EmbeddingClassifier` | `_fit_weights`, `_compute_weights_from_part` |
 | has no epochs and keeps a few tensors | `non_iterative.NonIterativeMethod` | `fit_state`, `compute_logits` |
 | is none of these | `base.Method` | `fit`, `_compute_logits`, `_get_state`, `_set_state` |
 

@@ -25,7 +25,7 @@ class EmbeddingClassifier(Method):
     """Linear scores in a :class:`pignn.propagation.Embedding`, with a temperature fitted to held-out given labels.
 
     A method implements how weights are learned (:meth:`_fit_weights`) and learned again from a part of the labels
-    (:meth:`_refit_weights`).
+    (:meth:`_compute_weights_from_part`).
 
     After fit: ``transition_`` (P(given | true)), ``posterior_`` (P(true | features, given label) of the nodes in
     ``labeled_``), ``held_out_`` (scores of these labels by a classifier that was not trained on them) and
@@ -62,7 +62,7 @@ class EmbeddingClassifier(Method):
 
         def fit_and_score(train: Tensor, held_out: Tensor) -> Tensor:
             part = given_labels.subset(train)
-            scores = embedded[given_labels.nodes[held_out]] @ self._refit_weights(embedded, part)
+            scores = embedded[given_labels.nodes[held_out]] @ self._compute_weights_from_part(embedded, part)
             return torch.where(part.present, scores, IMPOSSIBLE_LOGIT)
 
         self.held_out_ = cross_val_scores(
@@ -87,7 +87,7 @@ class EmbeddingClassifier(Method):
         """A copy that has learned from a part of the labels, with the noise that was estimated from all."""
         other = copy.copy(self)
         other.labeled_, other.posterior_ = part.nodes, self.posterior_[torch.isin(self.labeled_, part.nodes)]
-        other.weight_ = self._refit_weights(embedded, part).contiguous()
+        other.weight_ = self._compute_weights_from_part(embedded, part).contiguous()
         return other
 
     @abstractmethod
@@ -95,7 +95,7 @@ class EmbeddingClassifier(Method):
         """The weights W, [dimensions, classes]. Sets ``transition_`` and ``posterior_``."""
 
     @abstractmethod
-    def _refit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _compute_weights_from_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         """W from a part of the labels. Sets nothing."""
 
     def _update_transition(self, given_labels: GivenLabels) -> None:

@@ -27,10 +27,10 @@ def log_mean_probs(scores: Mapping[str, Tensor], weights: Mapping[str, float]) -
     return torch.stack(terms).logsumexp(0)
 
 
-def mix_with_uniform(scores: Tensor, uniform_mass: float) -> Tensor:
+def mix_log_probs_with_uniform(logits: Tensor, uniform_mass: float) -> Tensor:
     """Log-probabilities of which ``uniform_mass`` is spread over all classes: no n labels exclude 1 in n."""
-    uniform = torch.full_like(scores, math.log(uniform_mass / scores.shape[1]))
-    return torch.logaddexp(scores.log_softmax(1) + math.log1p(-uniform_mass), uniform)
+    uniform = torch.full_like(logits, math.log(uniform_mass / logits.shape[1]))
+    return torch.logaddexp(logits.log_softmax(1) + math.log1p(-uniform_mass), uniform)
 
 
 def is_significantly_better(values: Tensor, others: Tensor, weight: Tensor) -> bool:

@@ -44,7 +44,7 @@ class Task:
 
 
 def _compute_node_weights(
-    data: Data, nodes: Tensor, class_weight: str | Sequence[float] | None, classes: int
+    data: Data, nodes: Tensor, class_weight: str | Sequence[float] | None, num_classes: int
 ) -> Tensor:
     """The weight of each node's loss, [N]: label_weight × class_weight of training nodes, normalized to sum to 1."""
     y = data.y.to(nodes.device)[nodes]
@@ -52,7 +52,7 @@ def _compute_node_weights(
     if data.get("label_weight") is not None:
         weight = data.label_weight.to(nodes.device)[nodes].clone()
     if class_weight is not None:
-        weight *= compute_class_weights(class_weight, y.cpu(), classes).to(nodes.device)[y]
+        weight *= compute_class_weights(class_weight, y.cpu(), num_classes).to(nodes.device)[y]
     total = weight.sum()
     if not total > 0:
         raise DataError("the weights of all training labels are 0; nothing would be learned")
@@ -239,7 +239,7 @@ class NetworkLearner:
             eval_logits=eval_logits,
         )
 
-    def predict_logits(self) -> Tensor:
+    def compute_logits(self) -> Tensor:
         # Where batches are drawn, nothing else needs the matrices of the whole graph.
         inputs = self.task.inputs if self.method.batch_size is None else self.task.inputs.as_chunked()
         return self.networks["classifier"](inputs)

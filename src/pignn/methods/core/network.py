@@ -170,7 +170,7 @@ class NetworkMethod(NetworkSettings):
     def _build_learner(self, data: Data, device: torch.device) -> NetworkLearner:
         inputs = build_inputs(data, self.directed, device, stacklevel=4)
         task = Task.from_data(data, inputs, self.class_weight)
-        regularizer = None if self.pairs is None else self._build_regularizer(data, task)
+        regularizer = None if self.pairs is None else self._build_pair_regularizer(data, task)
         networks = self.make_networks(inputs.x.shape[1], task.num_classes, inputs.num_nodes)
         networks = {name: network.to(device) for name, network in networks.items()}
         for name, network in networks.items():
@@ -183,7 +183,7 @@ class NetworkMethod(NetworkSettings):
             torch.manual_seed(self.seed + 1_000_003 * (1 + rank))
         return NetworkLearner(self, task, networks, optimizers, regularizer)
 
-    def _build_regularizer(self, data: Data, task: Task) -> PairRegularizer:
+    def _build_pair_regularizer(self, data: Data, task: Task) -> PairRegularizer:
         inputs, source, target = task.inputs, self.pair_label_source(), pairs.PAIR_TARGETS.get(self.target)()
         if inputs.directed:
             graph = pairs.PairGraph(inputs.edge_index, inputs.num_nodes)

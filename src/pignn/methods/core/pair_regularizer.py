@@ -90,11 +90,11 @@ class PairRegularizer:
         if h_estimator is not None:
             if members and self._can_share_pass(epoch):
                 common: dict[str, Any] = {"target": self.target, "beta": self.beta, "compute_value": compute_value}
-                estimator, pair = pairs.structure_and_regularizer(h_estimator, members[0], self.graph, **common)
+                estimator, pair = pairs.compute_structure_and_regularizer(h_estimator, members[0], self.graph, **common)
                 members = members[1:]
                 self.estimates = pairs.EstimatedPairLabels(h_estimator)
             else:
-                estimator = self._compute_estimator_loss(h_estimator, compute_value=compute_value)
+                estimator = self._update_estimates_and_compute_loss(h_estimator, compute_value=compute_value)
         for h in members:
             loss = self._compute_pair_loss(h, epoch, compute_value=compute_value)
             if loss is not None:
@@ -104,7 +104,7 @@ class PairRegularizer:
     def _can_share_pass(self, epoch: int) -> bool:
         return self.sample is None and self.fixed is None and self.source.needs_estimator and epoch > self.warmup
 
-    def _compute_estimator_loss(self, h_estimator: Tensor, *, compute_value: bool) -> Tensor:
+    def _update_estimates_and_compute_loss(self, h_estimator: Tensor, *, compute_value: bool) -> Tensor:
         self.estimates = pairs.EstimatedPairLabels(h_estimator)
         common: dict[str, Any] = {"compute_value": compute_value, "sample": self.sample, "estimates": self.estimates}
         return pairs.structure_loss(h_estimator, self.graph, **common)

@@ -87,7 +87,7 @@ def build_training_page(
         Section("Calibration", _build_calibration(scores)),
         Section("Map of the nodes", _build_map(names, logits)),
         Section("Settings", [render_facts({"method": facts.method} | _format_settings(facts.settings))]),
-        Section("How it was made", [render_facts(_list_run_facts(facts, data, summary))]),
+        Section("How it was made", [render_facts(_collect_run_facts(facts, data, summary))]),
     ]
     sections = [section for section in sections if section.blocks]
     return build_page(
@@ -328,7 +328,7 @@ def _build_map(class_names: Sequence[str], logits: np.ndarray) -> list[Markup | 
 # ---- how it was made ----
 
 
-def _list_run_facts(facts: FitFacts, data: Data, summary: TrainingSummary) -> dict[str, str]:
+def _collect_run_facts(facts: FitFacts, data: Data, summary: TrainingSummary) -> dict[str, str]:
     numbers = {
         "epochs": facts.epochs_done,
         "selected epoch": facts.best_epoch,
