@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import pkgutil
@@ -195,18 +196,28 @@ def write_api_page(package: str, modules: list[str]) -> str:
     if names:
         rows = "\n".join(f"| {_link_name(module, name)} | {_summarize(getattr(module, name))} |" for name in names)
         parts += ["| name | what it is |\n|---|---|\n" + rows]
-    parts += [
-        f"::: {name}\n    options: {{heading_level: 2}}" for name in modules if name != package or _defines(module)
-    ]
-    return "\n\n".join(parts)
+    parts += [_describe_module(name) for name in modules]
+    return "\n\n".join(part for part in parts if part)
 
 
-def _defines(module: ModuleType) -> bool:
-    """Whether the package's own file defines something public."""
-    return any(
-        getattr(value, "__module__", None) == module.__name__ and not name.startswith("_")
-        for name, value in vars(module).items()
-    )
+def _describe_module(name: str) -> str:
+    """What mkdocstrings renders. A package's own file shows what it defines, not what it imports for others."""
+    module = importlib.import_module(name)
+    if not hasattr(module, "__path__"):
+        return f"::: {name}\n    options: {{heading_level: 2}}"
+    own = _list_definitions(module)
+    return f"::: {name}\n    options: {{heading_level: 2, members: [{', '.join(own)}]}}" if own else ""
+
+
+def _list_definitions(module: ModuleType) -> list[str]:
+    names: list[str] = []
+    for node in ast.parse(inspect.getsource(module)).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.append(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names += [target.id for target in targets if isinstance(target, ast.Name)]
+    return [name for name in names if not name.startswith("_")]
 
 
 def _link_name(module: ModuleType, name: str) -> str:
@@ -214,13 +225,17 @@ def _link_name(module: ModuleType, name: str) -> str:
     if inspect.ismodule(value):
         return f"[`{name}`]({value.__name__.removeprefix('pignn.')}.md)"
     home = getattr(value, "__module__", None)
-    if home and home.startswith("pignn") and hasattr(value, "__qualname__"):
+    if home and home.startswith("pignn") and hasattr(value, "__qualname__") and _summarize(value):
         return f"[`{name}`][{home}.{value.__qualname__}]"
     return f"`{name}`"
 
 
 def _summarize(value: Any) -> str:
     """The first sentence of a docstring; constants have none of their own."""
+    from pignn.core.registry import Registry
+
+    if isinstance(value, Registry):
+        return f"names of every {value.kind}, see [Names](../registries.md)"
     if not (inspect.isclass(value) or inspect.isroutine(value) or inspect.ismodule(value)):
         return ""
     text = inspect.getdoc(value) or ""
