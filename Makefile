@@ -24,10 +24,12 @@ demo: .venv/.installed  ## train a plain GCN and PI-GNN on noisy labels and comp
 test: .venv/.installed-dev  ## run all tests; PIGNN_DATA=folder adds those on real data, ARGS="-k word" selects
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(ARGS)
 
-lint: .venv/.installed-dev  ## check style and types
+lint: .venv/.installed-dev  ## check style, types, spelling and the order of imports between packages
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache > .venv/imports.txt || { cat .venv/imports.txt; exit 1; }
+	@$(BIN)/codespell src tests docs examples benchmarks README.md CONTRIBUTING.md CHANGELOG.md
 
 format: .venv/.installed-dev  ## mend what lint can mend
 	@$(BIN)/ruff check --fix .
