@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip install -qq
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint format bench bench-scale docs wheel clean
+.PHONY: help demo test coverage lint format bench bench-scale docs wheel clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,14 +22,19 @@ demo: .venv/.installed  ## train a plain GCN and PI-GNN on noisy labels and comp
 	@$(BIN)/python -m pignn demo $(ARGS)
 
 test: .venv/.installed-dev  ## run all tests; PIGNN_DATA=folder adds those on real data, ARGS="-k word" selects
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(ARGS)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --cov=pignn --cov-report= $(ARGS)
+	@echo "coverage of src/pignn: $$($(BIN)/python -m coverage report --format=total) % (make coverage shows it by file)"
+
+coverage: .venv/.installed-dev  ## show which lines the last `make test` did not reach
+	@$(BIN)/python -m coverage report --show-missing --skip-covered
 
 lint: .venv/.installed-dev  ## check style, types, spelling and the order of imports between packages
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache > .venv/imports.txt || { cat .venv/imports.txt; exit 1; }
-	@$(BIN)/codespell src tests docs examples benchmarks README.md CONTRIBUTING.md CHANGELOG.md
+	@$(BIN)/codespell src docs examples benchmarks README.md CONTRIBUTING.md CHANGELOG.md
+	@$(BIN)/codespell --builtin en-GB_to_en-US tests
 
 format: .venv/.installed-dev  ## mend what lint can mend
 	@$(BIN)/ruff check --fix .
