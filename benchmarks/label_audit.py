@@ -57,8 +57,8 @@ def reviewed() -> None:
 
 def rules(datasets: list[str]) -> None:
     """Labels that are right after correction by several rules (the last is ours), and what can be seen of labels."""
-    names = ("flagged", "p_wrong > 0.5", "another class leads by 0.5", "model, neighbours, similar agree", "suspect")
-    seen = ("homophily", "features agree", "neighbours agree")
+    names = ("flagged", "p_wrong > 0.5", "another class leads by 0.5", "model, neighbors, similar agree", "suspect")
+    seen = ("homophily", "features agree", "neighbors agree")
     print(f"| dataset | noise | given | {' | '.join([*names, *seen])} |")
     print("|---" * 11 + "|")
     for dataset, kind in [("cora", "gpt-3.5"), *((dataset, "none") for dataset in datasets)]:
@@ -96,7 +96,7 @@ def rare(dataset: str, positive: int, seed: int) -> Data:
 
 def imbalance(datasets: list[str], seeds: int) -> None:
     """Finding the missed positives: all labels by p_wrong and by ratio, and within the given class by its rank."""
-    measures = ("p_wrong ap", "ratio ap", "within the class ap", "logistic ap", "neighbours ap", "p@k within")
+    measures = ("p_wrong ap", "ratio ap", "within the class ap", "logistic ap", "neighbors ap", "p@k within")
     print(f"| dataset | positive class | missed | expected wrong | {' | '.join(measures)} |")
     print("|---" * 10 + "|")
     for dataset in datasets:

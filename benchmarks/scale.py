@@ -165,7 +165,7 @@ def products() -> list[dict[str, Any]]:
 
 
 def products_alone(scale: str) -> dict[str, Any]:
-    """Made in chunks and converted, as a user's would be; neighbours are mostly of one class."""
+    """Made in chunks and converted, as a user's would be; neighbors are mostly of one class."""
     from collections.abc import Iterator
 
     import numpy as np

@@ -46,7 +46,7 @@ def main(page: str, out: str) -> None:
                 body.send_keys(key)
             driver.execute_script("document.getElementById(arguments[0]).scrollIntoView()", view.top)
             picture = Image.open(io.BytesIO(driver.get_screenshot_as_png())).convert("RGB")
-        # A page has few colours: 128 of them keep a picture small.
+        # A page has few colors: 128 of them keep a picture small.
         picture.quantize(128, dither=Image.Dither.NONE).save(Path(out) / f"{name}.png", optimize=True)
 
 

@@ -66,7 +66,7 @@ def test_names_are_text_and_nothing_is_fetched(page: Path, tmp_path: Path) -> No
         assert driver.execute_script("return document.querySelectorAll('script, img, iframe, [style]').length") == 0
         assert set(requests(driver)) == {driver.current_url}
         assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
-        # The style was admitted: a card has the colour that it gives.
+        # The style was admitted: a card has the color that it gives.
         assert driver.execute_script("return getComputedStyle(document.querySelector('.card')).borderRadius") != "0px"
 
 

@@ -149,7 +149,7 @@ DAMAGES = {
     "no classes": (drop("class_names"), "class_names"),
     "no number of nodes": (drop("num_nodes"), "num_nodes"),
     "settings a text": (edit(settings="gcn"), "damaged"),
-    "an unknown setting": (edit(settings={"colour": "red"}), "colour"),
+    "an unknown setting": (edit(settings={"color": "red"}), "color"),
     "an unknown method": (edit(method="vanila"), "vanilla"),
     "another width": (edit(num_features=31), "size mismatch"),
     "more classes": (edit(class_names=list("abcde")), "size mismatch"),

@@ -203,7 +203,7 @@ def test_list_needs_no_torch_and_is_complete():
     ("name", "options", "message"),
     [
         ("coral", {}, "unknown dataset 'coral'; did you mean 'cora'?"),
-        ("digits", {"neighbours": 3}, "unknown option 'neighbours' for dataset 'digits'; known: num_neighbors"),
+        ("digits", {"k": 3}, "unknown option 'k' for dataset 'digits'; known: num_neighbors"),
         ("cora", {"variant": "full"}, "unknown option 'variant' for dataset 'cora'; it has none"),
         ("digits", {"features": "stand-in"}, "unknown option 'features' for dataset 'digits'"),
         ("digits", {"split": "publik"}, "unknown split 'publik'"),

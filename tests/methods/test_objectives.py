@@ -260,7 +260,7 @@ def test_each_network_gets_the_split_of_the_other(monkeypatch):
 
 
 def test_dividemix_by_hand(monkeypatch):
-    """Nothing mixed (share 1): CE on labelled targets + λ_u·squared error on the others + KL to the uniform prior."""
+    """Nothing mixed (share 1): CE on labeled targets + λ_u·squared error on the others + KL to the uniform prior."""
     method = pignn.make("dividemix", warm_epochs=0, ramp=4, unlabeled_weight=10.0)
     clean = torch.tensor([0.9, 0.2, 0.8, 0.3])
     one = step(TWO, epoch=2)
@@ -269,11 +269,11 @@ def test_dividemix_by_hand(monkeypatch):
     mean, given, w = (p[0] + p[1]) / 2, np.eye(3)[Y.numpy()], clean.numpy()[:, None]
     target = np.where(w > 0.5, w * given + (1 - w) * p[0], mean) ** 2
     target /= target.sum(1, keepdims=True)
-    labelled = -(target * np.log(p[0])).sum(1)[[0, 2]].mean()
-    unlabelled = ((p[0] - target) ** 2).mean(1)[[1, 3]].mean()
+    labeled = -(target * np.log(p[0])).sum(1)[[0, 2]].mean()
+    unlabeled = ((p[0] - target) ** 2).mean(1)[[1, 3]].mean()
     prior = (np.log(1 / 3) - np.log(p[0].mean(0))).mean()
     found = method._network_loss(one, 0, torch.tensor(np.stack(p)), clean, 0.5)
-    assert found.item() == pytest.approx(labelled + 5.0 * unlabelled + prior, rel=1e-4)
+    assert found.item() == pytest.approx(labeled + 5.0 * unlabeled + prior, rel=1e-4)
 
 
 def test_every_class_counts_the_same_in_the_warm_up():

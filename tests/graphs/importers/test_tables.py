@@ -351,7 +351,7 @@ def test_the_column_with_the_ids_is_named(tmp_path):
         ({"label": "label", "trusted": "x"}, "row 2: 1 or 0, yes or no expected, not '2'"),
         ({"label": "label", "features": "label"}, "is the label, not a feature"),
         ({"label": "label", "features": "y"}, "unknown features column 'y'"),
-        ({"label": "label", "features": "x:colour"}, "unknown kind of column 'colour'"),
+        ({"label": "label", "features": "x:color"}, "unknown kind of column 'color'"),
         ({"label": "label", "val": 1.0}, "val must be"),
         ({"label": "label", "delimiter": "ab"}, "one character"),
         ({"label": "label", "edge_columns": ["a"]}, "edge columns are two"),
