@@ -71,7 +71,7 @@ def test_published_numbers_are_those_that_the_paper_printed():
     assert paper.find_published("schedule", "cora", NoiseSpec("none"), "PI-GNN") == (0.780, 0.01)
     assert paper.find_published("pair-noise", "cora", NoiseSpec("flip", 0.2), "GCN") is None
     assert paper.find_published("effectiveness", "cora", NoiseSpec("pair", 0.4), "GCN") is None
-    assert paper.find_published_test("citeseer", NoiseSpec("flip", 0.8)) == (4.63, 0.001)
+    assert paper.find_published_t_test("citeseer", NoiseSpec("flip", 0.8)) == (4.63, 0.001)
     assert sum(number.std is not None for number in read_published().values()) == 507
 
 

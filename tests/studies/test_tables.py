@@ -124,4 +124,4 @@ def test_the_paper_s_own_tests_stand_beside_ours(numbers):
     results = numbers(study, lambda dataset, noise, label, seed: values[label][seed])
     table = significance.build_significance_table(results)
     assert len(table.columns) == len(table.rows[0]) == 14  # of csbm, the paper has none
-    assert paper.find_published_test("cora", NoiseSpec("symmetric", 0.8)) == (4.78, 0.001)
+    assert paper.find_published_t_test("cora", NoiseSpec("symmetric", 0.8)) == (4.78, 0.001)

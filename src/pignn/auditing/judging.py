@@ -44,7 +44,7 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
     logs = (
         _compute_log_probs_learned_through_noise(evidence, plain, plain_probs)
         if method is None
-        else _compute_log_probs_by_method(evidence, method)
+        else _predict_unmixed_log_probs(evidence, method)
     )
     logs = logs + (1.0 if is_weak else OWN_WEIGHT) * own_logs
     if not is_weak:
@@ -77,7 +77,7 @@ def _compute_log_probs_learned_through_noise(
     return compute_log_probs(model.fit_predict(noise.transition))
 
 
-def _compute_log_probs_by_method(evidence: Evidence, method: Method) -> Floats:
+def _predict_unmixed_log_probs(evidence: Evidence, method: Method) -> Floats:
     """The same by a method as it is; the noise is taken out of its probabilities afterwards."""
     probs = predict_out_of_fold(
         evidence.graph, evidence.nodes, evidence.fold, evidence.num_classes, method, evidence.seed

@@ -12,10 +12,10 @@ from pathlib import Path
 from ..core.errors import ConfigError, DataError, OutputError, unknown
 from ..graphs.tables import FORMATS, find_format
 from ..io import files
-from .label_rewriting import rewrite_json_lines, rewrite_parquet, rewrite_text_table
+from .label_rewriting import build_rewritten_text_table, rewrite_json_lines, rewrite_parquet
 
 UNLABELED_CELLS = ("", "-1")
-REWRITERS = {"text": rewrite_text_table, "jsonl": rewrite_json_lines, "parquet": rewrite_parquet}
+REWRITERS = {"text": build_rewritten_text_table, "jsonl": rewrite_json_lines, "parquet": rewrite_parquet}
 SUFFIXES = tuple(suffix for name in REWRITERS for suffix in FORMATS.get(name).suffixes)
 
 

@@ -14,7 +14,9 @@ from ..core.errors import DataError
 LabelChooser: TypeAlias = Callable[[str, str | None], str | None]
 
 
-def rewrite_text_table(path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None) -> bytes:
+def build_rewritten_text_table(
+    path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None
+) -> bytes:
     """CSV and the like: only changed cells differ. Without ids, rows are numbered from 0."""
     content = path.read_bytes()
     records = _iter_records(content)

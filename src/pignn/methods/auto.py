@@ -95,7 +95,7 @@ class Auto(Method):
         inputs = build_inputs(data, self.directed)
         given_labels = GivenLabels.from_data(data, self._get_training_split())
         judging_labels = GivenLabels.from_data(data, "val") if self.labels == "noisy-val" else given_labels
-        fitted, unseen = self._fit_candidates(data, inputs, given_labels, judging_labels)
+        fitted, unseen = self._fit_candidates_and_predict_held_out(data, inputs, given_labels, judging_labels)
         ensemble = weigh_candidates(fitted, unseen, judging_labels, independent=judging_labels is not given_labels)
         self.weights_, self.inverse_temperature_ = ensemble.weights, ensemble.inverse_temperature
         self.transition_, self.agreement_ = ensemble.transition, ensemble.agreement
@@ -165,7 +165,7 @@ class Auto(Method):
 
     # ---- linear candidates ----
 
-    def _fit_candidates(
+    def _fit_candidates_and_predict_held_out(
         self, data: Data, inputs: backbones.GraphInputs, given_labels: GivenLabels, judging_labels: GivenLabels
     ) -> tuple[dict[str, EmbeddingClassifier], dict[str, Tensor]]:
         """By name: trained candidates, and their scores of judging labels that they were not trained on.

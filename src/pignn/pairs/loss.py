@@ -23,7 +23,12 @@ from .graph import PairGraph, as_pair_graph, check_embeddings
 from .labels import EstimatedPairLabels, PairLabels
 from .sample import PairSample
 from .targets import BLANK, PairTarget, SigmoidTarget, Structure, resolve_target
-from .tiles import PairTerms, sum_disconnected_pairs, sum_disconnected_pairs_accurately, sum_disconnected_pairs_for_both
+from .tiles import (
+    PairTerms,
+    sum_disconnected_pairs,
+    sum_disconnected_pairs_accurately,
+    sum_disconnected_structure_and_label_terms,
+)
 
 STRUCTURE = Structure()
 
@@ -184,7 +189,7 @@ class _BothLosses(torch.autograd.Function):
         products = graph.dot_products(h_e), graph.dot_products(h)
         assert isinstance(regularizer.labels, EstimatedPairLabels)
         regularizer.labels.cache_connected_products(graph, products[0])
-        sums = sum_disconnected_pairs_for_both(h_e, h, graph, products, regularizer)
+        sums = sum_disconnected_structure_and_label_terms(h_e, h, graph, products, regularizer)
         sides = zip((h_e, h), (structure, regularizer), products, sums, strict=True)
         for embeddings, terms, z, (total, half_grad) in sides:
             if terms.compute_value and total is None:

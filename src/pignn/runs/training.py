@@ -164,7 +164,7 @@ def train(
     """
     folder = None if out is None else Path(out)
     model, reason = choose_method(method, settings or {}, seed, folder if resume else None)
-    source = GraphSource(graph, _add_direction(graph, graph_options, model))
+    source = GraphSource(graph, _add_directed_option(graph, graph_options, model))
     job = TrainingJob(
         model=model,
         method_reason=reason,
@@ -244,6 +244,6 @@ def list_network_settings(settings: Mapping[str, Any]) -> list[str]:
     return [key for key in settings if key not in auto]
 
 
-def _add_direction(graph: Any, options: dict[str, Any], model: Method) -> dict[str, Any]:
+def _add_directed_option(graph: Any, options: dict[str, Any], model: Method) -> dict[str, Any]:
     """Files keep the direction of edges if the method propagates along it."""
     return options if graph is not None else {"directed": model.get_params().get("directed") is True} | options

@@ -16,7 +16,7 @@ from ..core.versions import collect_versions
 from ..training.metrics import METRICS, get_metric, score
 from .code_hash import get_code_version
 from .run_spec import RunResult, RunSpec
-from .tuning import draw_trials
+from .tuning import draw_trial_settings
 from .work import WORKS, Evaluation
 
 
@@ -54,7 +54,7 @@ def _run_planned(spec: RunSpec) -> RunResult:
         raise PignnError(f"{graph.dataset} is not the planned graph; plan again, with the same raw files everywhere")
     _reset_peak_memory()
     start = time.perf_counter()
-    trials = draw_trials(spec.search, spec.trials, graph.seed)
+    trials = draw_trial_settings(spec.search, spec.trials, graph.seed)
     result = Evaluation(*WORKS.get(spec.work).evaluate(spec.method, spec.settings, trials, graph.seed, data))
     seconds = time.perf_counter() - start
     summary = noise.summarize_noise(data)

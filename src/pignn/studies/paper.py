@@ -37,7 +37,7 @@ def find_published(study: str, dataset: str, noise: NoiseSpec, row: str) -> Publ
     return number
 
 
-def find_published_test(dataset: str, noise: NoiseSpec) -> tuple[float, float] | None:
+def find_published_t_test(dataset: str, noise: NoiseSpec) -> tuple[float, float] | None:
     """|t| and p of GAT against PI-GNN, as printed."""
     for row in _read_csv_rows("tests.csv"):
         if (row["dataset"], row["noise"], float(row["rate"])) == (dataset, noise.kind, noise.rate):

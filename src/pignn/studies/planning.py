@@ -14,7 +14,7 @@ from .code_hash import get_code_version, get_method_class
 from .results_store import ResultsStore
 from .run_spec import GraphSpec, RunSpec, encode_canonical
 from .study import DEFAULT_SEARCH, DatasetSpec, NoiseSpec, Study, StudyRow, is_named_dataset
-from .tuning import draw_trials
+from .tuning import draw_trial_settings
 
 
 class PlannedRun(NamedTuple):
@@ -123,7 +123,7 @@ def resolve_row(study: Study, row: StudyRow) -> RunSpec:
         search = default if row.search is None else row.search
     settings = _check_setting_values(method_class, given, title)
     for seed in study.seeds:
-        for chosen in draw_trials(search, trials, seed)[1:]:
+        for chosen in draw_trial_settings(search, trials, seed)[1:]:
             _check_setting_values(method_class, given | chosen, f"{title}, search")
     return RunSpec(
         graph=GraphSpec(trusted=getattr(method_class, "trusted_per_class", 0)),
@@ -160,7 +160,7 @@ class GraphDigests:
 
     def __init__(self, store: ResultsStore) -> None:
         self._store = store
-        self._known = store.get_digests()
+        self._known = store.get_cached_digests()
         self._new: dict[str, str] = {}
         self._graph_keys: dict[bytes, str | None] = {}
 

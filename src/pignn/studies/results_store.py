@@ -132,7 +132,7 @@ class ResultsStore:
             [(clear, [(key,) for key, *_ in listed])] * replace + [(statement, rows), (keep, numbers)]
         )
 
-    def get_digests(self) -> dict[str, str]:
+    def get_cached_digests(self) -> dict[str, str]:
         """Digests that take long to compute."""
         return {row["key"]: row["value"] for row in self._db.execute("SELECT key, value FROM digests")}
 

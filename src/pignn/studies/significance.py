@@ -10,7 +10,7 @@ import numpy as np
 
 from ..report.table import Cell, Table
 from .measures import get_measure
-from .paper import find_published_test
+from .paper import find_published_t_test
 from .results import StudyResults
 from .study import format_seeds
 
@@ -145,7 +145,7 @@ def _find_printed_test(results: StudyResults, test: PairedTest) -> tuple[float, 
     if results.study.name != "significance" or test.row != "GAT":
         return None
     noise = next(noise for noise in results.study.noises if str(noise) == test.noise)
-    return find_published_test(test.dataset, noise)
+    return find_published_t_test(test.dataset, noise)
 
 
 def _format_p(p: float) -> str:

@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 
-def draw_trials(search: dict[str, list[Any]], trials: int, seed: int) -> list[dict[str, Any]]:
+def draw_trial_settings(search: dict[str, list[Any]], trials: int, seed: int) -> list[dict[str, Any]]:
     """Settings to try: the row's own first, then different ones drawn from the grid. Without tuning, only its own."""
     if not trials or not search:
         return [{}]

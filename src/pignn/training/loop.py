@@ -85,7 +85,7 @@ class TrainingLoop:
         After Ctrl-C or SIGTERM the current epoch is finished, a checkpoint is written, the best classifier so far
         is restored and ``stopped_by`` holds the signal.
         """
-        states = self._restore_checkpoint(learner) if resume else []
+        states = self._resume_from_checkpoint(learner) if resume else []
         num_epochs = sum(phase.epochs for phase in self.phases)
         context = TrainingContext(self.method, self.settings, num_epochs, learner.networks, self.history)
         callbacks = CallbackList(self.callbacks, context)
@@ -179,7 +179,7 @@ class TrainingLoop:
         }
         self.checkpointer.save(learner.networks, learner.optimizers, self.selection.weights, header)
 
-    def _restore_checkpoint(self, learner: Learner) -> list[tuple[str, dict[str, Any]]]:
+    def _resume_from_checkpoint(self, learner: Learner) -> list[tuple[str, dict[str, Any]]]:
         """Continue from the checkpoint, if there is one. Returns the states of the callbacks."""
         saved = None if self.checkpointer is None else self.checkpointer.load_to_resume()
         if saved is None or self.checkpointer is None:

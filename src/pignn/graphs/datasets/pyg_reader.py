@@ -26,7 +26,7 @@ def read_with_pyg(dataset: PyGSpec, root: Root) -> Data:
         if cached is not None:
             return _add_class_names(Data.from_dict(cached[0]), cached[1])
     try:
-        data, names, key = read_raw_files(dataset, folder)
+        data, names, key = read_or_download_graph(dataset, folder)
     except DownloadError as error:
         raise missing_files_error(dataset.name, dataset.raw, root, error) from None
     data = check_graph_parts(dataset, data, folder)
@@ -34,7 +34,7 @@ def read_with_pyg(dataset: PyGSpec, root: Root) -> Data:
     return _add_class_names(data, names)
 
 
-def read_raw_files(dataset: PyGSpec, folder: Path | None) -> tuple[Data, dict[str, list[str]], str]:
+def read_or_download_graph(dataset: PyGSpec, folder: Path | None) -> tuple[Data, dict[str, list[str]], str]:
     """The graph from the raw files in `folder`, or from a download where that is None.
 
     Also the names of its classes if the files have them, and the fingerprint of the very files that were read.

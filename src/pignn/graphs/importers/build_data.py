@@ -77,7 +77,7 @@ def _fit_encoder(raw: RawGraph, spec: ImportSpec, columns: list[str] | None) -> 
         use_structure = STRUCTURE in names and STRUCTURE not in all_columns
         names = [name for name in names if not (use_structure and name == STRUCTURE)]
         columns, kinds = parse_feature_spec(names, all_columns, roles)
-        raw = replace_raw(raw, x=None)
+        raw = copy_with_changes(raw, x=None)
     elif columns is None:
         columns = [] if raw.x is not None else [name for name in all_columns if name not in roles]
     encoder = FeatureEncoder.fit(raw, columns, kinds, use_structure=use_structure)
@@ -85,7 +85,7 @@ def _fit_encoder(raw: RawGraph, spec: ImportSpec, columns: list[str] | None) -> 
     return encoder
 
 
-def replace_raw(raw: RawGraph, **changes: Any) -> RawGraph:
+def copy_with_changes(raw: RawGraph, **changes: Any) -> RawGraph:
     """A copy with some fields changed, which keeps ids, origin and edges."""
     copy = replace(raw, **changes)
     copy.ids, copy.origin, copy.crow, copy.col = raw.ids, raw.origin, raw.crow, raw.col
@@ -106,11 +106,11 @@ def _join_features_file(raw: RawGraph, spec: ImportSpec) -> tuple[RawGraph, list
         if x.ndim != 2 or x.dtype.kind not in "biuf" or len(x) != raw.num_nodes or not x.shape[1]:
             expected = f"numbers of shape [{raw.num_nodes}, features], one row per node"
             raise DataError(f"{title} must be {expected}, not {x.dtype} {list(x.shape)}")
-        return replace_raw(raw, x=x), []
+        return copy_with_changes(raw, x=x), []
     table = open_table(title)
     column = raw.origin.id if raw.origin.id in table.columns else table.columns[0]
     frame = table.read_dataframe([column])
-    ids = NodeIds.from_column(frame[column], f"{title}, column '{column}'", table.first_row)
+    ids = NodeIds.from_column(frame[column], f"{title}, column '{column}'", table.first_row_number)
     positions = ids.find_positions(pd.Series(raw.ids.values))
     if (positions < 0).any():
         first = raw.ids.values[int((positions < 0).argmax())]
@@ -118,7 +118,7 @@ def _join_features_file(raw: RawGraph, spec: ImportSpec) -> tuple[RawGraph, list
         raise DataError(f"{title}: {missing} not there, first '{first}'")
     frame = frame.drop(columns=column).iloc[positions].reset_index(drop=True)
     raw.origin.notes.append(f"features: {table.describe()}, ids are column '{column}'")
-    return replace_raw(raw, frame=frame, x=None), list(frame.columns)
+    return copy_with_changes(raw, frame=frame, x=None), list(frame.columns)
 
 
 def _add_labels(data: Data, raw: RawGraph, spec: ImportSpec) -> None:
@@ -130,7 +130,7 @@ def _add_labels(data: Data, raw: RawGraph, spec: ImportSpec) -> None:
     is_labeled = data.y >= 0
     if spec.trusted is not None:
         title = f"{raw.title}, column '{spec.trusted}'"
-        trusted = parse_trusted(raw.frame[spec.trusted], title, raw.origin.first_row)
+        trusted = parse_trusted(raw.frame[spec.trusted], title, raw.origin.first_row_number)
         if count := int((trusted & ~is_labeled).sum()):
             _warn(f"{raw.title}: {pluralize(count, 'node')} trusted but without a label; there is nothing to trust")
         data.trusted_mask = trusted & is_labeled

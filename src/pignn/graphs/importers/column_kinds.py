@@ -94,20 +94,20 @@ def find_non_numbers(column: pd.Series[Any]) -> tuple[np.ndarray, int]:
     return filled & pd.to_numeric(text, errors="coerce").isna().to_numpy(bool), int(filled.sum())
 
 
-def format_first_wrong(column: pd.Series[Any], wrong: np.ndarray, first_row: int) -> str:
-    """The first wrong value and its row, where the rows begin with number ``first_row``."""
+def format_first_wrong(column: pd.Series[Any], wrong: np.ndarray, first_row_number: int) -> str:
+    """The first wrong value and its row, where the rows begin with number ``first_row_number``."""
     row = int(wrong.argmax())
-    return f"row {first_row + row:,}: {quote_cell_for_message(column.iloc[row])}"
+    return f"row {first_row_number + row:,}: {quote_cell_for_message(column.iloc[row])}"
 
 
-def to_float_column(column: pd.Series[Any], title: str, first_row: int) -> np.ndarray:
+def to_float_column(column: pd.Series[Any], title: str, first_row_number: int) -> np.ndarray:
     """A column as float64, NaN where a value is missing or not a number. Many that are not numbers are an error."""
     if is_numeric(column):
         values = column.to_numpy(np.float64, na_value=np.nan)
     else:
         wrong, filled = find_non_numbers(column)
         if wrong.sum() > (1 - MIN_NUMBER_FRACTION) * filled:
-            raise DataError(f"{title}, {format_first_wrong(column, wrong, first_row)} is not a number")
+            raise DataError(f"{title}, {format_first_wrong(column, wrong, first_row_number)} is not a number")
         values = pd.to_numeric(column.astype(str).str.strip(), errors="coerce").to_numpy(np.float64, na_value=np.nan)
     return _limit(values)
 
@@ -117,7 +117,7 @@ def _limit(values: np.ndarray) -> np.ndarray:
     return np.clip(np.where(np.isinf(values), np.nan, values), -1e100, 1e100)
 
 
-def to_days(column: pd.Series[Any], title: str, first_row: int) -> np.ndarray:
+def to_days(column: pd.Series[Any], title: str, first_row_number: int) -> np.ndarray:
     """Dates as days since 1970, NaN where there is none."""
     empty = column.isna().to_numpy()
     if not pd.api.types.is_datetime64_any_dtype(column.dtype):
@@ -133,7 +133,9 @@ def to_days(column: pd.Series[Any], title: str, first_row: int) -> np.ndarray:
         dates = alike if alike.notna().sum() > dates.notna().sum() else dates
     wrong = dates.isna().to_numpy() & ~empty
     if wrong.any():
-        raise DataError(f"{title}, {format_first_wrong(column, wrong, first_row)} is not a date such as 2024-01-31")
+        raise DataError(
+            f"{title}, {format_first_wrong(column, wrong, first_row_number)} is not a date such as 2024-01-31"
+        )
     return ((dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)).to_numpy(np.float64)
 
 

@@ -54,8 +54,8 @@ def read_edges(
         ends.append(np.stack([position[keep] for position in positions]))
         if chosen.weight is not None:
             column = _get_column(chunk.frame, chosen.weight, table, chunk.start)
-            first_row = table.first_row + chunk.start
-            weights.append(parse_edge_weights(column, table.name, first_row, WITHOUT_WEIGHTS)[keep])
+            first_row_number = table.first_row_number + chunk.start
+            weights.append(parse_edge_weights(column, table.name, first_row_number, WITHOUT_WEIGHTS)[keep])
     if unknown.num_edges:
         message = unknown.build_message(num_rows, table.name, ids.title)
         if not spec.drop_unknown:
@@ -68,7 +68,7 @@ def _drop_header_if_edge(table: Table, ids: NodeIds) -> None:
     """Take a header of two known nodes for an edge."""
     names = table.columns[:2]
     if not ids.are_integers and table.has_header and int(ids.index.isin(names).sum()) == len({*names}):
-        table.drop_header()
+        table.treat_header_as_row()
 
 
 def _choose_columns(table: Table, columns: str | Sequence[str] | None) -> EdgeColumns:

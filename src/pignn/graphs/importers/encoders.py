@@ -160,7 +160,7 @@ def _read_values(raw: RawGraph, name: str, kind: str, width: int | None) -> np.n
     title, column = f"{raw.title}, column '{name}'", raw.frame[name]
     if kind == "vector":
         return to_matrix(column, title, width)
-    return (to_days if kind == "date" else to_float_column)(column, title, raw.origin.first_row)[:, None]
+    return (to_days if kind == "date" else to_float_column)(column, title, raw.origin.first_row_number)[:, None]
 
 
 def _warn_about_non_numbers(raw: RawGraph, name: str) -> None:
@@ -168,7 +168,7 @@ def _warn_about_non_numbers(raw: RawGraph, name: str) -> None:
     wrong, num_filled = find_non_numbers(column)
     if count := int(wrong.sum()):
         verb = "is not a number" if count == 1 else "are no numbers, first"
-        first = format_first_wrong(column, wrong, raw.origin.first_row)
+        first = format_first_wrong(column, wrong, raw.origin.first_row_number)
         warnings.warn(
             f"{raw.title}, column '{name}': {count:,} of {num_filled:,} values {verb} ({first}); taken for missing. If "
             f"the column holds categories, say so: --features '*,{name}:category'",

@@ -47,7 +47,7 @@ def read_torch(path: Path) -> dict[str, Any]:
     # Once asked which attributes are of nodes, PyG keeps the answer beside them: a defaultdict of enums, which torch's
     # safe mode does not fill; a dictionary serves as well, as the answer is not used here.
     # Python before 3.11.4 saves an enum as getattr of it, which here gives nothing but that.
-    cache = [AttrType, (_build_plain_dict, "collections.defaultdict"), (_get_attribute_kind, "builtins.getattr")]
+    cache = [AttrType, (_build_plain_dict, "collections.defaultdict"), (_safe_getattr_of_attr_type, "builtins.getattr")]
     try:
         with _safe_globals_context([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage, *cache]):
             content = torch.load(path, map_location="cpu", weights_only=True)
@@ -65,7 +65,9 @@ def read_torch(path: Path) -> dict[str, Any]:
         content = vars(store).get("_mapping") if isinstance(store, GlobalStorage) else None
     if not isinstance(content, dict):
         raise DataError(f"{path} holds no graph; save a torch_geometric.data.Data, or a dictionary of tensors")
-    return {str(name): _to_array(value, str(name), path) for name, value in content.items() if value is not None}
+    return {
+        str(name): _convert_if_tensor(value, str(name), path) for name, value in content.items() if value is not None
+    }
 
 
 @contextlib.contextmanager
@@ -82,7 +84,7 @@ def _safe_globals_context(classes: list[Any]) -> Iterator[None]:
         torch.serialization.add_safe_globals(before)
 
 
-def _get_attribute_kind(kind: Any, name: str) -> Any:
+def _safe_getattr_of_attr_type(kind: Any, name: str) -> Any:
     from torch_geometric.data.storage import AttrType
 
     if kind is not AttrType:
@@ -94,7 +96,7 @@ def _build_plain_dict(*_: Any) -> dict[Any, Any]:
     return {}
 
 
-def _to_array(value: Any, name: str, path: Path) -> Any:
+def _convert_if_tensor(value: Any, name: str, path: Path) -> Any:
     """A tensor as an array, if it is as large as it claims; a sparse one as a SciPy matrix; others as they are."""
     if not isinstance(value, torch.Tensor):
         return value
@@ -126,7 +128,7 @@ def _to_scipy_matrix(value: torch.Tensor, name: str, path: Path) -> Any:
         matrix_type, parts = csc_matrix, [value.values(), value.row_indices(), value.ccol_indices()]
     else:
         raise DataError(f"{path}: '{name}' is of the layout {value.layout}, which is not read; save it in COO or CSR")
-    values, *indices = (_to_array(part, name, path) for part in parts)
+    values, *indices = (_convert_if_tensor(part, name, path) for part in parts)
     content = (values, tuple(indices)) if matrix_type is coo_matrix else (values, *indices)
     matrix = matrix_type(content, shape=tuple(value.shape))
     if matrix_type is not coo_matrix:  # whose indices were checked when it was made

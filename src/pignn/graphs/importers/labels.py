@@ -100,14 +100,14 @@ def _choose_sort_key(values: list[str]) -> Any:
     return int if are_integers else str
 
 
-def parse_trusted(column: pd.Series[Any], title: str, first_row: int) -> Tensor:
-    """Which labels were verified. ``first_row`` is the number of the first row."""
+def parse_trusted(column: pd.Series[Any], title: str, first_row_number: int) -> Tensor:
+    """Which labels were verified. ``first_row_number`` is the number of the first row."""
     codes, values = _encode(column, title)
     flags = np.array([*(_FLAG_VALUES.get(value.lower(), 2) for value in values), 0])[codes]
     if flags.max(initial=0) > 1:
         row = int(flags.argmax())
         raise DataError(
-            f"{title}, row {first_row + row:,}: 1 or 0, yes or no expected, "
+            f"{title}, row {first_row_number + row:,}: 1 or 0, yes or no expected, "
             f"not {quote_cell_for_message(column.iloc[row])}"
         )
     return torch.from_numpy(flags.astype(bool))

@@ -38,12 +38,12 @@ class NodeIds:
         return cls(np.arange(num_nodes), title)
 
     @classmethod
-    def from_column(cls, column: pd.Series[Any], title: str, first_row: int) -> NodeIds:
-        """Nodes that a column names. ``first_row`` is the number of its first row."""
+    def from_column(cls, column: pd.Series[Any], title: str, first_row_number: int) -> NodeIds:
+        """Nodes that a column names. ``first_row_number`` is the number of its first row."""
         text = to_id_texts(column)
         empty = (column.isna() | (text == "")).to_numpy()
         if empty.any():
-            row = first_row + int(empty.argmax())
+            row = first_row_number + int(empty.argmax())
             raise DataError(f"{title}: {pluralize(int(empty.sum()), 'row')} without an id, first row {row:,}")
         if column.dtype.kind in "iu" and int(column.max()) < 2**63:
             return cls(column.to_numpy(np.int64), title)

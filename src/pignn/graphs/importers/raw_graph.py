@@ -37,7 +37,7 @@ class Origin:
         return f"Origin({self.nodes})"
 
     @property
-    def first_row(self) -> int:
+    def first_row_number(self) -> int:
         """The number of the first node's row as a spreadsheet shows it: 2 below a header of a text file, else 1."""
         return 2 if self.has_header and self.delimiter is not None else 1
 

@@ -137,4 +137,4 @@ def _identify_nodes(raw: RawGraph, spec: ImportSpec) -> None:
         raw.ids = NodeIds.from_rows(raw.num_nodes, raw.title)
     else:
         column, title = raw.frame[spec.id], f"{raw.title}, column '{spec.id}'"
-        raw.ids = NodeIds.from_column(column, title, origin.first_row)
+        raw.ids = NodeIds.from_column(column, title, origin.first_row_number)

@@ -35,12 +35,12 @@ def write_edges(
     ranges = _RangeFiles(folder / "work", "r", 0, num_nodes * num_nodes, num_files, conversion.weighted)
     bar.start_step("edges")
     for frame, start, fraction in table.iter_chunks(min(max(memory // 512, 16), 1 << 21)):
-        first_row = table.first_row + start
-        a, b = (_parse_node_numbers(frame[name], num_nodes, title, first_row) for name in columns[:2])
+        first_row_number = table.first_row_number + start
+        a, b = (_parse_node_numbers(frame[name], num_nodes, title, first_row_number) for name in columns[:2])
         weight = None
         if columns.weight is not None:
             weight = parse_edge_weights(
-                frame[columns.weight], title, first_row, "--weight none (weight='none') leaves weights out"
+                frame[columns.weight], title, first_row_number, "--weight none (weight='none') leaves weights out"
             )
         keep = a != b
         conversion.rows_read += len(keep)
@@ -73,7 +73,7 @@ def write_edges(
     return files
 
 
-def _parse_node_numbers(column: pd.Series[Any], num_nodes: int, title: str, first_row: int) -> np.ndarray:
+def _parse_node_numbers(column: pd.Series[Any], num_nodes: int, title: str, first_row_number: int) -> np.ndarray:
     values = to_numbers(column)
     bad = ~((values >= 0) & (values < num_nodes) & (values == np.trunc(values)))
     if bad.any():
@@ -81,7 +81,7 @@ def _parse_node_numbers(column: pd.Series[Any], num_nodes: int, title: str, firs
         is_integer = values[row] == np.trunc(values[row])  # not so for NaN
         reason = "is out of range" if is_integer else "is not a whole number"
         raise DataError(
-            f"{title}, row {first_row + row:,}: node {quote_cell_for_message(column.iloc[row])} {reason}; "
+            f"{title}, row {first_row_number + row:,}: node {quote_cell_for_message(column.iloc[row])} {reason}; "
             f"nodes are numbered 0 to {num_nodes - 1}"
         )
     return values.astype(np.int64)

@@ -90,7 +90,7 @@ class NodeWriter:
             files = {name: stack.enter_context(self._open_file(f"{name}.u8")) for name in masks}
             for frame, first, fraction in table.iter_chunks(self._count_rows_in_memory(len(table.columns)), text):
                 if ids is not None:
-                    _check_ids(frame[ids], title, first, table.first_row + first)
+                    _check_ids(frame[ids], title, first, table.first_row_number + first)
                 if x is not None:
                     x.write(_parse_features(frame[columns], title, first))
                 if y is not None:
@@ -207,13 +207,13 @@ def _load_titled(value: ArrayOrFile, name: str) -> tuple[str, np.ndarray]:
     return name if isinstance(value, np.ndarray) else str(value), load_array(value)
 
 
-def _check_ids(column: pd.Series[Any], title: str, first_node: int, first_row: int) -> None:
+def _check_ids(column: pd.Series[Any], title: str, first_node: int, first_row_number: int) -> None:
     """Check that nodes are numbered in order, beginning with ``first_node``."""
     wrong = to_numbers(column) != np.arange(first_node, first_node + len(column))
     if wrong.any():
         row = int(wrong.argmax())
         raise DataError(
-            f"{title}, row {first_row + row:,}: {column.name} is {quote_cell_for_message(column.iloc[row])}, "
+            f"{title}, row {first_row_number + row:,}: {column.name} is {quote_cell_for_message(column.iloc[row])}, "
             f"but rows are nodes 0, 1, 2, ... in this order; number the nodes from 0 and sort the file"
         )
 

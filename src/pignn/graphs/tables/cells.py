@@ -31,7 +31,7 @@ def to_numbers(column: pd.Series[Any]) -> np.ndarray:
     return pd.to_numeric(column.astype(str), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def parse_edge_weights(column: pd.Series[Any], title: str, first_row: int, advice: str) -> np.ndarray:
+def parse_edge_weights(column: pd.Series[Any], title: str, first_row_number: int, advice: str) -> np.ndarray:
     """A column of weights, all finite and not negative. ``advice`` tells how to read the edges without weights."""
     with np.errstate(over="ignore"):
         values = to_numbers(column).astype(np.float32)
@@ -40,7 +40,7 @@ def parse_edge_weights(column: pd.Series[Any], title: str, first_row: int, advic
         row = int(bad.argmax())
         rule = f"below {MAX_MAGNITUDE:g}" if np.isfinite(values[row]) and values[row] > 0 else "finite and not negative"
         cell = quote_cell_for_message(column.iloc[row])
-        raise DataError(f"{title}, row {first_row + row:,}: a weight must be {rule}, not {cell}; {advice}")
+        raise DataError(f"{title}, row {first_row_number + row:,}: a weight must be {rule}, not {cell}; {advice}")
     return values
 
 

@@ -151,9 +151,9 @@ class TextTable(FileTable):
     def describe(self) -> str:
         return self._layout.describe()
 
-    def drop_header(self) -> None:
+    def treat_header_as_row(self) -> None:
         if self.has_header:
-            self._layout.drop_header()
+            self._layout.treat_header_as_row()
             self.columns, self.has_header = self._layout.columns, False
 
     def _write_as_plain_csv(self, out_path: Path) -> None:

@@ -25,7 +25,7 @@ class Chunk(NamedTuple):
 class Table(ABC):
     """Rows that are read some at a time.
 
-    ``num_rows`` is an estimate. ``first_row`` is the number of the first row as a spreadsheet shows it: 2 below the
+    ``num_rows`` is an estimate. ``first_row_number`` is the number of the first row as a spreadsheet shows it: 2 below the
     header of a text file, else 1. ``sha256`` is that of a text file.
     """
 
@@ -45,10 +45,10 @@ class Table(ABC):
         """What was detected about the file, for people."""
 
     @property
-    def first_row(self) -> int:
+    def first_row_number(self) -> int:
         return 2 if self.delimiter is not None and self.has_header else 1
 
-    def drop_header(self) -> None:  # noqa: B027
+    def treat_header_as_row(self) -> None:  # noqa: B027
         """Take the header of a text file for a row of values. Other tables stay as they are."""
 
     def check_column(self, name: str) -> str:

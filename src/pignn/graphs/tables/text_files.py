@@ -90,7 +90,7 @@ class TextLayout:
     num_rows: int  # estimated from the size of the file
     is_guess: bool  # whether the delimiter is another than the suffix says
 
-    def drop_header(self) -> None:
+    def treat_header_as_row(self) -> None:
         """Take the header for a row of values after all."""
         self.has_header, self.skip_lines = False, self.skip_lines - 1
         self.columns = [str(i) for i in range(len(self.columns))]

@@ -126,7 +126,7 @@ class NetworkMethod(NetworkSettings):
         if self.batch_size is None and distributed.get_rank_and_world_size()[1] > 1:
             raise ConfigError("several processes share the batches: set batch_size (1024, say)")
         data = graphs.check_graph(data, split_index=split_index)
-        self._choose_pair_mode(int(data.num_nodes))
+        self._set_pair_mode(int(data.num_nodes))
         device = _parse_device(str(self.device))
         with seed_context(int(self.seed), device):
             learner = self._build_learner(data, device)
@@ -146,7 +146,7 @@ class NetworkMethod(NetworkSettings):
             warnings.warn(text, PignnWarning, stacklevel=2)
         return self
 
-    def _choose_pair_mode(self, num_nodes: int) -> None:
+    def _set_pair_mode(self, num_nodes: int) -> None:
         self.pairs_, self.pairs_explanation_ = self.pairs, ""
         if self.batch_size is not None and self.pairs is not None:
             self.pairs_ = "batch"

@@ -164,7 +164,7 @@ def _encode_suspects(
         "stratum": [int(v) if here else None for v, here in zip(table["stratum"], in_review, strict=True)],
         "inclusion": [float(v) if here else None for v, here in zip(table["inclusion"], in_review, strict=True)],
         "likely": [
-            [[int(c), _round_number(p[c])] for c in order if p[c] >= MIN_LIKELY_PROB]
+            [[int(c), _round_to_significant(p[c])] for c in order if p[c] >= MIN_LIKELY_PROB]
             for p, order in zip(probs, best, strict=True)
         ],
     }
@@ -182,10 +182,10 @@ def _encode_column(values: pd.Series[Any], kind: str, categories: list[str]) -> 
         return [codes[str(value)] for value in values]
     if kind == "text":
         return [_cell_text(value) for value in values]
-    return [_round_number(value, 4 if kind == "share" else 6) for value in values]
+    return [_round_to_significant(value, 4 if kind == "share" else 6) for value in values]
 
 
-def _round_number(value: Any, digits: int = 4) -> float | None:
+def _round_to_significant(value: Any, digits: int = 4) -> float | None:
     return float(f"{float(value):.{digits}g}") if value is not None and np.isfinite(value) else None
 
 
@@ -244,4 +244,4 @@ def _list_largest_features(graph: Data, nodes: Any) -> list[Any]:
     x = graph.x.numpy()[nodes]
     size = np.abs(x)
     best = np.argsort(-size, axis=1, kind="stable")[:, : min(MAX_FEATURES, x.shape[1])]
-    return [[[int(f), _round_number(x[i, f])] for f in row if size[i, f] > 0] for i, row in enumerate(best)]
+    return [[[int(f), _round_to_significant(x[i, f])] for f in row if size[i, f] > 0] for i, row in enumerate(best)]
