@@ -25,8 +25,8 @@ class Chunk(NamedTuple):
 class Table(ABC):
     """Rows that are read some at a time.
 
-    ``num_rows`` is an estimate. ``first_row_number`` is the number of the first row as a spreadsheet shows it: 2 below the
-    header of a text file, else 1. ``sha256`` is that of a text file.
+    ``num_rows`` is an estimate. ``first_row_number`` is what a spreadsheet shows for the first row: 2 below the header
+    of a text file, else 1. ``sha256`` is that of a text file.
     """
 
     name: str
