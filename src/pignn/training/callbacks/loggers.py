@@ -28,19 +28,19 @@ class _FileLogger(Callback):
     def _write_rows(self, rows: list[Row], mode: str) -> None:
         try:
             with self.path.open(mode, encoding="utf-8", newline="") as file:
-                self._write_rows(rows, file)
+                self._write_rows_to_file(rows, file)
         except OSError as error:
             raise OutputError(f"cannot write {self.path}: {error.strerror}; choose another file") from None
 
     @abstractmethod
-    def _write_rows(self, rows: list[Row], file: IO[str]) -> None:
+    def _write_rows_to_file(self, rows: list[Row], file: IO[str]) -> None:
         """Write these rows at the end of an open file."""
 
 
 class JSONLinesLogger(_FileLogger):
     """Append every epoch to a JSON lines file, one object per line."""
 
-    def _write_rows(self, rows: list[Row], file: IO[str]) -> None:
+    def _write_rows_to_file(self, rows: list[Row], file: IO[str]) -> None:
         file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
@@ -55,7 +55,7 @@ class CSVLogger(_FileLogger):
         is_new = any(column not in self._columns for column in row)
         self._write_rows(context.history if is_new else [row], mode="w" if is_new else "a")
 
-    def _write_rows(self, rows: list[Row], file: IO[str]) -> None:
+    def _write_rows_to_file(self, rows: list[Row], file: IO[str]) -> None:
         writer = csv.DictWriter(file, self._columns)
         if file.tell() == 0:
             self._columns[:] = dict.fromkeys(column for row in rows for column in row)
