@@ -112,7 +112,8 @@ def write_settings_page() -> str:
     parts = [
         "# Settings of every method",
         'A setting is an argument in Python (`pignn.make("gce", q=0.7)`), `--set q=0.7` on the command line and a key '
-        "under `settings` in a study. `None` means that the method decides.",
+        "under `settings` in a study. Settings of PI-GNN are options of `pignn train` too: `--hidden-channels 64`. "
+        "`None` means that the method decides.",
         "## Settings that all methods with a network share",
         f"These methods have them: {', '.join(f'`{name}`' for name in networks)}.",
         _settings_table(common),
