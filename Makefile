@@ -49,6 +49,8 @@ bench-scale: .venv/.installed  ## print how cost grows with the graph, up to mil
 
 # Material announces its successor at every build unless told not to.
 docs: export NO_MKDOCS_2_WARNING := 1
+# The tutorials are small: beside another busy program several threads would only wait for each other.
+docs: export OMP_NUM_THREADS := 1
 docs: .venv/.installed-docs  ## build the documentation into site/
 	@$(BIN)/python -m mkdocs build --strict --site-dir site
 
