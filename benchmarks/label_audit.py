@@ -31,7 +31,7 @@ DATASETS = ("cora", "citeseer", "digits", "photo", "pubmed")
 def noisy_graph(dataset: str, kind: str, rate: float, seed: int) -> Data:
     data = pignn.load(dataset)
     if kind == "gpt-3.5":
-        path = Path(pignn.graphs.dataset_path("cora")) / "llm_labels.npz"
+        path = Path(pignn.graphs.get_dataset_location_text("cora")) / "llm_labels.npz"
         return pignn.corrupt(data, pignn.noise.load_recorded_labels(path), splits=("all",))
     return pignn.corrupt(data, kind, rate if rate else None, seed=seed, splits=("all",))
 

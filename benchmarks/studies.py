@@ -103,7 +103,7 @@ def overhead(runs: int) -> None:
     from pignn.studies import DatasetSpec, NoiseSpec, Protocol, Study, StudyRow, open_results
     from pignn.studies.planning import plan_runs
     from pignn.studies.pool import LocalPool
-    from pignn.studies.sweep import iter_results
+    from pignn.studies.sweep import iter_results_with_retries
 
     study = Study(
         name="overhead",
@@ -118,9 +118,9 @@ def overhead(runs: int) -> None:
         todo = {run.key: run for run in plan_runs(study, store)}
         pool = LocalPool(2, {(run.spec.work, run.spec.method): run.spec.code for run in todo.values()})
         while not pool.is_ready:
-            pool.wait(0.1)
+            pool.wait_for_results(0.1)
         start = time.perf_counter()
-        for key, result in iter_results(pool, todo):
+        for key, result in iter_results_with_retries(pool, todo):
             store.save_run(key, todo[key].spec, result)
         mine = time.perf_counter() - start
         pool.close()

@@ -194,7 +194,7 @@ def test_file_formats_describe_every_key_and_column() -> None:
     from pignn.runs.audit_run import AuditSummary
 
     page = (ROOT / "docs" / "reference" / "file_formats.md").read_text(encoding="utf-8")
-    names = {*TrainingRecord.__struct_fields__, *AuditSummary.__struct_fields__, *AUDIT_COLUMNS.names()} - {
+    names = {*TrainingRecord.__struct_fields__, *AuditSummary.__struct_fields__, *AUDIT_COLUMNS.list_names()} - {
         "p"
     }  # a column per class
     assert not [name for name in sorted(names) if f"`{name}`" not in page]

@@ -106,7 +106,7 @@ def write_settings_page() -> str:
     from pignn.core.settings import list_settings
     from pignn.methods.registry import METHODS
 
-    classes = {entry.name: METHODS.get(entry.name) for entry in METHODS.entries()}
+    classes = {entry.name: METHODS.get(entry.name) for entry in METHODS.list_entries()}
     networks = [name for name, method in classes.items() if any(s.name == "epochs" for s in list_settings(method))]
     common = _shared_settings([list_settings(classes[name]) for name in networks])
     parts = [
@@ -118,7 +118,7 @@ def write_settings_page() -> str:
         f"These methods have them: {', '.join(f'`{name}`' for name in networks)}.",
         _settings_table(common),
     ]
-    for entry in METHODS.entries():
+    for entry in METHODS.list_entries():
         settings = list_settings(classes[entry.name])
         own = [s for s in settings if s not in common] if entry.name in networks else settings
         note = "And the settings that all methods with a network share." if entry.name in networks else ""
@@ -148,7 +148,7 @@ def write_registries_page() -> str:
         "entry-point group shown, see [Extend pignn](../howto/extend.md).",
     ]
     for registry in sorted(_find_registries(), key=lambda registry: registry.group):
-        rows = [f"| `{entry.name}` | {_escape(entry.summary)} |" for entry in registry.entries()]
+        rows = [f"| `{entry.name}` | {_escape(entry.summary)} |" for entry in registry.list_entries()]
         parts += [f"## {registry.kind}", f"Entry-point group: `{registry.group}`."]
         parts.append("| name | what it is |\n|---|---|\n" + "\n".join(rows))
     return "\n\n".join(parts)

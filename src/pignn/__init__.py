@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ._version import __version__
-from .core.lazy import import_on_first_use
+from .core.lazy import make_lazy_getattr_and_dir
+from .core.threads import limit_spinning
 
 if TYPE_CHECKING:
     from . import auditing, backbones, graphs, methods, noise, pairs, propagation, report, runs, studies, training
@@ -51,5 +52,7 @@ __all__ = [
 ]
 
 
+limit_spinning()  # before torch is imported
+
 # Imported on first use, so that `pignn --help` does not wait for torch.
-__getattr__, __dir__ = import_on_first_use(__name__, __file__)
+__getattr__, __dir__ = make_lazy_getattr_and_dir(__name__, __file__)

@@ -229,7 +229,7 @@ def test_ids_may_be_a_tensor_of_numbers() -> None:
 def test_labeled_edges_and_similar_nodes_are_those_of_the_graph() -> None:
     data = Data(x=torch.eye(5), edge_index=torch.tensor([[0, 1, 2, 0], [1, 2, 3, 0]]), y=torch.zeros(5).long())
     row, col = find_labeled_edges(
-        GraphInputs.from_data(graphs.check_graph(data, with_labels=False)), np.array([0, 1, 3])
+        GraphInputs.from_data(graphs.copy_checked_graph(data, needs_labels=False)), np.array([0, 1, 3])
     )
     assert sorted(zip(row.tolist(), col.tolist(), strict=True)) == [(0, 1), (1, 0)]
     z = np.array([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], dtype=np.float32)

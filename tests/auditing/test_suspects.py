@@ -75,7 +75,7 @@ def test_no_vote_is_no_evidence_and_trusted_labels_are_right() -> None:
 
 def test_neighbor_features_exclude_the_features_of_the_node() -> None:
     data = graphs.csbm(60, 3, degree=4, num_features=5)
-    inputs = GraphInputs.from_data(graphs.check_graph(data))
+    inputs = GraphInputs.from_data(graphs.copy_checked_graph(data))
     some = np.arange(0, 60, 7)
     _, before = evidence.compute_own_and_neighbor_features(inputs, np.arange(60), some, 0)
     x = data.x / data.x.norm(dim=1, keepdim=True)
@@ -85,7 +85,7 @@ def test_neighbor_features_exclude_the_features_of_the_node() -> None:
         np.testing.assert_allclose(row, mean / mean.norm().clamp(min=1e-12), atol=1e-5)
     data.x[some[1]] += 10
     own, after = evidence.compute_own_and_neighbor_features(
-        GraphInputs.from_data(graphs.check_graph(data)), np.arange(60), some, 0
+        GraphInputs.from_data(graphs.copy_checked_graph(data)), np.arange(60), some, 0
     )
     np.testing.assert_allclose(after[1], before[1])
     assert own.shape == (60, 5)

@@ -135,7 +135,7 @@ def test_dropout_on_sparse_features_keeps_their_mean():
     torch.testing.assert_close(dropped[kept], x[kept] / 0.4)
 
 
-@pytest.mark.parametrize("name", backbones.BACKBONES.names())
+@pytest.mark.parametrize("name", backbones.BACKBONES.list_names())
 @pytest.mark.parametrize("init", backbones.INITIALIZATIONS)
 def test_weights_have_the_spread_of_their_rule(name, init):
     torch.manual_seed(0)
@@ -187,7 +187,7 @@ def test_unknown_names_are_refused_with_the_nearest_one():
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", backbones.BACKBONES.names())
+@pytest.mark.parametrize("name", backbones.BACKBONES.list_names())
 def test_chunked_inference_equals_inference_in_one_go(monkeypatch, name, weighted, directed):
     data = Data(x=torch.randn(50, 12), edge_index=torch.randint(0, 44, (2, 300)), y=torch.zeros(50, dtype=torch.long))
     if weighted:
@@ -198,7 +198,7 @@ def test_chunked_inference_equals_inference_in_one_go(monkeypatch, name, weighte
     with torch.no_grad():
         whole = network(inputs)
         torch.testing.assert_close(network(inputs.as_chunked()), whole, rtol=1e-6, atol=1e-6)
-    sizes = [part.size for _, _, part in inputs.adj.iter_chunks()]
+    sizes = [part.size for _, _, part in inputs.adj.iter_row_chunks()]
     assert len(sizes) > 5
     assert sum(sizes) == inputs.adj.size
 
@@ -207,11 +207,11 @@ def test_chunks_cover_all_rows_once(monkeypatch):
     monkeypatch.setattr("pignn.graphs.sparse.CHUNK_ENTRIES", 3)
     counts = [0, 0, 7, 1, 1, 1, 1, 0, 3, 0]  # a row with more than a part holds, and empty ones at both ends
     row = torch.repeat_interleave(torch.arange(10), torch.tensor(counts))
-    pattern = SparsityPattern.from_sorted(row, torch.arange(len(row)), (10, 20))
-    parts = list(pattern.iter_chunks())
+    pattern = SparsityPattern.from_row_sorted(row, torch.arange(len(row)), (10, 20))
+    parts = list(pattern.iter_row_chunks())
     assert [i for rows, _, _ in parts for i in range(rows.start, rows.stop)] == list(range(10))
     assert torch.equal(torch.cat([part.col for _, _, part in parts]), pattern.col)
-    assert [int(n) for _, _, part in parts for n in part.counts] == counts
+    assert [int(n) for _, _, part in parts for n in part.entries_per_row] == counts
 
 
 def test_a_module_that_takes_no_edges_is_refused_in_one_line():
@@ -253,7 +253,7 @@ OTHER_PACKAGE = """
 def test_an_installed_package_brings_backbones_by_entry_points(install_package, noisy, tmp_path):
     points = "[pignn.backbones]\nnormalized-gcn = other_package:NormalizedGCN\npyg-gcn = other_package:build_pyg_gcn\n"
     install_package(OTHER_PACKAGE, points)
-    assert {"normalized-gcn", "pyg-gcn"} <= set(backbones.BACKBONES.names())
+    assert {"normalized-gcn", "pyg-gcn"} <= set(backbones.BACKBONES.list_names())
     assert backbones.default_lr("normalized-gcn") == 0.02
     assert backbones.default_lr("pyg-gcn") == 0.01
     for name in ("normalized-gcn", "pyg-gcn"):

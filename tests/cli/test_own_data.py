@@ -15,7 +15,7 @@ import pignn
 
 SHORT = ("--epochs", "12")
 LONG = ("--epochs", "120", "--selection", "last")
-MODEL = {"model.safetensors", "model.json", "features.json", "features.safetensors", "card.md"}
+MODEL = {"model.safetensors", "model.json", "features.json", "card.md"}
 
 
 def table(nodes=90, seed=0):

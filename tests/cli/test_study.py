@@ -48,11 +48,11 @@ class InProcessPool:
     def submit(self, key, spec):
         self.waiting.append((key, spec))
 
-    def wait(self, seconds):
-        from pignn.studies.execute import execute
+    def wait_for_results(self, max_seconds):
+        from pignn.studies.execute import execute_run
 
         key, spec = self.waiting.pop(0)
-        return [(key, execute(spec))]
+        return [(key, execute_run(spec))]
 
     def close(self):
         pass

@@ -104,19 +104,38 @@ def wikics(root: Path, *, nodes: int = 500) -> Path:
     return path
 
 
-def chameleon(root: Path, *, nodes: int = 40, name: str = "chameleon") -> Path:
+def heterophilous(root: Path, name: str, *, nodes: int = 40, classes: int = 5, file: str = "") -> Path:
     part = (np.arange(nodes)[None] + np.arange(10)[:, None]) % 3
-    path = root / "chameleon" / f"{name}.npz"
+    path = root / name / f"{file or name}.npz"
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez(
         path,
         node_features=np.eye(8, dtype=np.float32)[labels(nodes, 8)],
-        node_labels=labels(nodes, 5),
+        node_labels=labels(nodes, classes),
         edges=ring(nodes),
         train_masks=part == 0,
         val_masks=part == 1,
         test_masks=part == 2,
     )
+    return path
+
+
+def chameleon(root: Path, *, nodes: int = 40, name: str = "chameleon") -> Path:
+    return heterophilous(root, "chameleon", nodes=nodes, file=name)
+
+
+def polblogs(root: Path, *, nodes: int = 12, name: str = "blog {}.org", source: str = "Blogarama") -> Path:
+    """Blogs in a directed ring; every third one has two labelers, and one edge is there twice."""
+    lines = ['Creator "nobody"', "graph [", "  directed 1"]
+    for i in range(nodes):
+        who = f"{source},LabeledManually" if i % 3 == 0 else source
+        lines += ["  node [", f"    id {i + 1}", f'    label "{name.format(i)}"', f"    value {i % 2}"]
+        lines += [f'    source "{who}"', "  ]"]
+    for a, b in [*ring(nodes), (0, 1)]:
+        lines += ["  edge [", f"    source {a + 1}", f"    target {b + 1}", "  ]"]
+    path = root / "polblogs" / "polblogs.gml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join([*lines, "]", ""]))
     return path
 
 
@@ -160,7 +179,9 @@ class Write:
     sparse_npz = staticmethod(sparse_npz)
     actor = staticmethod(actor)
     wikics = staticmethod(wikics)
+    heterophilous = staticmethod(heterophilous)
     chameleon = staticmethod(chameleon)
+    polblogs = staticmethod(polblogs)
     ogb = staticmethod(ogb)
     csv_gz = staticmethod(csv_gz)
     arxiv_structure = staticmethod(arxiv_structure)

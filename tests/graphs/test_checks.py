@@ -8,7 +8,7 @@ from torch_geometric.data import Data, HeteroData
 
 import pignn
 from pignn.core.errors import DataError, PignnWarning
-from pignn.graphs import check_graph, num_classes
+from pignn.graphs import copy_checked_graph, num_classes
 
 N = 6
 
@@ -223,14 +223,20 @@ BAD = {
 def test_bad_input_is_one_clear_line(case):
     make, options, message = BAD[case]
     with pytest.raises(DataError, match=message) as caught:
-        check_graph(make(), **options)
+        copy_checked_graph(make(), **options)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("what", [[1], (1,), torch.ones(3), HeteroData()])
 def test_objects_that_are_not_graphs_are_refused_everywhere(what):
     model = pignn.make("prototypes").fit(pignn.load("csbm", num_nodes=120))
-    for use in (check_graph, model.fit, model.predict, model.score, lambda data: pignn.corrupt(data, "symmetric", 0.3)):
+    for use in (
+        copy_checked_graph,
+        model.fit,
+        model.predict,
+        model.score,
+        lambda data: pignn.corrupt(data, "symmetric", 0.3),
+    ):
         with pytest.raises(DataError, match=r"expected a torch_geometric\.data\.Data|heterogeneous graphs"):
             use(what)
 
@@ -249,7 +255,7 @@ def test_checking_converts_types_and_does_not_change_the_original():
         trusted_mask=torch.tensor([1, 0, 0, 0, 0, 0]),
     )
     before = copy.copy(data)
-    out = check_graph(data)
+    out = copy_checked_graph(data)
     assert out.x.dtype == torch.float32
     assert out.edge_index.dtype == out.y.dtype == out.y_true.dtype == torch.int64
     assert out.y.tolist() == [0, 1, 0, 1, -1, -1]
@@ -266,55 +272,57 @@ def test_checking_converts_types_and_does_not_change_the_original():
 
 def test_numpy_arrays_and_sparse_features_are_accepted():
     sparse = graph().x.to_sparse()
-    out = check_graph(graph(x=sparse, y=np.array([0, 1, 0, 1, -1, -1])))
+    out = copy_checked_graph(graph(x=sparse, y=np.array([0, 1, 0, 1, -1, -1])))
     assert out.x.layout == torch.strided
     assert torch.equal(out.x, graph().x)
     assert out.y.dtype == torch.int64
 
 
 def test_a_graph_without_edges_is_accepted():
-    assert check_graph(graph(edge_index=torch.tensor([[], []]))).edge_index.dtype == torch.int64
+    assert copy_checked_graph(graph(edge_index=torch.tensor([[], []]))).edge_index.dtype == torch.int64
 
 
 def test_split_index_picks_the_column():
     other = torch.tensor([False, True, True, False, False, False])
     data = graph(train_mask=torch.stack([graph().train_mask, other], dim=1))
-    assert torch.equal(check_graph(data, split_index=1).train_mask, other)
-    assert torch.equal(check_graph(data, split_index=1).test_mask, graph().test_mask)  # one-dimensional: for all
+    assert torch.equal(copy_checked_graph(data, split_index=1).train_mask, other)
+    assert torch.equal(copy_checked_graph(data, split_index=1).test_mask, graph().test_mask)  # one-dimensional: for all
 
 
 def test_masks_with_one_column_need_no_split_index():
-    assert torch.equal(check_graph(graph(train_mask=graph().train_mask.view(-1, 1))).train_mask, graph().train_mask)
+    assert torch.equal(
+        copy_checked_graph(graph(train_mask=graph().train_mask.view(-1, 1))).train_mask, graph().train_mask
+    )
 
 
 def test_unlabeled_training_nodes_are_left_out_with_a_warning():
     data = graph(y=torch.tensor([0, 1, -1, -1, 0, 1]))
     with pytest.warns(PignnWarning, match="2 training nodes without a label"):
-        out = check_graph(data)
+        out = copy_checked_graph(data)
     assert out.train_mask.tolist() == [True, True, False, False, False, False]
     assert data.train_mask.sum() == 4
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        check_graph(out)
+        copy_checked_graph(out)
 
 
 def test_a_class_without_training_nodes_is_a_warning_that_names_it():
     with pytest.warns(PignnWarning, match=r"no training node carries class 2 \(owl\)"):
-        check_graph(graph(class_names=["cat", "dog", "owl"]))
+        copy_checked_graph(graph(class_names=["cat", "dog", "owl"]))
 
 
 def test_overlap_of_train_and_test_is_a_warning():
     with pytest.warns(PignnWarning, match="1 node in both train_mask and test_mask"):
-        check_graph(graph(test_mask=torch.tensor([True, False, False, False, False, True])))
+        copy_checked_graph(graph(test_mask=torch.tensor([True, False, False, False, False, True])))
 
 
 def test_without_labels_only_structure_is_checked():
     data = graph(y=None, train_mask=None)
-    assert "y" not in check_graph(data, with_labels=False)
+    assert "y" not in copy_checked_graph(data, needs_labels=False)
     with pytest.raises(DataError, match="NaN"):
-        check_graph(graph(x=with_value(float("nan")), y=None), with_labels=False)
+        copy_checked_graph(graph(x=with_value(float("nan")), y=None), needs_labels=False)
     with pytest.raises(DataError, match="edge_weight"):
-        check_graph(graph(edge_weight=-torch.ones(4), y=None), with_labels=False)
+        copy_checked_graph(graph(edge_weight=-torch.ones(4), y=None), needs_labels=False)
 
 
 def test_number_of_classes_is_declared_not_inferred_from_what_is_left():

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from pignn.core.errors import ConfigError, DataError, PignnError, PignnWarning
-from pignn.graphs import dataset_path, is_available, list_datasets, load
+from pignn.graphs import get_dataset_location_text, is_available, list_datasets, load
 
 # The files of these tests are smaller than the published ones, which `load` says.
 small = pytest.mark.filterwarnings("ignore:.*the published ones:pignn.core.errors.PignnWarning")
@@ -83,7 +83,9 @@ def test_sparse_npz_graphs_take_class_names_from_their_file(write, root):
     names = np.array([f"kind {c}" for c in range(8)])
     write.sparse_npz(root / "Photo/raw/amazon_electronics_photo.npz", class_names=names)
     write.sparse_npz(root / "DBLP/raw/dblp.npz", nodes=300)
+    write.sparse_npz(root / "Computers/raw/amazon_electronics_computers.npz", nodes=200, classes=10)
     photo, dblp = load("photo", root=root), load("dblp", root=root)
+    assert load("computers", root=root).x.shape == (200, 9)
     assert photo.class_names == names.tolist()
     assert photo.num_edges == 120  # made undirected
     assert dblp.class_names == ["0", "1", "2", "3"]
@@ -135,6 +137,74 @@ def test_chameleon_comes_with_ten_splits_and_a_filtered_variant(write, root):
     assert load("chameleon", root=root, variant="filtered").num_nodes == 30
     assert load("chameleon", root=root, split="own", split_index=2).train_mask[1]
     one_line(lambda: load("chameleon", root=root, variant="directed"), "unknown variant", ConfigError)
+
+
+@small
+@pytest.mark.parametrize(("name", "classes"), [("squirrel", 5), ("minesweeper", 2), ("tolokers", 2)])
+def test_heterophilous_graphs_come_with_ten_splits(write, root, name, classes):
+    write.heterophilous(root, name, classes=classes, file="squirrel_filtered" if name == "squirrel" else "")
+    data = load(name, root=root, split="own")
+    assert data.train_mask.shape == (40, 10)
+    assert torch.equal(data.y, torch.arange(40) % classes)
+    assert data.num_edges == 80
+    assert len(data.class_names) == classes
+    one_line(
+        lambda: load(name, root=root, variant="full"), f"unknown option 'variant' for dataset '{name}'", ConfigError
+    )
+
+
+@small
+def test_blogcatalog_keeps_counts(write, root):
+    path = write.sparse_npz(root / "blogcatalog/blogcatalog.npz", classes=6)
+    with np.load(path) as file:
+        arrays = dict(file)
+    np.savez(path, **{**arrays, "attr_data": np.full(60, 3.0, np.float32)})
+    data = load("blogcatalog", root=root)
+    assert data.x.shape == (60, 9)
+    assert data.x.sum(dim=1).tolist() == [3.0] * 60
+    assert data.num_edges == 120  # made undirected
+    assert torch.equal(data.y, torch.arange(60) % 6)
+    np.savez(path, **{**arrays, "attr_indices": arrays["attr_indices"] + 100})
+    one_line(lambda: load("blogcatalog", root=root), "blogcatalog.npz is damaged")
+
+
+@small
+def test_polblogs_says_who_labeled_each_blog(write, root):
+    write.polblogs(root, name="]{} node [ id 1 ]")
+    data = load("polblogs", root=root)
+    assert data.node_id[2] == "]2 node [ id 1 ]"
+    assert torch.equal(data.x, torch.eye(12))
+    assert data.num_edges == 13  # directed, and one of them twice, as published
+    assert data.edge_index[:, 0].tolist() == [0, 1]
+    assert data.class_names == ["liberal", "conservative"]
+    assert [data.source_names[i] for i in data.label_source[:4]] == [
+        *("Blogarama,LabeledManually", "Blogarama"),
+        *("Blogarama", "Blogarama,LabeledManually"),
+    ]
+
+
+@small
+@pytest.mark.parametrize("change", [("value 1", "value left"), ("target 3", "target 77"), ("    label", "    lable")])
+def test_a_damaged_polblogs_file_is_one_line(write, root, change):
+    path = write.polblogs(root)
+    path.write_text(path.read_text().replace(*change))
+    one_line(lambda: load("polblogs", root=root), "polblogs.gml is damaged")
+
+
+@small
+def test_polblogs_is_unpacked_from_its_archive(write, root, cache, monkeypatch):
+    import torch_geometric
+
+    source = write.polblogs(root)
+
+    def download_url(url, folder, **_):
+        with zipfile.ZipFile(Path(folder) / "polblogs.zip", "w") as archive:
+            archive.write(source, "polblogs.gml")
+        return str(Path(folder) / "polblogs.zip")
+
+    monkeypatch.setattr(torch_geometric.data, "download_url", download_url)
+    assert load("polblogs").num_nodes == load("polblogs").num_nodes == 12
+    assert files_below(cache) == ["polblogs/polblogs.gml"]
 
 
 @small
@@ -195,7 +265,10 @@ def test_list_needs_no_torch_and_is_complete():
         "assert 'torch' not in sys.modules and 'torch_geometric' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-    expected = "digits csbm cora citeseer pubmed wikics ogbn-arxiv ogbn-products actor chameleon dblp photo"
+    expected = (
+        "digits csbm cora citeseer pubmed wikics ogbn-arxiv ogbn-products actor chameleon dblp photo computers "
+        "squirrel minesweeper tolokers blogcatalog polblogs"
+    )
     assert {info.name for info in list_datasets()} == set(expected.split())
 
 
@@ -232,15 +305,15 @@ def test_raw_files_are_taken_from_root_then_environment_then_cache(write, tmp_pa
 
 
 def test_dataset_paths_tell_where_raw_files_are(write, root):
-    assert dataset_path("digits") == "built in"
+    assert get_dataset_location_text("digits") == "built in"
     assert is_available("csbm")
     assert not is_available("cora", root)
     write.planetoid(root)
-    assert dataset_path("Cora", root) == str(root / "Cora")
+    assert get_dataset_location_text("Cora", root) == str(root / "Cora")
     (root / "Cora/raw/ind.cora.tx").unlink()
     assert not is_available("cora", root)
     write.arxiv_structure(root)
-    assert dataset_path("ogbn-arxiv", root).endswith("(no features)")
+    assert get_dataset_location_text("ogbn-arxiv", root).endswith("(no features)")
     with pytest.raises(PignnError, match="unknown dataset"):
         is_available("nothing")
 
@@ -255,6 +328,11 @@ def test_dataset_paths_tell_where_raw_files_are(write, root):
         ("actor", "out1_graph_edges.txt", "<root>/Actor/raw"),
         ("wikics", "data.json", "<root>/WikiCS/raw"),
         ("chameleon", "chameleon.npz", "<root>/chameleon"),
+        ("squirrel", "squirrel_filtered.npz", "<root>/squirrel"),
+        ("minesweeper", "minesweeper.npz", "<root>/minesweeper"),
+        ("computers", "amazon_electronics_computers.npz", "<root>/Computers/raw"),
+        ("blogcatalog", "blogcatalog.npz", "<root>/blogcatalog"),
+        ("polblogs", "polblogs.gml", "<root>/polblogs"),
         ("ogbn-arxiv", "raw/edge.csv.gz", "<root>/ogbn_arxiv"),
         ("ogbn-products", "split/sales_ranking/train.csv.gz", "<root>/ogbn_products"),
     ],
@@ -308,7 +386,7 @@ def test_planetoid_is_downloaded_by_its_loader(write, root, cache, monkeypatch):
     assert sizes(load("cora")) == [140, 500, 10]
     monkeypatch.setattr(fs, "cp", None)  # a second download would fail
     assert sizes(load("cora")) == [140, 500, 10]
-    assert dataset_path("cora") == str(cache / "Cora")
+    assert get_dataset_location_text("cora") == str(cache / "Cora")
 
 
 @small
@@ -319,7 +397,7 @@ def test_a_download_that_is_not_the_file_is_refused_and_not_kept(cache, monkeypa
         (Path(folder) / url.rpartition("/")[2]).write_text("<html>please log in</html>")
 
     monkeypatch.setattr(fs, "cp", cp)
-    one_line(lambda: load("cora"), r"the downloaded ind\.cora\.x is damaged")
+    one_line(lambda: load("cora"), r"the downloaded Cora/raw/ind\.cora\.x is damaged")
     assert files_below(cache) == []
 
 
@@ -344,7 +422,7 @@ def test_ogb_archive_is_fetched_by_the_ogb_package(write, root, cache, tmp_path,
     monkeypatch.setitem(sys.modules, "ogb.utils", types.ModuleType("ogb.utils"))
     monkeypatch.setitem(sys.modules, "ogb.utils.url", url)
     assert load("ogbn-arxiv").num_nodes == 80
-    assert dataset_path("ogbn-arxiv") == str(cache / "ogbn_arxiv")
+    assert get_dataset_location_text("ogbn-arxiv") == str(cache / "ogbn_arxiv")
     url.download_url = None  # a second download would fail
     assert load("ogbn-arxiv").num_nodes == 80
     sys.modules.pop("ogb", None)
@@ -501,7 +579,7 @@ def test_second_load_reads_the_processed_copy(write, root, monkeypatch):
 
     write.actor(root)
     first = load("actor", root=root, split="own")
-    monkeypatch.setattr(pyg_reader, "read_or_download_graph", None)
+    monkeypatch.setattr(pyg_reader, "run_loader", None)
     second = load("actor", root=root, split="own")
     assert first.class_names == second.class_names
     for key in ("x", "edge_index", "y", "train_mask", "val_mask", "test_mask"):

@@ -16,7 +16,15 @@ else:
 
 from pignn.core.registry import Entry
 from pignn.graphs import read_graph
-from pignn.graphs.tables import FORMATS, FileFormat, file_suffix, find_format, is_graph_file, list_suffixes, open_table
+from pignn.graphs.tables import (
+    FORMATS,
+    FileFormat,
+    find_format_name,
+    get_format_suffix,
+    is_graph_file,
+    list_suffixes,
+    open_table,
+)
 
 NODES = pd.DataFrame({"id": list("abcd"), "x": [1.5, 2.0, None, 4.0], "flag": [True, False, True, True]})
 PACK = {"": bytes, ".gz": gzip.compress, ".zst": zstd.compress}
@@ -54,10 +62,10 @@ def test_columns_may_differ_in_case_only(tmp_path):
 
 
 def test_formats_are_found_by_suffix():
-    assert [find_format(name) for name in ("a.CSV", "a.csv.gz", "a.jsonl.zst", "a.pq", "a.pt", "a.xyz")] == [
+    assert [find_format_name(name) for name in ("a.CSV", "a.csv.gz", "a.jsonl.zst", "a.pq", "a.pt", "a.xyz")] == [
         "text", "text", "jsonl", "parquet", "torch", None,
     ]  # fmt: skip
-    assert file_suffix("a.csv.zst") == ".csv"
+    assert get_format_suffix("a.csv.zst") == ".csv"
     assert is_graph_file("g.graphml")
     assert not is_graph_file("n.csv")
     assert {".csv", ".parquet"} <= set(list_suffixes("table"))

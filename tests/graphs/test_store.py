@@ -21,9 +21,9 @@ from torch_geometric.data import Data
 import pignn
 from pignn.core.errors import ConfigError, DataError, OutputError, PignnWarning
 from pignn.graphs import (
-    check_graph,
+    compute_graph_statistics,
     convert,
-    describe_graph,
+    copy_checked_graph,
     has_csr_edges,
     load_graph_store,
     open_graph_store,
@@ -599,7 +599,7 @@ def test_files_larger_than_memory_are_mapped(store):
         os.truncate(store / "x.f32", 4 * N * features)  # a hole: it takes no room
     except OSError as error:
         pytest.skip(f"no file of a terabyte here: {error}")
-    data = check_graph(load_graph_store("out"))
+    data = copy_checked_graph(load_graph_store("out"))
     assert data.x.shape == (N, features)
     assert data.x[-1, -1] == 0
 
@@ -610,19 +610,19 @@ def test_files_larger_than_memory_are_mapped(store):
 def test_check_accepts_a_store_without_copying(store):
     data = load_graph_store("out")
     assert has_csr_edges(data)
-    again = check_graph(data)
+    again = copy_checked_graph(data)
     assert again.x.data_ptr() == data.x.data_ptr()
     assert again.col.data_ptr() == data.col.data_ptr()
     assert "edge_index" not in again
     data.y = data.y[:-1]
     with pytest.raises(DataError, match="y has shape"):
-        check_graph(data)
+        copy_checked_graph(data)
 
 
 def test_check_of_rows_that_come_from_elsewhere():
     x = torch.ones(3, 1)
     crow, col = torch.tensor([0, 1, 3, 4]), torch.tensor([1, 0, 2, 1])
-    assert check_graph(Data(x=x, crow=crow, col=col), with_labels=False).col.tolist() == [1, 0, 2, 1]
+    assert copy_checked_graph(Data(x=x, crow=crow, col=col), needs_labels=False).col.tolist() == [1, 0, 2, 1]
     bad = [
         (crow[:-1], col, "crow has 3 entries"),
         (crow + 1, col, "from 0 to the number of entries"),
@@ -635,12 +635,12 @@ def test_check_of_rows_that_come_from_elsewhere():
     ]
     for rows, others, said in bad:
         with pytest.raises(DataError, match=said):
-            check_graph(Data(x=x, crow=rows, col=others), with_labels=False)
+            copy_checked_graph(Data(x=x, crow=rows, col=others), needs_labels=False)
     nan = Data(x=x * torch.nan, crow=crow, col=col)
     with pytest.raises(DataError, match="NaN"):
-        check_graph(nan, with_labels=False)
+        copy_checked_graph(nan, needs_labels=False)
     nan.checked = True
-    check_graph(nan, with_labels=False)
+    copy_checked_graph(nan, needs_labels=False)
 
 
 def large(**masks):
@@ -673,10 +673,10 @@ def test_describe_graph_agrees_with_the_graph_in_memory(folder):
     _, edges = large()
     data = load_graph_store("out")
     memory = Data(x=data.x, y=data.y, edge_index=torch.from_numpy(edges.T.copy()))
-    assert describe_graph(data) == describe_graph(memory)
-    assert describe_graph(data)["edges"] == len(data.col) // 2
+    assert compute_graph_statistics(data) == compute_graph_statistics(memory)
+    assert compute_graph_statistics(data)["edges"] == len(data.col) // 2
     convert("bare", edges=[EDGES], num_nodes=N)
-    found = describe_graph(open_graph_store("bare"))
+    found = compute_graph_statistics(open_graph_store("bare"))
     assert (found["nodes"], found["edges"], found["features"], found["classes"]) == (N, 4, 0, {})
     assert (found["unlabeled"], found["homophily"], found["isolated"], found["components"]) == (N, None, 6, 8)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from pignn.graphs import LabeledGraph, compute_adjusted_homophily, compute_homophily, csbm, describe_graph
-from pignn.graphs.homophily import get_end_labels
+from pignn.graphs import LabeledGraph, compute_adjusted_homophily, compute_graph_statistics, compute_homophily, csbm
+from pignn.graphs.homophily import list_labels_at_ends_of_labeled_edges
 from pignn.graphs.summary import compute_graph_digest
 
 
@@ -16,23 +16,23 @@ def test_a_description_counts_nodes_edges_classes_and_components():
     data.y = torch.cat([data.y, torch.tensor([1, -1])])
     data.y_true = torch.cat([data.y[:-1], torch.tensor([0])])
     data.edge_index = torch.cat([data.edge_index, data.edge_index[:, :1], torch.tensor([[100], [100]])], dim=1)
-    found = describe_graph(data)
+    found = compute_graph_statistics(data)
     assert (found["nodes"], found["edges"], found["features"]) == (102, 200, 32)
     assert found["classes"] == {"0": 50, "1": 51}
     assert found["unlabeled"] == 1
     assert found["homophily"] == pytest.approx(0.8, abs=0.01)
     assert found["isolated"] >= 2
     assert found["components"] >= 3
-    assert describe_graph(data, use_true_labels=True)["classes"] == {"0": 51, "1": 51}
+    assert compute_graph_statistics(data, with_true_labels=True)["classes"] == {"0": 51, "1": 51}
 
 
 def test_describe_homophily_reads_given_labels_only_where_both_ends_have_one():
     data = csbm(60, 2, degree=4)
     a, b = data.edge_index[:, 0].tolist()
     data.y = torch.full_like(data.y, -1)
-    assert describe_graph(data)["homophily"] is None
+    assert compute_graph_statistics(data)["homophily"] is None
     data.y[a], data.y[b] = 0, 1
-    assert describe_graph(data)["homophily"] == 0.0
+    assert compute_graph_statistics(data)["homophily"] == 0.0
 
 
 def test_homophily_is_the_share_of_edges_between_equal_labels():
@@ -52,7 +52,7 @@ def test_adjusted_homophily_is_0_by_chance_and_1_for_perfect_agreement():
 
 def test_end_labels_leave_out_edges_with_an_unlabeled_end():
     labels = torch.tensor([0, 1, -1])
-    starts, ends = get_end_labels(labels, torch.tensor([2, 1, 1]), torch.tensor([1, 2, 0, 0]))
+    starts, ends = list_labels_at_ends_of_labeled_edges(labels, torch.tensor([2, 1, 1]), torch.tensor([1, 2, 0, 0]))
     assert (starts.tolist(), ends.tolist()) == ([0, 1], [1, 0])
 
 
@@ -65,7 +65,7 @@ def test_the_view_has_none_for_attributes_that_the_graph_lacks():
     assert graph.node_ids is None
     assert torch.equal(graph.get_mask("train"), data.train_mask)
     assert not bool(graph.get_mask("trusted").any())
-    degree, neighbors = graph.get_neighbor_lists()
+    degree, neighbors = graph.get_neighbor_counts_and_neighbors()
     assert torch.equal(neighbors, data.edge_index[1])
     assert int(degree.sum()) == data.num_edges
 

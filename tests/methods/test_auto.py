@@ -133,7 +133,7 @@ def test_homophily_is_estimated_in_spite_of_the_noise(share: float) -> None:
     everyone = GivenLabels(
         torch.arange(2000), data.y, torch.ones(2000), torch.zeros(2000, dtype=torch.bool), num_classes=4
     )
-    inputs = backbones.GraphInputs.from_data(graphs.check_graph(data))
+    inputs = backbones.GraphInputs.from_data(graphs.copy_checked_graph(data))
     found = estimate_homophily(inputs, everyone, symmetric_transition(0.4, 4))
     assert found is not None
     assert abs(found[0] - truth) < min(3 * found[1], 0.1)

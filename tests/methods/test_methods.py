@@ -44,8 +44,8 @@ def test_methods_follow_the_scikit_learn_contract(name, noisy):
     assert model.embed(noisy).shape == (240, 3)
 
 
-@pytest.mark.parametrize("target", pairs.PAIR_TARGETS.names())
-@pytest.mark.parametrize("source", pairs.PAIR_LABEL_SOURCES.names())
+@pytest.mark.parametrize("target", pairs.PAIR_TARGETS.list_names())
+@pytest.mark.parametrize("source", pairs.PAIR_LABEL_SOURCES.list_names())
 def test_every_target_with_every_source_of_pair_labels(noisy, target, source):
     model = pignn.PIGNN(pair_labels=source, target=target, rank=20, **FAST)
     if (target, source) == ("soft", "self"):
@@ -81,7 +81,7 @@ def test_one_step_equals_the_formulas_of_the_paper(noisy):
     settings = {"epochs": 1, "warmup": -1, "selection": "last", "seed": 7, "dropout": 0.0}
     model = pignn.PIGNN(**settings).fit(noisy)
     torch.manual_seed(7)
-    inputs = backbones.GraphInputs.from_data(graphs.check_graph(noisy))
+    inputs = backbones.GraphInputs.from_data(graphs.copy_checked_graph(noisy))
     classifier, estimator = (backbones.build("gcn", 32, 3, dropout=0.0) for _ in range(2))
     optimizers = [torch.optim.Adam(n.parameters(), lr=0.01, weight_decay=5e-4) for n in (estimator, classifier)]
     n = 240
@@ -243,7 +243,9 @@ def test_label_weight_and_class_weight_enter_the_loss(noisy):
     plain = pignn.make("vanilla", **settings).fit(noisy).history_[0]["class_loss"]
     nodes = noisy.train_mask.nonzero().view(-1)
     torch.manual_seed(0)
-    h = backbones.build("gcn", 32, 3, dropout=0.0)(backbones.GraphInputs.from_data(graphs.check_graph(noisy)))[nodes]
+    h = backbones.build("gcn", 32, 3, dropout=0.0)(backbones.GraphInputs.from_data(graphs.copy_checked_graph(noisy)))[
+        nodes
+    ]
     y = noisy.y[nodes]
     each = nn.functional.cross_entropy(h, y, reduction="none")
     assert plain == pytest.approx(each.mean().item(), rel=1e-5)

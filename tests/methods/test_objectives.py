@@ -202,7 +202,7 @@ def test_jocor_equals_its_formula():
 
 def test_a_committee_predicts_by_its_mean_probability(noisy):
     model = pignn.make("decoupling", epochs=3).fit(noisy)
-    inputs = backbones.GraphInputs.from_data(graphs.check_graph(noisy))
+    inputs = backbones.GraphInputs.from_data(graphs.copy_checked_graph(noisy))
     with torch.no_grad():
         members = [member(inputs).softmax(-1) for member in model.networks_["classifier"].members]
     np.testing.assert_allclose(model.predict_proba(noisy), (members[0] + members[1]).numpy() / 2, atol=1e-5)
@@ -325,7 +325,7 @@ def test_t_revision_equals_its_formula():
 
 def test_propagated_labels_come_from_the_nearer_seed_and_nowhere_else():
     path = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]])
-    data = graphs.check_graph(
+    data = graphs.copy_checked_graph(
         Data(
             x=torch.ones(7, 3),
             edge_index=torch.cat([path, path.flip(0)], 1),
@@ -396,7 +396,9 @@ def test_ica_uses_the_neighbors():
 
 
 def test_walks_follow_edges_and_stay_where_there_are_none():
-    ring = SparsityPattern.from_sorted(torch.arange(5), (torch.arange(5) + 1) % 5, (5, 5))
+    ring = SparsityPattern.from_row_sorted(torch.arange(5), (torch.arange(5) + 1) % 5, (5, 5))
     assert sample_walks(ring, torch.tensor([0, 3]), 3).tolist() == [[0, 1, 2, 3], [3, 4, 0, 1]]
-    lonely = SparsityPattern.from_sorted(torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.int64), (3, 3))
+    lonely = SparsityPattern.from_row_sorted(
+        torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.int64), (3, 3)
+    )
     assert sample_walks(lonely, torch.tensor([2]), 2).tolist() == [[2, 2, 2]]

@@ -103,7 +103,7 @@ def test_a_custom_matrix_is_followed() -> None:
 
 @quick
 @given(
-    st.sampled_from(NOISES.names()),
+    st.sampled_from(NOISES.list_names()),
     st.floats(0, 1),
     st.integers(0, 50),
     st.lists(st.sampled_from(("train", "val", "test")), unique=True),
@@ -145,7 +145,7 @@ def test_rates_zero_and_one_are_exact(kind: str) -> None:
     assert torch.equal(wrong(noisy), data.train_mask | data.val_mask)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in NOISES.names() if kind != "none"])
+@pytest.mark.parametrize("kind", [kind for kind in NOISES.list_names() if kind != "none"])
 def test_same_seed_same_noise_whatever_torch_does(kind: str) -> None:
     data = graph()
     torch.manual_seed(1)

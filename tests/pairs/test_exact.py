@@ -152,7 +152,7 @@ def test_value_where_all_terms_are_tiny_and_where_exponentials_overflow(kind, si
 
 @pytest.mark.parametrize("z_e", [0.0, 0.5, 5.0])
 @pytest.mark.parametrize("z", [0.0, 0.1, 1.7, 10.0, 30.0, 50.0])
-@pytest.mark.parametrize("target", pairs.PAIR_TARGETS.names())
+@pytest.mark.parametrize("target", pairs.PAIR_TARGETS.list_names())
 def test_value_where_all_nodes_are_alike(target, z, z_e):
     """A sum of one number over and over is where rounding adds up."""
     n = 1300
@@ -256,7 +256,7 @@ def test_estimator_embeddings_may_be_given_as_a_tensor_and_get_no_gradient():
     assert h_e.grad is None
 
 
-@pytest.mark.parametrize("target", pairs.PAIR_TARGETS.names())
+@pytest.mark.parametrize("target", pairs.PAIR_TARGETS.list_names())
 def test_labels_may_be_less_exact_than_embeddings(target):
     h, h_e = torch.randn(30, 3, dtype=torch.float64), torch.randn(30, 4)
     edges = graph_of("random", 30, 0)

@@ -42,7 +42,7 @@ def test_every_grouped_node_has_num_negatives_pairs():
 
 
 @pytest.mark.parametrize("source", ["structure", "estimated", "random", "given", "low-rank"])
-@pytest.mark.parametrize("target", pairs.PAIR_TARGETS.names())
+@pytest.mark.parametrize("target", pairs.PAIR_TARGETS.list_names())
 @pytest.mark.parametrize("share", [1.0, 0.5])
 def test_loss_and_gradient_are_unbiased(edges, target, source, share):
     torch.manual_seed(1)

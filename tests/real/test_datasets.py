@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from pignn.core.errors import PignnWarning
-from pignn.graphs import describe_graph, is_available, list_datasets, load
+from pignn.graphs import compute_graph_statistics, is_available, list_datasets, load
 
 pytestmark = pytest.mark.skipif(not os.environ.get("PIGNN_DATA"), reason="PIGNN_DATA is not set")
 
@@ -22,6 +22,12 @@ SIZES = {
     "chameleon": ((2277, 62742, 2325, 5), (100, 150, 2027)),
     "photo": ((7650, 238162, 745, 8), (160, 240, 7250)),
     "dblp": ((17716, 105734, 1639, 4), (80, 120, 17516)),
+    "computers": ((13752, 491722, 767, 10), (200, 300, 13252)),
+    "blogcatalog": ((5196, 343486, 8189, 6), (120, 180, 4896)),
+    "squirrel": ((2223, 93996, 2089, 5), (100, 150, 1973)),
+    "minesweeper": ((10000, 78804, 7, 2), (40, 60, 9900)),
+    "tolokers": ((11758, 1038000, 10, 2), (40, 60, 11658)),
+    "polblogs": ((1490, 19090, 1490, 2), (40, 60, 1390)),
     "ogbn-arxiv": ((169343, 1166243, 128, 40), (90941, 29799, 48603)),
 }
 
@@ -65,7 +71,7 @@ def test_the_list_of_datasets_has_the_published_sizes():
             assert (info.num_nodes, info.num_edges, info.num_features, info.num_classes) == SIZES[info.name][0]
 
 
-@pytest.mark.parametrize(("name", "splits"), [("actor", 10), ("chameleon", 10)])
+@pytest.mark.parametrize(("name", "splits"), [("actor", 10), ("chameleon", 10), ("squirrel", 10)])
 def test_splits_of_the_dataset_s_own_have_their_published_sizes(name, splits):
     data = read(name, split="own")
     assert data.train_mask.shape == (data.num_nodes, splits)
@@ -79,6 +85,23 @@ def test_splits_of_the_dataset_s_own_have_their_published_sizes(name, splits):
 def test_filtered_chameleon_has_the_published_size():
     data = read("chameleon", variant="filtered")
     assert (data.num_nodes, data.num_edges, data.num_features) == (890, 17708, 2325)
+
+
+@pytest.mark.parametrize(("name", "positive"), [("minesweeper", 0.2), ("tolokers", 0.218)])
+def test_graphs_of_two_classes_have_ten_splits_of_their_own(name, positive):
+    data = read(name, split="own")
+    assert data.train_mask.shape == (data.num_nodes, 10)
+    assert data.train_mask.float().mean() == pytest.approx(0.5, abs=0.001)
+    assert data.y.float().mean() == pytest.approx(positive, abs=0.001)
+
+
+def test_polblogs_names_its_blogs_and_their_labelers():
+    data = read("polblogs")
+    assert data.node_id[:2] == ["100monkeystyping.com", "12thharmonic.com/wordpress"]
+    assert data.source_names[int(data.label_source[2])] == "Blogarama,BlogCatalog"
+    labelers = {name for names in data.source_names for name in names.split(",")}
+    assert len(labelers) == 7
+    assert "LabeledManually" in labelers
 
 
 def test_cora_names_fit_the_recorded_labels():
@@ -108,6 +131,6 @@ def test_same_graph_as_the_plain_loader(tmp_path):
 
 
 def test_describe_graph_on_cora():
-    found = describe_graph(read("cora"))
+    found = compute_graph_statistics(read("cora"))
     assert (found["edges"], found["isolated"], found["components"]) == (5278, 0, 78)
     assert found["homophily"] == pytest.approx(0.81, abs=0.001)

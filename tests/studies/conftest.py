@@ -21,7 +21,7 @@ from pignn.studies import (
     run_study,
     sweep,
 )
-from pignn.studies.execute import OutOfMemory, execute
+from pignn.studies.execute import execute_run
 from pignn.studies.run_spec import RunResult, RunSpec
 
 GRAPH = DatasetSpec("csbm", {"num_nodes": 120, "num_classes": 3})
@@ -39,15 +39,12 @@ class InProcessPool:
     def submit(self, key: str, spec: RunSpec) -> None:
         self._waiting.append((key, spec))
 
-    def wait(self, seconds: float) -> list[tuple[str, RunResult]]:
+    def wait_for_results(self, max_seconds: float) -> list[tuple[str, RunResult]]:
         key, spec = self._waiting.pop(0)
         self.computed.append(key)
         # As a worker gets and answers it.
         spec = msgspec.json.decode(msgspec.json.encode(spec), type=RunSpec)
-        try:
-            return [(key, msgspec.json.decode(msgspec.json.encode(execute(spec)), type=RunResult))]
-        except OutOfMemory:
-            return [(key, RunResult(error="out of memory", died=True))]
+        return [(key, msgspec.json.decode(msgspec.json.encode(execute_run(spec)), type=RunResult))]
 
     def close(self) -> None:
         pass

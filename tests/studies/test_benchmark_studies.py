@@ -13,8 +13,8 @@ from pignn.core.errors import ConfigError
 from pignn.studies import Protocol, StudyRow, build_tables, collect_results, get_study, open_results, run_study
 from pignn.studies.comparison import build_comparison_table, build_gains_table
 from pignn.studies.measures import list_measures
-from pignn.studies.planning import resolve_row
-from pignn.studies.run_graphs import corrupt_as_released, find_noise_file
+from pignn.studies.planning import build_run_spec_without_graph
+from pignn.studies.run_graphs import corrupt_as_released, resolve_noise_kind_or_file
 from pignn.training.metrics import METRICS
 
 from .conftest import GRAPH, make
@@ -33,7 +33,7 @@ def test_every_method_stands_in_the_comparison():
 def test_rows_of_a_benchmark_can_be_planned(name):
     study = get_study(name)
     for row in study.rows:
-        assert resolve_row(study, row).code
+        assert build_run_spec_without_graph(study, row).code
 
 
 @pytest.mark.parametrize("noise", ["symmetric", "flip"])
@@ -63,19 +63,19 @@ def test_the_authors_draws_are_a_protocol(tmp_path, here):
 
 
 def test_an_audit_is_a_run_with_metrics_of_its_own(tmp_path, here):
-    rows = tuple(StudyRow(name, name, work="audit") for name in SCORERS.names())
+    rows = tuple(StudyRow(name, name, work="audit") for name in SCORERS.list_names())
     rows = (*rows, StudyRow("three folds", "audit", {"folds": 3}, work="audit"))
     study = make(rows=rows, settings={}, protocol=Protocol.from_preset("audit"), metric="error_average_precision")
     assert run_study(study, tmp_path).failed == 0
     with open_results(tmp_path) as store:
         results = collect_results(study, store)
     noise = study.noises[0]
-    by_audit = results.values_by_seed(GRAPH, noise, "audit")
+    by_audit = results.get_values_by_seed(GRAPH, noise, "audit")
     assert 0.2 < by_audit[0] <= 1
-    assert by_audit != results.values_by_seed(GRAPH, noise, "three folds")
+    assert by_audit != results.get_values_by_seed(GRAPH, noise, "three folds")
     for measure in ("precision_at_k", "noise_error", "corrected_accuracy", "calibration_error", "estimated_noise"):
-        assert results.values_by_seed(GRAPH, noise, "audit", measure)
-    assert results.values_by_seed(GRAPH, noise, "margin", "noise_error") == {}
+        assert results.get_values_by_seed(GRAPH, noise, "audit", measure)
+    assert results.get_values_by_seed(GRAPH, noise, "margin", "noise_error") == {}
     data = pignn.corrupt(pignn.load("csbm", **GRAPH.options), "symmetric", 0.2, seed=0, splits=("all",))
     with warnings.catch_warnings(action="ignore"):
         audit = pignn.auditing.audit_labels(data)
@@ -120,7 +120,7 @@ def test_a_metric_from_outside_can_be_asked_for(tmp_path, here, monkeypatch):
         results = collect_results(asked, store)
         assert len(store) == len(study)
     for noise in study.noises:
-        errors, accuracy = (results.values_by_seed(GRAPH, noise, "GCN", name)[0] for name in ("errors", "accuracy"))
+        errors, accuracy = (results.get_values_by_seed(GRAPH, noise, "GCN", name)[0] for name in ("errors", "accuracy"))
         assert errors == pytest.approx((1 - accuracy) * int(pignn.load("csbm", **GRAPH.options).test_mask.sum()))
     (table,) = build_tables(results)
     means = [float(row[1].text) for row in table.rows]
@@ -148,7 +148,7 @@ def test_gains_over_a_row_of_the_paper(numbers):
 
 def test_recorded_labels_may_lie_in_the_folder_of_the_dataset(tmp_path, monkeypatch):
     (tmp_path / "labels.npz").touch()
-    monkeypatch.setattr("pignn.graphs.datasets.base.Dataset.get_path", lambda self, root=None: str(tmp_path))
-    assert find_noise_file("labels.npz", "cora") == str(tmp_path / "labels.npz")
-    assert find_noise_file("other.npz", "cora") == "other.npz"
-    assert find_noise_file("symmetric", "cora") == "symmetric"
+    monkeypatch.setattr("pignn.graphs.datasets.base.Dataset.get_location_text", lambda self, root=None: str(tmp_path))
+    assert resolve_noise_kind_or_file("labels.npz", "cora") == str(tmp_path / "labels.npz")
+    assert resolve_noise_kind_or_file("other.npz", "cora") == "other.npz"
+    assert resolve_noise_kind_or_file("symmetric", "cora") == "symmetric"

@@ -10,7 +10,7 @@ import pytest
 
 from pignn.core.errors import ConfigError
 from pignn.studies import NoiseSpec, StudyRow, collect_results, open_results
-from pignn.studies.export import build_dataframe, encode_results
+from pignn.studies.export import build_dataframe, encode_results_by_suffix
 from pignn.studies.figure import draw_study
 from pignn.studies.page import build_html_page, build_markdown_page, format_command
 from pignn.studies.study import expand_rows
@@ -86,19 +86,19 @@ def test_runs_are_exported_as_csv_and_parquet(results, tmp_path, tiny):
     whole = build_dataframe(results)
     assert len(whole) == len(tiny)
     assert {"dataset", "noise", "rate", "row", "seed", "accuracy", "settings", "versions", "key"} <= set(whole.columns)
-    (tmp_path / "runs.csv").write_bytes(encode_results(results, tmp_path / "runs.csv"))
+    (tmp_path / "runs.csv").write_bytes(encode_results_by_suffix(results, tmp_path / "runs.csv"))
     read = pd.read_csv(tmp_path / "runs.csv")
     assert read["accuracy"].tolist() == pytest.approx(whole["accuracy"].tolist())
     pytest.importorskip("pyarrow")
-    (tmp_path / "runs.parquet").write_bytes(encode_results(results, tmp_path / "runs.parquet"))
+    (tmp_path / "runs.parquet").write_bytes(encode_results_by_suffix(results, tmp_path / "runs.parquet"))
     assert pd.read_parquet(tmp_path / "runs.parquet")["key"].tolist() == whole["key"].tolist()
 
 
 def test_tables_and_pages_are_exported_by_suffix(results, tmp_path):
-    assert encode_results(results, tmp_path / "a.tex").decode().count("\\toprule") == 1
-    assert encode_results(results, tmp_path / "a.md").startswith(b"# tiny")
+    assert encode_results_by_suffix(results, tmp_path / "a.tex").decode().count("\\toprule") == 1
+    assert encode_results_by_suffix(results, tmp_path / "a.md").startswith(b"# tiny")
     with pytest.raises(ConfigError, match=r"\.csv, \.parquet, \.html"):
-        encode_results(results, tmp_path / "a.docx")
+        encode_results_by_suffix(results, tmp_path / "a.docx")
 
 
 def test_the_command_on_the_page_runs_the_study(tiny):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pignn.methods import list_methods
-from pignn.studies import NoiseSpec, get_study, load_studies, paper
-from pignn.studies.paper import read_published
-from pignn.studies.planning import resolve_row
+from pignn.studies import NoiseSpec, get_study, load_builtin_studies, paper
+from pignn.studies.paper import read_published_numbers
+from pignn.studies.planning import build_run_spec_without_graph
 
 NAMES = [
     "effectiveness",
@@ -44,12 +44,14 @@ BENCHMARKS = [
 
 
 def test_all_studies_of_the_paper_and_all_benchmarks_are_there():
-    assert sorted(study.name for study in load_studies().values() if study.protocol.name == "paper") == sorted(NAMES)
-    assert sorted(set(load_studies()) - set(NAMES)) == BENCHMARKS
+    assert sorted(study.name for study in load_builtin_studies().values() if study.protocol.name == "paper") == sorted(
+        NAMES
+    )
+    assert sorted(set(load_builtin_studies()) - set(NAMES)) == BENCHMARKS
 
 
 def test_every_published_number_belongs_to_a_cell_of_a_study():
-    for (name, dataset, label, kind, rate), _ in read_published().items():
+    for (name, dataset, label, kind, rate), _ in read_published_numbers().items():
         study = get_study(name)
         assert dataset in {one.name for one in study.datasets}, (name, dataset)
         assert label in {row.label for row in study.rows}, (name, label)
@@ -60,19 +62,24 @@ def test_every_published_number_belongs_to_a_cell_of_a_study():
 
 
 def test_published_numbers_are_those_that_the_paper_printed():
-    assert paper.find_published("effectiveness", "cora", NoiseSpec("flip", 0.4), "PI-GNN") == (0.587, 0.07)
-    assert paper.find_published("two-architectures", "citeseer", NoiseSpec("symmetric", 0.6), "GAT-GraphSAGE") == (
+    assert paper.find_published_number("effectiveness", "cora", NoiseSpec("flip", 0.4), "PI-GNN") == (0.587, 0.07)
+    assert paper.find_published_number(
+        "two-architectures", "citeseer", NoiseSpec("symmetric", 0.6), "GAT-GraphSAGE"
+    ) == (
         0.516,
         0.08,
     )
-    assert paper.find_published("pair-noise", "cora", NoiseSpec("flip", 0.2), "Pair labels") == (0.012, None)
-    assert paper.find_published("training-time", "pubmed", NoiseSpec("symmetric", 0.4), "PI-GNN") == (160.29, None)
+    assert paper.find_published_number("pair-noise", "cora", NoiseSpec("flip", 0.2), "Pair labels") == (0.012, None)
+    assert paper.find_published_number("training-time", "pubmed", NoiseSpec("symmetric", 0.4), "PI-GNN") == (
+        160.29,
+        None,
+    )
     # A row that a study repeats from table 1 is compared with table 1; but never seconds with accuracies.
-    assert paper.find_published("schedule", "cora", NoiseSpec("none"), "PI-GNN") == (0.780, 0.01)
-    assert paper.find_published("pair-noise", "cora", NoiseSpec("flip", 0.2), "GCN") is None
-    assert paper.find_published("effectiveness", "cora", NoiseSpec("pair", 0.4), "GCN") is None
+    assert paper.find_published_number("schedule", "cora", NoiseSpec("none"), "PI-GNN") == (0.780, 0.01)
+    assert paper.find_published_number("pair-noise", "cora", NoiseSpec("flip", 0.2), "GCN") is None
+    assert paper.find_published_number("effectiveness", "cora", NoiseSpec("pair", 0.4), "GCN") is None
     assert paper.find_published_t_test("citeseer", NoiseSpec("flip", 0.8)) == (4.63, 0.001)
-    assert sum(number.std is not None for number in read_published().values()) == 507
+    assert sum(number.std is not None for number in read_published_numbers().values()) == 507
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -81,7 +88,7 @@ def test_methods_and_settings_of_the_studies_exist(name):
     study = get_study(name)
     for row in study.rows:
         if row.method in known:
-            assert resolve_row(study, row).settings
+            assert build_run_spec_without_graph(study, row).settings
 
 
 def test_an_unknown_study_is_refused_with_a_suggestion():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pignn.core.errors import ConfigError
-from pignn.studies import DatasetSpec, NoiseSpec, Protocol, StudyRow, load_studies, read_study
+from pignn.studies import DatasetSpec, NoiseSpec, Protocol, StudyRow, load_builtin_studies, read_study
 from pignn.studies.plan_files import format_plan
 from pignn.studies.toml_lines import find_line
 
@@ -55,7 +55,7 @@ def test_a_plan_is_read_with_rates_and_variations_expanded(tmp_path):
     assert study.settings == {"epochs": 20}
 
 
-@pytest.mark.parametrize("study", [*load_studies().values()], ids=lambda study: study.name)
+@pytest.mark.parametrize("study", [*load_builtin_studies().values()], ids=lambda study: study.name)
 def test_a_written_plan_reads_as_the_same_study(tmp_path, study):
     assert read_study(write(tmp_path, format_plan(study))) == study
 

@@ -58,7 +58,7 @@ def test_a_lost_machine_of_the_cluster_loses_no_run(tmp_path):
 
     noisy = pignn.corrupt(graphs.load("csbm", **GRAPH.options), "flip", 0.4, seed=1)
     model = pignn.make("vanilla", **SETTINGS, selection="clean-val", seed=1).fit(noisy)
-    assert there.values_by_seed(GRAPH, study.noises[1], "GCN")[1] == pytest.approx(model.score(noisy), abs=1e-6)
+    assert there.get_values_by_seed(GRAPH, study.noises[1], "GCN")[1] == pytest.approx(model.score(noisy), abs=1e-6)
 
 
 def _kill_when_busy(folder: Path, cluster, node) -> None:

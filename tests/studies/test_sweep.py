@@ -30,7 +30,7 @@ from pignn.studies import external as task
 from pignn.studies.planning import plan_runs
 from pignn.studies.pool import LocalPool
 from pignn.studies.run_spec import RunResult
-from pignn.studies.sweep import iter_results, open_sweep_lock, reusable_rows
+from pignn.studies.sweep import find_reusable_records, iter_results_with_retries, open_sweep_lock
 from pignn.studies.tables import build_tables
 from pignn.studies.tuning import draw_trial_settings
 
@@ -45,9 +45,11 @@ def test_numbers_equal_those_of_a_training_without_the_runner(tiny, swept):
     model = pignn.make("pi-gnn", warmup=1, epochs=3, hidden_channels=4, selection="clean-val", seed=1).fit(noisy)
     cell = (GRAPH, tiny.noises[1], "PI-GNN")
     for metric in ("accuracy", "balanced_accuracy", "macro_f1", "average_precision"):
-        assert results.values_by_seed(*cell, metric)[1] == pytest.approx(model.score(noisy, metric=metric))
-    assert results.values_by_seed(*cell, "best_epoch")[1] == model.best_epoch_
-    assert results.values_by_seed(*cell, "pair_noise")[1] == pytest.approx(pignn.noise.summarize_noise(noisy).pair_rate)
+        assert results.get_values_by_seed(*cell, metric)[1] == pytest.approx(model.score(noisy, metric=metric))
+    assert results.get_values_by_seed(*cell, "best_epoch")[1] == model.best_epoch_
+    assert results.get_values_by_seed(*cell, "pair_noise")[1] == pytest.approx(
+        pignn.noise.summarize_noise(noisy).pair_rate
+    )
     record = next(iter(results.records.values()))
     assert record.metrics["seconds"] > 0
     assert record.metrics["peak_mb"] > 50
@@ -71,7 +73,9 @@ def test_rows_that_are_the_same_run_are_one_run(tmp_path, here):
     with open_results(tmp_path) as store:
         results = collect_results(study, store)
     assert (
-        results.values_by_seed(GRAPH, study.noises[0], "a") == results.values_by_seed(GRAPH, study.noises[0], "b") != {}
+        results.get_values_by_seed(GRAPH, study.noises[0], "a")
+        == results.get_values_by_seed(GRAPH, study.noises[0], "b")
+        != {}
     )
 
 
@@ -82,8 +86,8 @@ def test_a_run_that_fails_is_recorded_and_the_rest_goes_on(tmp_path, here):
     with open_results(tmp_path) as store:
         results = collect_results(study, store)
     assert results.num_done == 2
-    assert {planned.row.label for planned, _ in results.failed} == {"bad"}
-    assert all("try a smaller learning rate" in error for _, error in results.failed)
+    assert {planned.row.label for planned, _ in results.failed_runs} == {"bad"}
+    assert all("try a smaller learning rate" in error for _, error in results.failed_runs)
     assert run_study(study, tmp_path).computed == 0  # it would fail again
     assert run_study(study, tmp_path, retry=True).computed == 2
 
@@ -149,7 +153,7 @@ class Fragile:
         self.given.append(key)
         self.waiting.append(key)
 
-    def wait(self, seconds):
+    def wait_for_results(self, max_seconds):
         key = self.waiting.pop(0)
         if self.deaths.get(key, 0) > 0:
             self.deaths[key] -= 1
@@ -165,7 +169,7 @@ def test_a_run_whose_worker_dies_is_tried_once_more(tmp_path, tiny, monkeypatch)
         keys = [planned.key for planned in plan_runs(tiny, store)]
     todo = dict(zip(keys, plan_of(tiny, tmp_path), strict=True))
     pool = Fragile({keys[0]: 1, keys[1]: 2})
-    results = dict(iter_results(pool, todo))
+    results = dict(iter_results_with_retries(pool, todo))
     assert sorted(results) == sorted(keys)
     assert results[keys[0]].error is None
     assert results[keys[1]] == RunResult(error="the worker died", died=True)
@@ -251,18 +255,18 @@ def test_workers_that_die_are_replaced(tmp_path, deadly):
     with open_results(tmp_path / "out") as store:
         results = collect_results(study, store)
         assert len(store) == 4
-    errors = {planned.row.label: error for planned, error in results.failed}
+    errors = {planned.row.label: error for planned, error in results.failed_runs}
     assert "signal 9, perhaps out of memory" in errors["always"]
     assert errors["memory"] == "out of memory"
-    value = results.values_by_seed(GRAPH, study.noises[0], "once")
-    assert value == results.values_by_seed(GRAPH, study.noises[0], "GCN") != {}
+    value = results.get_values_by_seed(GRAPH, study.noises[0], "once")
+    assert value == results.get_values_by_seed(GRAPH, study.noises[0], "GCN") != {}
 
 
 def test_code_that_changes_under_a_sweep_ends_it():
     pool = LocalPool(1, {("train", "vanilla"): "another version"})
     try:
         with pytest.raises(PignnError, match="the code of 'vanilla' has changed"):
-            pool.wait(120)
+            pool.wait_for_results(120)
     finally:
         pool.close()
 
@@ -276,7 +280,8 @@ def test_a_killed_driver_loses_nothing_and_its_workers_end(tmp_path):
         until = time.monotonic() + 120
         while _count(tmp_path / "o") < 3 and time.monotonic() < until:
             time.sleep(0.02)
-        workers = Path(f"/proc/{driver.pid}/task/{driver.pid}/children").read_text().split()
+        children = Path(f"/proc/{driver.pid}/task").glob("*/children")  # of all its threads
+        workers = [worker for file in children for worker in file.read_text().split()]
     finally:
         driver.kill()
         driver.wait()
@@ -337,7 +342,7 @@ def test_graph_stores_and_noises_that_depend_on_the_graph_can_be_run(tmp_path, h
     exported = dict(np.load(tmp_path / "tasks" / f"{name}.npz"))
     assert exported["edge_index"].shape[0] == 2
     np.savez(tmp_path / "preds.npz", **{name: np.zeros(len(exported["y"]), dtype=int)})
-    assert len(task.score_predictions(tmp_path / "preds.npz", "constant", tmp_path / "out")) == 1
+    assert len(task.score_and_save_predictions(tmp_path / "preds.npz", "constant", tmp_path / "out")) == 1
 
 
 def test_warnings_of_methods_stand_below_the_table(tmp_path, here):
@@ -380,5 +385,5 @@ def test_runs_whose_worker_died_are_computed_again_and_others_on_request(tmp_pat
         runs = plan_runs(study, store)
         for planned, died in zip(runs, (True, False), strict=True):
             store.save_run(planned.key, planned.spec, RunResult(error="no", died=died))
-        assert set(reusable_rows(store, runs, "accuracy")) == {runs[1].key}
-        assert reusable_rows(store, runs, "accuracy", retry=True) == {}
+        assert set(find_reusable_records(store, runs, "accuracy")) == {runs[1].key}
+        assert find_reusable_records(store, runs, "accuracy", retry=True) == {}

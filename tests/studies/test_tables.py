@@ -52,7 +52,7 @@ def test_the_smallest_is_bold_where_lower_is_better(numbers):
 def test_distance_from_the_paper_in_standard_errors(numbers, monkeypatch):
     monkeypatch.setattr(
         comparison,
-        "find_published",
+        "find_published_number",
         lambda study, dataset, noise, label: paper.PublishedNumber(0.65, 0.00) if label == "GCN" else None,
     )
     results = numbers(planned(), lambda dataset, noise, label, seed: VALUES[label][seed])
@@ -67,7 +67,7 @@ def test_distance_from_the_paper_in_standard_errors(numbers, monkeypatch):
 
 def test_statistics_equal_those_of_scipy(numbers):
     results = numbers(planned(), lambda dataset, noise, label, seed: VALUES[label][seed])
-    found = significance.compare_rows(results)
+    found = significance.compare_rows_with_reference(results)
     assert [(test.reference, test.row) for test in found] == [("PI-GNN", "GCN")] * 2
     ours, theirs = VALUES["PI-GNN"], VALUES["GCN"]
     apart = np.subtract(ours, theirs)
@@ -79,21 +79,21 @@ def test_statistics_equal_those_of_scipy(numbers):
     assert test.one_sample_p == pytest.approx(stats.ttest_1samp(ours, np.mean(theirs)).pvalue)
     assert test.effect == pytest.approx(apart.mean() / apart.std(ddof=1))
     assert test.wins == 1.0
-    backwards = significance.compare_rows(results, "GCN")[0]
+    backwards = significance.compare_rows_with_reference(results, "GCN")[0]
     assert backwards.difference == pytest.approx(-test.difference)
     assert backwards.p == pytest.approx(test.p)
 
 
 def test_wins_follow_the_direction_of_the_metric(numbers):
     results = numbers(planned(metric="calibration_error"), lambda dataset, noise, label, seed: VALUES[label][seed])
-    test = significance.compare_rows(results)[0]
+    test = significance.compare_rows_with_reference(results)[0]
     assert (test.reference, test.wins) == ("PI-GNN", 0.0)
     assert test.difference > 0
 
 
 def test_equal_numbers_are_no_difference(numbers):
     results = numbers(planned(), lambda *_: 0.5)
-    test = significance.compare_rows(results)[0]
+    test = significance.compare_rows_with_reference(results)[0]
     assert (test.t, test.p, test.p_wilcoxon, test.effect, test.wins, test.one_sample_p) == (0, 1, 1, 0, 0.5, 1)
 
 
@@ -101,7 +101,7 @@ def test_only_seeds_that_both_have_are_paired(numbers):
     def value(dataset, noise, label, seed):
         return None if (label, seed) == ("GCN", 2) else VALUES[label][seed]
 
-    test = significance.compare_rows(numbers(planned(), value))[0]
+    test = significance.compare_rows_with_reference(numbers(planned(), value))[0]
     assert test.seeds == 2
     assert test.difference == pytest.approx(0.10)
 

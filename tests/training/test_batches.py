@@ -14,14 +14,14 @@ from pignn.training import batches
 
 @pytest.fixture
 def inputs(noisy):
-    return backbones.GraphInputs.from_data(graphs.check_graph(noisy))
+    return backbones.GraphInputs.from_data(graphs.copy_checked_graph(noisy))
 
 
 def test_sampled_entries_are_distinct_and_uniform(inputs):
     torch.manual_seed(0)
     pattern = inputs.adj
-    row = int(pattern.counts.argmax())
-    degree = int(pattern.counts[row])
+    row = int(pattern.entries_per_row.argmax())
+    degree = int(pattern.entries_per_row[row])
     hits = torch.zeros(degree)
     for _ in range(3000):
         entries, counts = batches.sample_row_entries(pattern, torch.tensor([row]), 4)
@@ -32,7 +32,7 @@ def test_sampled_entries_are_distinct_and_uniform(inputs):
     assert (hits - expected).abs().max() < 5 * expected**0.5
     entries, counts = batches.sample_row_entries(pattern, torch.arange(240), 10_000)
     assert torch.equal(entries, torch.arange(pattern.size))
-    assert torch.equal(counts, pattern.counts)
+    assert torch.equal(counts, pattern.entries_per_row)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -40,7 +40,7 @@ def test_sampled_entries_are_distinct_and_uniform(inputs):
 def test_with_all_neighbors_a_batch_gives_the_outputs_of_the_whole_graph(noisy, backbone, weighted):
     if weighted:
         noisy.edge_weight = 1.0 + noisy.edge_index.sum(0) % 3
-    inputs = backbones.GraphInputs.from_data(graphs.check_graph(noisy))
+    inputs = backbones.GraphInputs.from_data(graphs.copy_checked_graph(noisy))
     network = backbones.build(backbone, 32, 3).eval()
     seeds = torch.tensor([5, 200, 17, 0])
     batch = batches.NeighborSampler(inputs, (1000, 1000))(seeds)
@@ -88,15 +88,15 @@ def with_pyg_lib(compiled_sampler, monkeypatch):
 @pytest.mark.parametrize("backbone", ["gcn", "sage", "gat"])
 def test_pygs_sampler_gives_the_same_batches(noisy, with_pyg_lib, backbone):
     noisy.edge_weight = 1.0 + noisy.edge_index.sum(0) % 3
-    inputs = backbones.GraphInputs.from_data(graphs.check_graph(noisy))
+    inputs = backbones.GraphInputs.from_data(graphs.copy_checked_graph(noisy))
     network = backbones.build(backbone, 32, 3).eval()
     seeds = torch.tensor([5, 200, 17, 0])
     sampler = batches.make_neighbor_sampler(inputs, (1000, 1000))
     assert isinstance(sampler, batches.PyGNeighborSampler)
     torch.testing.assert_close(network(sampler(seeds).inputs)[:4], network(inputs)[seeds], rtol=1e-4, atol=1e-5)
     few = batches.make_neighbor_sampler(inputs, (2, 1))(seeds).inputs
-    assert few.adj.counts[:4].tolist() == inputs.adj.counts[seeds].clamp(max=2).tolist()
-    assert int(few.adj.counts[4:].max()) <= 1
+    assert few.adj.entries_per_row[:4].tolist() == inputs.adj.entries_per_row[seeds].clamp(max=2).tolist()
+    assert int(few.adj.entries_per_row[4:].max()) <= 1
 
 
 def test_a_method_learns_with_pygs_sampler(noisy, with_pyg_lib):

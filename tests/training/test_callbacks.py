@@ -238,7 +238,7 @@ def test_a_tracker_of_another_package_is_named_and_follows_the_training(noisy, i
         """,
         "[pignn.callbacks]\ntracker = other_package:Tracker\n",
     )
-    assert "tracker" in CALLBACKS.names()
+    assert "tracker" in CALLBACKS.list_names()
     model = pignn.make("gce", epochs=3, lr=0.02).fit(noisy, callbacks=["tracker"])
     import other_package
 

@@ -53,7 +53,7 @@ def gradients(learner, batches):
     sum(sum(learner.compute_losses(phase, 4, b, compute_value=True).values()) for b in batches).backward()
     return torch.cat([p.grad.view(-1) for n in learner.networks.values() for p in n.parameters()])
 
-data = graphs.check_graph(pignn.corrupt(graphs.csbm(num_nodes=200, seed=0), "symmetric", 0.2))
+data = graphs.copy_checked_graph(pignn.corrupt(graphs.csbm(num_nodes=200, seed=0), "symmetric", 0.2))
 method = pignn.PIGNN(batch_size=40, num_neighbors=(100, 100), dropout=0.0, warmup=2)
 method.pairs_ = "batch"
 with distributed.open_process_group():

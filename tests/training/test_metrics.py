@@ -33,7 +33,7 @@ def test_average_precision_leaves_out_absent_classes() -> None:
     assert score([0, 1, -1], None, proba, metric="average-precision", num_classes=3) == 1.0
 
 
-@pytest.mark.parametrize("metric", METRICS.names())
+@pytest.mark.parametrize("metric", METRICS.list_names())
 def test_perfect_predictions_reach_the_best_value_in_every_metric_and_spelling(metric: str) -> None:
     classes = 2 if get_metric(metric).is_binary else 3
     y = torch.tensor([0, classes - 1, classes - 1, -1])

@@ -11,6 +11,7 @@ import pandas as pd
 from torch_geometric.data import Data
 
 from ..core.errors import ConfigError, PignnWarning
+from ..core.threads import threads_context
 from ..methods import Method, make
 from ..noise import NoiseEstimate
 from ..noise.estimation import estimate_from_model
@@ -220,8 +221,9 @@ def audit_labels(
     """Judge every given label; the whole result behind `find_label_issues`, with the same arguments."""
     judge = _resolve_method(method, seed)  # a wrong name or setting is refused before the work
     evidence = gather_evidence(data, folds, seed)
-    judgment = judge_labels(evidence, judge)
-    findings = estimate_noise(evidence, judgment, intervals)
+    with threads_context(evidence.graph.x.numel()):
+        judgment = judge_labels(evidence, judge)
+        findings = estimate_noise(evidence, judgment, intervals)
     rate_dawid_skene = _estimate_dawid_skene_rate(evidence, judgment)
     issues = tabulate_findings(findings).sort_values("p_wrong", ascending=False, kind="stable", ignore_index=True)
     flagged_share = float(issues["flagged"].mean())

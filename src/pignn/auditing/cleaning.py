@@ -7,7 +7,7 @@ import pandas as pd
 import torch
 from torch_geometric.data import Data
 
-from ..core.errors import DataError, unknown
+from ..core.errors import DataError, build_unknown_name_error
 
 CLEANING_MODES = ("drop", "relabel", "weight")
 
@@ -23,7 +23,7 @@ def clean_labels(data: Data, issues: pd.DataFrame, how: str = "relabel", *, abov
         above: treat labels with a higher `p_wrong` as suspects, instead of those that `issues` marks.
     """
     if how not in CLEANING_MODES:
-        raise unknown("way to clean", how, CLEANING_MODES)
+        raise build_unknown_name_error("way to clean", how, CLEANING_MODES)
     if not isinstance(issues, pd.DataFrame):
         raise DataError(f"issues must be the table of an audit (audit.issues), not {type(issues).__name__}")
     nodes = issues["node"].to_numpy(copy=True)

@@ -165,7 +165,10 @@ for _column in BUILT_IN_COLUMNS:
 def list_columns() -> list[AuditColumn]:
     """Every column in the order of the table: the built-in ones, then those of other packages by name."""
     built_in = [column.name for column in BUILT_IN_COLUMNS]
-    return [*BUILT_IN_COLUMNS, *(AUDIT_COLUMNS.get(name) for name in AUDIT_COLUMNS.names() if name not in built_in)]
+    return [
+        *BUILT_IN_COLUMNS,
+        *(AUDIT_COLUMNS.get(name) for name in AUDIT_COLUMNS.list_names() if name not in built_in),
+    ]
 
 
 def tabulate_findings(findings: Findings) -> pd.DataFrame:

@@ -27,7 +27,7 @@ MAX_SOURCE_SHARE = 0.8  # of the labels; a larger source leaves too few to judge
 
 def assign_folds(given: Ints, num_folds: int, seed: int, sources: Ints | None = None) -> Ints:
     """The fold of every label: balanced over the classes, or whole sources where there are several."""
-    Int(min=2).check("folds", num_folds)
+    Int(min=2).raise_unless_valid("folds", num_folds)
     if len(given) < 2 * num_folds:
         raise DataError(f"{len(given)} labels are too few for {num_folds} folds; use fewer folds or more labels")
     rng = np.random.default_rng(seed)

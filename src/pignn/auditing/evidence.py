@@ -149,7 +149,7 @@ def _prepare_graph(data: Data) -> Data:
         graph[name] = torch.zeros(len(is_labeled), dtype=torch.bool)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PignnWarning)
-        graph = graphs.check_graph(graph)
+        graph = graphs.copy_checked_graph(graph)
     graph.node_id = node_ids(graph)
     if graph.get("class_names") is None:
         graph.class_names = [str(c) for c in range(graphs.num_classes(graph))]

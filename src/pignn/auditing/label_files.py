@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..core.errors import ConfigError, DataError, OutputError, unknown
-from ..graphs.tables import FORMATS, find_format
+from ..core.errors import ConfigError, DataError, OutputError, build_unknown_name_error
+from ..graphs.tables import FORMATS, find_format_name
 from ..io import files
 from .label_rewriting import build_rewritten_text_table, rewrite_json_lines, rewrite_parquet
 
@@ -94,8 +94,8 @@ def write_corrected_labels(
     """
     if out.exists() and out.resolve() == path.resolve():
         raise OutputError(f"{out} is the original, which stays as it is; choose another --out")
-    suffix, format = path.suffix.lower(), find_format(path) or ""
-    if suffix not in SUFFIXES or (format == "parquet") != (find_format(out) == "parquet"):
+    suffix, format = path.suffix.lower(), find_format_name(path) or ""
+    if suffix not in SUFFIXES or (format == "parquet") != (find_format_name(out) == "parquet"):
         advice = (
             "unpack it first"
             if format in REWRITERS and suffix not in SUFFIXES
@@ -122,5 +122,5 @@ def _check_classes(labels: Mapping[str, str], classes: set[str]) -> None:
     known = {name for text in classes for name in (text, text.removesuffix(".0"))}.difference(UNLABELED_CELLS)
     for node, name in labels.items():
         if name not in known:
-            message = str(unknown("class", name[:40], classes.difference(UNLABELED_CELLS)))[:300]
+            message = str(build_unknown_name_error("class", name[:40], classes.difference(UNLABELED_CELLS)))[:300]
             raise ConfigError(f"{message} (node '{node[:40]}'; use --new-class if a new class is meant)")

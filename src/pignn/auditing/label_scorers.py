@@ -132,11 +132,11 @@ class CleanlabScorer(LabelScorer):
 class AuditWork:
     """Work of the kind ``audit`` in a study: score given labels, to be compared with which of them are wrong."""
 
-    def get_method_class(self, method: str) -> type[LabelScorer]:
+    def get_settings_class(self, method: str) -> type[LabelScorer]:
         return SCORERS.get(method)
 
     def evaluate(
-        self, method: str, settings: dict[str, Any], trials: list[dict[str, Any]], seed: int, data: Data
+        self, method: str, settings: dict[str, Any], trial_settings: list[dict[str, Any]], seed: int, data: Data
     ) -> tuple[np.ndarray, np.ndarray, dict[str, float | None], dict[str, Any]]:
         scores, measures = SCORERS.get(method)(**settings).score(data)
         wrong = data.y.numpy() != data.y_true.numpy()

@@ -44,8 +44,8 @@ def sample_for_review(
         random_share: share of them that is drawn at random, from which the rate of wrong labels is estimated.
         seed: random seed of the draw.
     """
-    Int(min=1).check("the review budget", budget)
-    Float(max=1).check("random_share", random_share)
+    Int(min=1).raise_unless_valid("the review budget", budget)
+    Float(max=1).raise_unless_valid("random_share", random_share)
     untrusted = issues[~issues["trusted"]].sort_values("p_wrong", ascending=False, kind="stable")
     if untrusted.empty:
         raise DataError("there is nothing to review: every label is trusted")
@@ -101,7 +101,7 @@ def estimate_from_review(decisions: pd.DataFrame, *, level: float = 0.95) -> Rev
     It needs the columns `part`, `stratum`, `inclusion` and `decision`. Rows without a `part` were not sampled by
     `sample_for_review` and do not count. Missing rows are noticed by `review_size` or by gaps in `stratum`.
     """
-    Float(max=1, open_min=True, open_max=True).check("level", level)
+    Float(max=1, open_min=True, open_max=True).raise_unless_valid("level", level)
     decision = decisions["decision"].astype(str).str.strip()
     wrong = (decision == "relabel").to_numpy()
     settled = wrong | (decision == "keep").to_numpy()

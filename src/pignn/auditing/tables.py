@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.errors import DataError
-from ..graphs.tables import find_format, open_table
+from ..graphs.tables import find_format_name, open_table
 from ..io import files
 from ..report.audit import DECISION_COLUMNS, REVIEW_COLUMNS
 from ..report.spreadsheet import escape_formula, unescape_formula
@@ -138,7 +138,7 @@ def _read_rows(path: Path) -> tuple[list[tuple[int, list[str]]], str]:
     """
     if not path.is_file():
         raise DataError(f"{path}: no such file of decisions")
-    if find_format(path) in ("jsonl", "parquet"):
+    if find_format_name(path) in ("jsonl", "parquet"):
         frame = open_table(path).read_dataframe().astype(object)
         frame = frame.where(frame.notna(), "")
         return list(enumerate([[str(name) for name in frame], *frame.astype(str).to_numpy().tolist()])), ","

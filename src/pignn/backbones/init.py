@@ -7,7 +7,7 @@ import math
 import torch
 from torch import nn
 
-from ..core.errors import unknown
+from ..core.errors import build_unknown_name_error
 
 INITIALIZATIONS = ("glorot", "uniform", "normal", "constant", "kaiming")
 
@@ -22,7 +22,7 @@ def initialize(network: nn.Module, init: str = "glorot") -> None:
     scales of normalization layers, stay as they are.
     """
     if init not in INITIALIZATIONS:
-        raise unknown("init", init, INITIALIZATIONS)
+        raise build_unknown_name_error("init", init, INITIALIZATIONS)
     for name, parameter in network.named_parameters():
         if "bias" in name:
             parameter.zero_()

@@ -80,9 +80,12 @@ class GraphInputs:
             weight = None if weight is None else weight.to(device)
             return cls(data.x.to(device), SparsityPattern(data.crow.to(device), data.col.to(device), shape), weight)
         edges = simplify_edges(data.edge_index, shape[0], weight, directed=directed)
-        adj, weight = SparsityPattern.from_sorted(edges.edge_index[0], edges.edge_index[1], shape), edges.edge_weight
+        adj, weight = (
+            SparsityPattern.from_row_sorted(edges.edge_index[0], edges.edge_index[1], shape),
+            edges.edge_weight,
+        )
         if directed:
-            adj, order = adj.transposed
+            adj, order = adj.transposed_with_positions
             weight = None if weight is None else weight[order]
         adj = SparsityPattern(adj.crow.to(device), adj.col.to(device), shape)
         weight = None if weight is None else weight.to(device)
@@ -107,8 +110,8 @@ class GraphInputs:
     def degree(self) -> Tensor:
         """The (weighted) in-degree of every node."""
         if self.edge_weight is None:
-            return self.adj.counts.to(self.x.dtype)
-        return torch.segment_reduce(self.edge_weight, "sum", lengths=self.adj.counts, initial=0)
+            return self.adj.entries_per_row.to(self.x.dtype)
+        return torch.segment_reduce(self.edge_weight, "sum", lengths=self.adj.entries_per_row, initial=0)
 
     @cached_property
     def gcn_adj(self) -> Operator | ChunkedOperator:
@@ -116,7 +119,7 @@ class GraphInputs:
         scale = (1 + (self.degree if self.parent_degrees is None else self.parent_degrees[0])).rsqrt()
         target_scale = scale
         if self.parent_degrees is not None:  # each sampled neighbor stands for those that were left out
-            target_scale = scale * (self.parent_degrees[1] / self.adj.counts.clamp(min=1))
+            target_scale = scale * (self.parent_degrees[1] / self.adj.entries_per_row.clamp(min=1))
 
         def compute_entries(part: SparsityPattern, rows: slice, entries: slice) -> Tensor:
             values = part.repeat_rows(target_scale[rows]).mul_(scale[part.col])
@@ -157,7 +160,7 @@ class GraphInputs:
         if not self.chunked:
             yield ALL_ROWS, self.adj_with_self_loops
             return
-        for rows, _, part in self.adj.iter_chunks():
+        for rows, _, part in self.adj.iter_row_chunks():
             yield rows, _add_self_loops(part, rows.start)
 
 
@@ -166,4 +169,4 @@ def _add_self_loops(adj: SparsityPattern, first_node: int) -> SparsityPattern:
     targets = torch.arange(adj.shape[0], device=adj.col.device)
     row, col = torch.cat([adj.row, targets]), torch.cat([adj.col.long(), targets + first_node])
     order = torch.argsort(row, stable=True)
-    return SparsityPattern.from_sorted(row[order], col[order], adj.shape)
+    return SparsityPattern.from_row_sorted(row[order], col[order], adj.shape)

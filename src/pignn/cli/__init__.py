@@ -44,23 +44,18 @@ def run(arguments: list[str] | None = None) -> int:
     except PignnError as error:
         return _fail(str(error))
     except KeyboardInterrupt as error:
-        print(
-            "; ".join(["pignn: interrupted", *map(_name_options, getattr(error, "__notes__", []))]),
-            file=sys.stderr,
-        )
+        notes = map(_name_options, getattr(error, "__notes__", []))
+        print("; ".join(["pignn: interrupted", *notes]), file=sys.stderr)
         return error.code if isinstance(error, Stopped) else 128 + signal.SIGINT
     except BrokenPipeError:  # the reader of our output has gone: nothing to complain about
         _discard_output()
         return 0
-    except MemoryError:
-        return _fail("out of memory; a smaller graph, or fewer programs beside this one, would help")
     except OSError as error:
         try:
             sys.stdout.flush()
         except OSError:
             _discard_output()
-        where = f"{error.filename}: " if error.filename else ""
-        return _fail(f"{where}{error.strerror or error}")
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
     except Exception as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # a group without a command, whose help it brings
             print(error)
@@ -68,7 +63,7 @@ def run(arguments: list[str] | None = None) -> int:
         if hasattr(error, "format_message"):  # how click, vendored or not, says that a flag is wrong
             command = getattr(getattr(error, "ctx", None), "command_path", "pignn")
             return _fail(f"{error.format_message().rstrip('.')} (see {command} --help)")
-        if isinstance(error, RuntimeError) and "allocate memory" in str(error):  # torch's way of saying so
+        if isinstance(error, MemoryError) or "allocate memory" in str(error):  # torch's way of saying so
             return _fail("out of memory; a smaller graph, or fewer programs beside this one, would help")
         raise
 

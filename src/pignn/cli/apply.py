@@ -36,7 +36,7 @@ class CorrectionOptions:
 
 
 @expand_groups
-def apply(*, options: CorrectionOptions, json: Json = False) -> int:
+def apply(*, options: CorrectionOptions, json: Json = False) -> None:
     """Apply the decisions of a review to a copy of the labels, and estimate how many of all labels are wrong.
 
     Only the labels of nodes decided to 'relabel' change. All other bytes stay (Parquet is written anew). The decided
@@ -58,7 +58,6 @@ def apply(*, options: CorrectionOptions, json: Json = False) -> int:
         ids = "row numbers from 0" if correction.id is None else f"column '{correction.id}'"
         show_message(f"ids are {ids}, as {correction.audit_file} says; --id takes another")
     show_json(correction.to_dict()) if json else _show_correction(correction, options.decisions)
-    return 0
 
 
 def _show_correction(correction: Correction, decisions: Path) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from ..core.errors import ConfigError
 from .graph_options import LabeledGraphOptions
@@ -16,8 +16,26 @@ from .output import show_facts, show_graph, show_json, show_message, show_table
 
 if TYPE_CHECKING:
     from ..auditing import Audit
+    from ..runs import AuditRun
 
 NUM_SHOWN = 10  # suspects
+
+
+@dataclass(kw_only=True)
+class AuditOptions:
+    """How labels are judged, and where the audit goes."""
+
+    folds: Annotated[int, Option(min=2, help="Each label is judged by a model trained without its fold.")] = 5
+    review: Annotated[int | None, Option(min=1, help="Also write review.csv with N labels to check by hand.")] = None
+    random_share: Annotated[float, Option(help="Share of --review drawn at random instead of from the top.")] = 0.5
+    decisions: Annotated[Path | None, Option(help="Decisions of an earlier review, whose labels are then trusted.")] = (
+        None
+    )
+    noise: Noise = "none"
+    rate: Rate = None
+    seed: Annotated[int, Option(help="Random seed for folds, models, review and noise.")] = 0
+    out: Annotated[Path | None, Option(help="Folder for audit.html and the tables.")] = None
+    force: Annotated[bool, Option("--force", help="Replace the audit in --out.")] = False
 
 
 @expand_groups
@@ -25,26 +43,12 @@ def audit(
     *,
     graph: LabeledGraphOptions,
     method: Annotated[
-        str, typer.Option(help="Method to judge labels by: smoothed (quick), or one of `pignn methods`.")
+        str, Option(help="Method to judge labels by: smoothed (quick), or one of `pignn methods`.")
     ] = "smoothed",
     setting: Setting = None,
-    folds: Annotated[int, typer.Option(min=2, help="Each label is judged by a model trained without its fold.")] = 5,
-    review: Annotated[
-        int | None, typer.Option(min=1, help="Also write review.csv with N labels to check by hand.")
-    ] = None,
-    random_share: Annotated[
-        float, typer.Option(help="Share of --review drawn at random instead of from the top.")
-    ] = 0.5,
-    decisions: Annotated[
-        Path | None, typer.Option(help="Decisions of an earlier review, whose labels are then trusted.")
-    ] = None,
-    noise: Noise = "none",
-    rate: Rate = None,
-    seed: Annotated[int, typer.Option(help="Random seed for folds, models, review and noise.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Folder for audit.html and the tables.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the audit in --out.")] = False,
+    options: AuditOptions,
     json: Json = False,
-) -> int:
+) -> None:
     """Find the labels that are probably wrong.
 
     suspects.csv lists every label, most probably wrong first. audit.html is an offline page for reviewing suspects. In
@@ -59,32 +63,29 @@ def audit(
       pignn audit --dataset digits --noise symmetric --rate 0.2 --json
       pignn audit --dataset digits --noise symmetric --rate 0.2 --method pi-gnn --set epochs=100
     """
-    options: dict[str, Any] = {"folds": folds, "review": review, "random_share": random_share, "decisions": decisions}
-    options |= {"noise": noise, "rate": rate, "seed": seed, "force": force, "method": method}
-    return _run_audit(graph, options, parse_settings(setting), out, json)
-
-
-def _run_audit(
-    graph: LabeledGraphOptions, options: dict[str, Any], settings: dict[str, Any], out: Path | None, json: bool
-) -> int:
     from .. import runs
 
-    if settings and options["method"] == "smoothed":
-        raise ConfigError("--set is for a method of `pignn methods`; 'smoothed' has no settings: give --method too")
     arguments = graph.to_arguments("audit")
-    if graph.nodes is not None and (options["noise"] != "none" or options["rate"] is not None):
+    if graph.nodes is not None and (options.noise != "none" or options.rate is not None):
         raise ConfigError("--noise and --rate corrupt labels to try an audit out; they are for --dataset")
-    if options["review"] is not None and out is None:
+    if options.review is not None and options.out is None:
         raise ConfigError("--review needs --out: the folder for review.csv")
-    shown: dict[str, Any] = {
-        "warn": not json,
-        "on_graph_read": None if json else show_graph,
-    }  # in JSON the notes have the warnings
-    run = runs.audit(out=out, settings=settings, **shown, **options, **arguments)
+    run = runs.audit(
+        method=method,
+        settings=parse_settings(setting),
+        warn=not json,  # in JSON the notes have the warnings
+        on_graph_read=None if json else show_graph,
+        **vars(options),
+        **arguments,
+    )
     if json:
         show_json(run.summary.to_dict())
-        return 0
-    _show_audit(run.audit)
+    else:
+        _show_audit(run.audit)
+        _show_next_steps(run, options.out)
+
+
+def _show_next_steps(run: AuditRun, out: Path | None) -> None:
     for note in run.audit.hints:
         show_message(f"note: {note}")
     if out is not None:
@@ -95,7 +96,6 @@ def _run_audit(
             show_message(
                 f"{len(run.review)} labels to check are in {out / 'review.csv'}; fill in 'decision', then{then}"
             )
-    return 0
 
 
 def _show_audit(audit: Audit) -> None:
@@ -110,16 +110,15 @@ def _show_audit(audit: Audit) -> None:
             "homophily": audit.homophily,
         }
     )
-    print()
-    show_table([asdict(row) for row in audit.classes], title="by given class")
-    if audit.sources:
-        print()
-        show_table([asdict(row) for row in audit.sources], title="by source")
-    print()
-    show_table(
-        [_describe_suspect(audit, row) for row in audit.issues.head(NUM_SHOWN).to_dict("records")],
-        title="most probably wrong",
-    )
+    suspects = [_describe_suspect(audit, row) for row in audit.issues.head(NUM_SHOWN).to_dict("records")]
+    for title, rows in (
+        ("by given class", [asdict(row) for row in audit.classes]),
+        ("by source", [asdict(row) for row in audit.sources]),
+        ("most probably wrong", suspects),
+    ):
+        if rows:
+            print()
+            show_table(rows, title=title)
 
 
 def _describe_suspect(audit: Audit, row: dict[Any, Any]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class StoreOptions:
 
 
 @expand_groups
-def convert(*, options: StoreOptions, json: Json = False) -> int:
+def convert(*, options: StoreOptions, json: Json = False) -> None:
     """Convert a graph that may be larger than memory into a store, which train and predict read in place.
 
     Files are read in chunks. The store holds the simple undirected graph: self-loops are dropped, duplicates merged
@@ -72,12 +72,10 @@ def convert(*, options: StoreOptions, json: Json = False) -> int:
     facts = conversion.to_dict() | {"seconds": round(time.perf_counter() - start, 2)}
     if json:
         show_json(facts)
-        return 0
+        return
     show_facts({name: facts[name] for name in SHOWN})
-    for note in conversion.notes:
-        show_message(note)
-    show_message(f"written to {options.out}")
-    return 0
+    for message in (*conversion.notes, f"written to {options.out}"):
+        show_message(message)
 
 
 def _parse_bytes(text: str) -> int:

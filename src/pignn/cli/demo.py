@@ -27,7 +27,7 @@ def demo(
     epochs: Annotated[int, Option(min=1, help="Number of training epochs of both methods.")] = 400,
     seed: Annotated[int, Option(help="Random seed for label noise and training.")] = 0,
     json: Json = False,
-) -> int:
+) -> None:
     """Train a plain GCN and PI-GNN on a real graph with 40 % wrong labels, side by side.
 
     The graph is scikit-learn's handwritten digits, each joined to its nearest neighbors. Nothing is downloaded.
@@ -53,12 +53,11 @@ def demo(
     rows = [{"method": title} | row for title, (_, row) in runs.items()]
     if json:
         show_json({"dataset": "digits", "realized_noise": summary.rate, "methods": rows, "out": str(out)})
-        return 0
+        return
     show_table(rows)
     wrong = f"{summary.wrong} of the {summary.labeled} given labels are wrong ({summary.rate:.1%})"
     print(f"\n{wrong}; the epoch was chosen on labels just as noisy, true labels only score.")
     show_message(f"model, predictions.csv, history.csv and learning-curve.png are in {out}")
-    return 0
 
 
 def _train(graph: Data, name: str, epochs: int, seed: int) -> tuple[Predictions, dict[str, Any]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 from ..core.errors import ConfigError
 from ..graphs.tables import is_graph_file
@@ -21,41 +21,39 @@ class GraphOptions:
     """The graph of a command."""
 
     dataset: Annotated[
-        str | None, typer.Option(help="Named dataset (see `pignn datasets`), or a graph store (see `pignn convert`).")
+        str | None, Option(help="Named dataset (see `pignn datasets`), or a graph store (see `pignn convert`).")
     ] = None
     nodes: Annotated[
         Path | None,
-        typer.Option(help=f"Your own graph: {TABLES}, one node per row; or .npz, .pt, .graphml, .gml."),
+        Option(help=f"Your own graph: {TABLES}, one node per row; or .npz, .pt, .graphml, .gml."),
     ] = None
-    edges: Annotated[Path | None, typer.Option(help=f"Its edges, one per row: {TABLES}, or .npy.")] = None
-    label: Annotated[str | None, typer.Option(help="Column of --nodes with the labels; empty or -1 for none.")] = None
-    id: Annotated[str | None, typer.Option(help="Column of --nodes with the ids that --edges uses (default: id).")] = (
-        None
-    )
+    edges: Annotated[Path | None, Option(help=f"Its edges, one per row: {TABLES}, or .npy.")] = None
+    label: Annotated[str | None, Option(help="Column of --nodes with the labels; empty or -1 for none.")] = None
+    id: Annotated[str | None, Option(help="Column of --nodes with the ids that --edges uses (default: id).")] = None
     features: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Feature columns of --nodes ('age,x*,note:text'; default: all others), 'structure', or a file. "
             "With --dataset, 'stand-in' makes features up (ogbn-arxiv)."
         ),
     ] = None
     edge_columns: Annotated[
         str | None,
-        typer.Option(metavar="FROM,TO[,WEIGHT]", help="Columns of --edges (default: found by name or order)."),
+        Option(metavar="FROM,TO[,WEIGHT]", help="Columns of --edges (default: found by name or order)."),
     ] = None
-    delimiter: Annotated[
-        str | None, typer.Option(help="Delimiter of --nodes and --edges: one character, tab or space.")
-    ] = None
+    delimiter: Annotated[str | None, Option(help="Delimiter of --nodes and --edges: one character, tab or space.")] = (
+        None
+    )
     drop_unknown: Annotated[
-        bool, typer.Option("--drop-unknown", help="Leave out edges to nodes that are not in --nodes.")
+        bool, Option("--drop-unknown", help="Leave out edges to nodes that are not in --nodes.")
     ] = False
     root: Root = None
-    split: Annotated[str, typer.Option(help="Split of --dataset: default, own or random.")] = "default"
-    split_seed: Annotated[int, typer.Option(help="Random seed of the split; independent of --seed.")] = 0
-    split_index: Annotated[int | None, typer.Option(help="Which split to use, if the graph comes with several.")] = None
+    split: Annotated[str, Option(help="Split of --dataset: default, own or random.")] = "default"
+    split_seed: Annotated[int, Option(help="Random seed of the split; independent of --seed.")] = 0
+    split_index: Annotated[int | None, Option(help="Which split to use, if the graph comes with several.")] = None
     data: Annotated[
         list[str] | None,
-        typer.Option("--data", metavar="KEY=VALUE", help="Option of the dataset; may be repeated."),
+        Option("--data", metavar="KEY=VALUE", help="Option of the dataset; may be repeated."),
     ] = None
 
     def to_arguments(self, command: str, val: float = 0.0) -> dict[str, Any]:
@@ -100,8 +98,8 @@ class GraphOptions:
 class LabeledGraphOptions(GraphOptions):
     """The graph of a command that learns from labels."""
 
-    trusted: Annotated[str | None, typer.Option(help="Column of --nodes: 1 where the label was verified.")] = None
-    source: Annotated[str | None, typer.Option(help="Column of --nodes: who or what gave the label.")] = None
+    trusted: Annotated[str | None, Option(help="Column of --nodes: 1 where the label was verified.")] = None
+    source: Annotated[str | None, Option(help="Column of --nodes: who or what gave the label.")] = None
 
     def to_arguments(self, command: str, val: float = 0.0) -> dict[str, Any]:
         arguments = super().to_arguments(command, val)

@@ -6,7 +6,7 @@ from .options import Json
 from .output import show_json, show_table
 
 
-def methods(json: Json = False) -> int:
+def methods(json: Json = False) -> None:
     """List the methods, built in or installed beside pignn.
 
     Examples:
@@ -19,9 +19,7 @@ def methods(json: Json = False) -> int:
 
     from ..methods.registry import list_methods
 
-    rows = [{"method": info.name, "what it is": info.summary} for info in list_methods()]
     if json:
         show_json([asdict(info) for info in list_methods()])
     else:
-        show_table(rows)
-    return 0
+        show_table([{"method": info.name, "what it is": info.summary} for info in list_methods()])

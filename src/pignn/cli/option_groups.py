@@ -9,7 +9,7 @@ from dataclasses import is_dataclass
 from typing import Any, get_type_hints
 
 
-def expand_groups(command: Callable[..., int]) -> Callable[..., int]:
+def expand_groups(command: Callable[..., int | None]) -> Callable[..., int | None]:
     """A command that takes a dataclass of options, as typer sees it: with each of its fields as an option of its own.
 
     typer knows no groups of options. The fields stand in the help where the group stands in the signature.
@@ -27,7 +27,7 @@ def expand_groups(command: Callable[..., int]) -> Callable[..., int]:
         options += [field.replace(annotation=types[name], kind=field.KEYWORD_ONLY) for name, field in fields.items()]
 
     @functools.wraps(command)
-    def run(**values: Any) -> int:
+    def run(**values: Any) -> int | None:
         packed = {
             name: kind(**{field: values.pop(field) for field in fields}) for name, (kind, fields) in groups.items()
         }

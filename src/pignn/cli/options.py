@@ -7,26 +7,24 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 from ..core.errors import ConfigError
 
-Root = Annotated[
-    Path | None, typer.Option(help="Folder with raw files of datasets (default: PIGNN_DATA, else the cache).")
-]
+Root = Annotated[Path | None, Option(help="Folder with raw files of datasets (default: PIGNN_DATA, else the cache).")]
 Noise = Annotated[
     str,
-    typer.Option(
+    Option(
         help="Label noise to add: none, symmetric, pair, flip, instance, one-sided, rule, cluster, or a file with "
         "recorded labels or a transition matrix."
     ),
 ]
-Rate = Annotated[float | None, typer.Option(help="Share of labels to corrupt, in [0, 1].")]
+Rate = Annotated[float | None, Option(help="Share of labels to corrupt, in [0, 1].")]
 Setting = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Any other setting of the method; may be repeated."),
+    Option("--set", metavar="KEY=VALUE", help="Any other setting of the method; may be repeated."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Json = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 
 
 def parse_pairs(pairs: list[str] | None, flag: str, *, text_keys: Container[str] = ()) -> dict[str, Any]:

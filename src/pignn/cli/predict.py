@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from .graph_options import GraphOptions
 from .option_groups import expand_groups
@@ -16,12 +16,12 @@ from .output import show_facts, show_json, show_message
 @expand_groups
 def predict(
     *,
-    model: Annotated[Path, typer.Argument(help="Folder of a model or of a training run.")],
+    model: Annotated[Path, Argument(help="Folder of a model or of a training run.")],
     graph: GraphOptions,
-    out: Annotated[Path, typer.Option(help="The CSV file to write.")] = Path("predictions.csv"),
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    out: Annotated[Path, Option(help="The CSV file to write.")] = Path("predictions.csv"),
+    force: Annotated[bool, Option("--force", help="Replace the file if it exists.")] = False,
     json: Json = False,
-) -> int:
+) -> None:
     """Predict classes and probabilities of all nodes of a graph with a trained model.
 
     A model that was trained on --nodes and --edges knows its columns, and makes the same features of new nodes and new
@@ -38,7 +38,8 @@ def predict(
 
     predictions = runs.predict(model, out=out, force=force, **graph.to_arguments("predict"))
     facts = predictions.summary.to_dict()
-    show_json(facts | {"out": str(out)}) if json else show_facts(facts)
-    if not json:
+    if json:
+        show_json(facts | {"out": str(out)})
+    else:
+        show_facts(facts)
         show_message(f"written to {out}")
-    return 0

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option, Typer
 
-from ..core.errors import ConfigError, DataError, unknown
+from ..core.errors import ConfigError, DataError, build_unknown_name_error
 from .option_groups import expand_groups
 from .options import Json, parse_pairs, split_list
 from .output import show_json, show_message, show_table
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..report import Table
     from ..studies import Protocol, Study, StudyResults
 
-study = typer.Typer(
+study = Typer(
     name="study",
     help="Make tables and figures from many runs: built-in studies by name, or your own from a TOML file.",
     epilog="Start with: pignn study list · pignn study run low-noise --datasets cora --seeds 0-2 --workers 2",
@@ -27,23 +27,23 @@ study = typer.Typer(
 )
 
 RESULTS_FOLDER = Path("runs/studies")
-Metric = Annotated[str | None, typer.Option(help="accuracy, macro_f1, calibration_error, seconds, ...")]
-Form = Annotated[str, typer.Option("--format", help="text, markdown, latex or html.")]
+Metric = Annotated[str | None, Option(help="accuracy, macro_f1, calibration_error, seconds, ...")]
+Form = Annotated[str, Option("--format", help="text, markdown, latex or html.")]
 
 
 @dataclass(kw_only=True)
 class GraphSelection:
     """Which study, which of its graphs, and where its results are."""
 
-    name: Annotated[str, typer.Argument(metavar="STUDY", help="A name from `pignn study list`, or a TOML file.")]
-    out: Annotated[Path, typer.Option(help="Results folder. Studies that share one share their runs.")] = RESULTS_FOLDER
-    datasets: Annotated[str | None, typer.Option(help="Use only these datasets: cora,citeseer.")] = None
+    name: Annotated[str, Argument(metavar="STUDY", help="A name from `pignn study list`, or a TOML file.")]
+    out: Annotated[Path, Option(help="Results folder. Studies that share one share their runs.")] = RESULTS_FOLDER
+    datasets: Annotated[str | None, Option(help="Use only these datasets: cora,citeseer.")] = None
     noises: Annotated[
-        str | None, typer.Option(help="Use only these noises: none,symmetric:0.4. flip means all its rates.")
+        str | None, Option(help="Use only these noises: none,symmetric:0.4. flip means all its rates.")
     ] = None
-    rates: Annotated[str | None, typer.Option(help="Use only noises of these rates: 0.4,0.6.")] = None
-    seeds: Annotated[str | None, typer.Option(help="Seeds: 0-9, or 0,1,5.")] = None
-    protocol: Annotated[str | None, typer.Option(help="Protocol: paper, released, honest, noisygl, ...")] = None
+    rates: Annotated[str | None, Option(help="Use only noises of these rates: 0.4,0.6.")] = None
+    seeds: Annotated[str | None, Option(help="Seeds: 0-9, or 0,1,5.")] = None
+    protocol: Annotated[str | None, Option(help="Protocol: paper, released, honest, noisygl, ...")] = None
 
 
 @dataclass(kw_only=True)
@@ -51,14 +51,12 @@ class StudyOptions(GraphSelection):
     """The options of every command below."""
 
     methods: Annotated[
-        str | None, typer.Option(help="Use only these rows, by label or method. Other methods become rows.")
+        str | None, Option(help="Use only these rows, by label or method. Other methods become rows.")
     ] = None
-    trials: Annotated[
-        int | None, typer.Option(help="Number of settings to try per run, on given validation labels.")
-    ] = None
+    trials: Annotated[int | None, Option(help="Number of settings to try per run, on given validation labels.")] = None
     setting: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting for all methods that have it. Repeatable."),
+        Option("--set", metavar="KEY=VALUE", help="A setting for all methods that have it. Repeatable."),
     ] = None
 
     def load_study(self, metric: str | None = None, *, as_run: bool = True) -> Study:
@@ -108,7 +106,7 @@ def _parse_numbers(text: str | None, flag: str) -> list[float] | None:
 
 
 @study.command("list")
-def list_studies(json: Json = False) -> int:
+def list_studies(json: Json = False) -> None:
     """List the built-in studies: those of the paper, and our benchmarks.
 
     Examples:
@@ -117,7 +115,7 @@ def list_studies(json: Json = False) -> int:
       pignn study list
       pignn study list --json
     """
-    from ..studies import load_studies
+    from ..studies import load_builtin_studies
 
     rows = [
         {
@@ -128,24 +126,23 @@ def list_studies(json: Json = False) -> int:
             "rows": len(one.rows),
             "title": one.title,
         }
-        for name, one in load_studies().items()
+        for name, one in load_builtin_studies().items()
     ]
     show_json(rows) if json else show_table(rows)
-    return 0
 
 
 @study.command()
 @expand_groups
 def run(
     options: StudyOptions,
-    workers: Annotated[int, typer.Option(help="Number of processes.")] = 1,
-    threads: Annotated[int, typer.Option(min=1, help="Threads per process.")] = 1,
-    ray: Annotated[bool, typer.Option("--ray", help="Compute on a Ray cluster. --workers 0 uses all CPUs.")] = False,
+    workers: Annotated[int, Option(help="Number of processes.")] = 1,
+    threads: Annotated[int, Option(min=1, help="Threads per process.")] = 1,
+    ray: Annotated[bool, Option("--ray", help="Compute on a Ray cluster. --workers 0 uses all CPUs.")] = False,
     address: Annotated[
-        str | None, typer.Option(help="Address of the Ray cluster (default: RAY_ADDRESS, else a new local one).")
+        str | None, Option(help="Address of the Ray cluster (default: RAY_ADDRESS, else a new local one).")
     ] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Try failed runs again.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be computed.")] = False,
+    retry: Annotated[bool, Option("--retry", help="Try failed runs again.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only print what would be computed.")] = False,
     json: Json = False,
 ) -> int:
     """Compute the runs of a study that are not there yet.
@@ -168,7 +165,8 @@ def run(
     if address is not None and not ray:
         raise ConfigError("--address is that of a Ray cluster; give --ray too")
     if dry_run:
-        return _show_plan(loaded, out, retry, json)
+        _show_plan(loaded, out, retry, json)
+        return 0
     cluster = (address or "auto") if ray else None
     check_processes(workers, threads, cluster)
     with open_results(out):
@@ -183,13 +181,13 @@ def run(
     return 1 if summary.failed else 0
 
 
-def _show_plan(loaded: Study, out: Path, retry: bool, json: bool) -> int:
+def _show_plan(loaded: Study, out: Path, retry: bool, json: bool) -> None:
     from ..studies import open_results, plan_runs
-    from ..studies.sweep import reusable_rows
+    from ..studies.sweep import find_reusable_records
 
     with open_results(out) as store:
         runs = plan_runs(loaded, store)
-        records = reusable_rows(store, runs, loaded.metric, retry)
+        records = find_reusable_records(store, runs, loaded.metric, retry)
     planned, there = len({run.key for run in runs}), len(records)
     failed = sum(not record.is_done for record in records.values())
     if json:
@@ -198,12 +196,11 @@ def _show_plan(loaded: Study, out: Path, retry: bool, json: bool) -> int:
     else:
         note = f", {failed} of them failed: --retry computes these again" if failed else ""
         show_message(f"{loaded.name}: {planned} runs planned, {there} are there{note}")
-    return 0
 
 
 @study.command()
 @expand_groups
-def status(options: StudyOptions, json: Json = False) -> int:
+def status(options: StudyOptions, json: Json = False) -> None:
     """Show how far a study is, and which of its runs failed and why.
 
     Examples:
@@ -215,21 +212,20 @@ def status(options: StudyOptions, json: Json = False) -> int:
     results = options.load_results()
     failed = [
         {"dataset": str(run.dataset), "noise": str(run.noise), "row": run.row.label, "seed": run.seed, "error": error}
-        for run, error in results.failed
+        for run, error in results.failed_runs
     ]
     name, planned, done = results.study.name, len(results.runs), results.num_done
     missing = planned - done - len(failed)
     if json:
         show_json({"study": name, "planned": planned, "done": done, "missing": missing, "failed": failed})
-        return 0
-    print(f"{name}: {planned} runs planned, {done} done, {len(failed)} failed, {missing} to do")
-    show_table(failed)
-    return 0
+    else:
+        print(f"{name}: {planned} runs planned, {done} done, {len(failed)} failed, {missing} to do")
+        show_table(failed)
 
 
 @study.command()
 @expand_groups
-def table(options: StudyOptions, form: Form = "text", metric: Metric = None) -> int:
+def table(options: StudyOptions, form: Form = "text", metric: Metric = None) -> None:
     """Print the tables of a study: mean(std) over seeds, the best of a column marked.
 
     Without options that change it, a study is shown as it was last run in --out.
@@ -243,7 +239,6 @@ def table(options: StudyOptions, form: Form = "text", metric: Metric = None) -> 
     from ..studies import build_tables
 
     print(_format_tables(build_tables(options.load_results(metric)), form))
-    return 0
 
 
 @study.command()
@@ -251,11 +246,11 @@ def table(options: StudyOptions, form: Form = "text", metric: Metric = None) -> 
 def compare(
     options: StudyOptions,
     published: Annotated[
-        str, typer.Option(help="Compare all rows with this row of the paper, such as PI-GNN, and sum up their gains.")
+        str, Option(help="Compare all rows with this row of the paper, such as PI-GNN, and sum up their gains.")
     ] = "",
     form: Form = "text",
     json: Json = False,
-) -> int:
+) -> None:
     """Compare our numbers with the paper's, cell by cell, with the difference in standard errors.
 
     Examples:
@@ -277,18 +272,17 @@ def compare(
         tables = [build_comparison_table(results, published)]
         tables += [build_gains_table(results, published)] if published else []
         print(_format_tables(tables, form))
-    return 0
 
 
 @study.command("test")
 @expand_groups
 def significance(
     options: StudyOptions,
-    against: Annotated[str, typer.Option(help="Row to test against all others (default: the last).")] = "",
+    against: Annotated[str, Option(help="Row to test against all others (default: the last).")] = "",
     form: Form = "text",
     metric: Metric = None,
     json: Json = False,
-) -> int:
+) -> None:
     """Test whether a row is better than the others: paired t-test and Wilcoxon over seeds, Holm, effect sizes.
 
     Examples:
@@ -297,25 +291,24 @@ def significance(
       pignn study test low-noise
       pignn study test low-noise --against PI-GNN --metric macro_f1
     """
-    from ..studies.significance import build_significance_table, compare_rows
+    from ..studies.significance import build_significance_table, compare_rows_with_reference
 
     results = options.load_results(metric)
-    if against and against not in results.labels:
-        raise unknown("row", against, results.labels)
+    if against and against not in results.row_labels:
+        raise build_unknown_name_error("row", against, results.row_labels)
     if json:
-        show_json([test._asdict() for test in compare_rows(results, against)])
+        show_json([test._asdict() for test in compare_rows_with_reference(results, against)])
     else:
         print(_format_tables([build_significance_table(results, against)], form))
-    return 0
 
 
 @study.command()
 @expand_groups
 def figure(
     options: StudyOptions,
-    file: Annotated[Path, typer.Argument(help="Picture to write: .png or .svg.")],
+    file: Annotated[Path, Argument(help="Picture to write: .png or .svg.")],
     metric: Metric = None,
-) -> int:
+) -> None:
     """Draw a study: curves over rates or settings, bars otherwise, the paper's values beside ours.
 
     Examples:
@@ -329,7 +322,6 @@ def figure(
 
     files.write_bytes(file, draw_study(options.load_results(metric), file.suffix.lower().lstrip(".") or "png"))
     show_message(f"written to {file}")
-    return 0
 
 
 @study.command()
@@ -337,10 +329,10 @@ def figure(
 def export(
     options: StudyOptions,
     file: Annotated[
-        Path, typer.Argument(help="Runs: .csv, .parquet. A whole page: .html, .md. Tables: .tex. The plan: .toml.")
+        Path, Argument(help="Runs: .csv, .parquet. A whole page: .html, .md. Tables: .tex. The plan: .toml.")
     ],
     metric: Metric = None,
-) -> int:
+) -> None:
     """Write the runs of a study for other programs, a self-contained page, its tables, or its plan.
 
     Examples:
@@ -352,18 +344,17 @@ def export(
     """
     from ..io import files
     from ..studies import write_study
-    from ..studies.export import encode_results
+    from ..studies.export import encode_results_by_suffix
 
     if file.suffix.lower() == ".toml":
         write_study(options.load_study(metric), file)
     else:
-        files.write_bytes(file, encode_results(options.load_results(metric), file))
+        files.write_bytes(file, encode_results_by_suffix(options.load_results(metric), file))
     show_message(f"written to {file}")
-    return 0
 
 
 def _format_tables(tables: list[Table], form: str) -> str:
     if form not in ("text", "markdown", "latex", "html"):
-        raise unknown("format", form, ("text", "markdown", "latex", "html"))
+        raise build_unknown_name_error("format", form, ("text", "markdown", "latex", "html"))
     texts = [getattr(table, f"to_{form}")() for table in tables]
     return ("\n\n" if form == "text" else "\n").join(texts).rstrip("\n")

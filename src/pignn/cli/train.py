@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from ..core.errors import ConfigError
 from .graph_options import LabeledGraphOptions
@@ -24,15 +24,15 @@ class CleaningOptions:
     """What to do with the suspects of an audit."""
 
     drop_suspects: Annotated[
-        bool, typer.Option("--drop-suspects", help="Audit the labels first and leave out the suspects.")
+        bool, Option("--drop-suspects", help="Audit the labels first and leave out the suspects.")
     ] = False
     relabel_suspects: Annotated[
         bool,
-        typer.Option("--relabel-suspects", help="Audit the labels first and give suspects the suggested label."),
+        Option("--relabel-suspects", help="Audit the labels first and give suspects the suggested label."),
     ] = False
     weight_by_quality: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--weight-by-quality",
             help="Audit the labels first and weight each one by its probability of being correct.",
         ),
@@ -51,16 +51,12 @@ class CleaningOptions:
 class OutputOptions:
     """Where the run goes."""
 
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the model, predictions, history and learning curves.")
-    ] = None
-    report: Annotated[bool, typer.Option("--report", help="Also write report.html, a page to look at and send.")] = (
-        False
-    )
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False
-    force: Annotated[bool, typer.Option("--force", help="Replace the run in --out when this one is done.")] = False
-    checkpoint_every: Annotated[int, typer.Option(help="Epochs between two checkpoints.")] = 50
-    checkpoint_minutes: Annotated[float, typer.Option(help="Also write a checkpoint after this many minutes.")] = 5.0
+    out: Annotated[Path | None, Option(help="Folder for the model, predictions, history and learning curves.")] = None
+    report: Annotated[bool, Option("--report", help="Also write report.html, a page to look at and send.")] = False
+    resume: Annotated[bool, Option("--resume", help="Continue the run in --out.")] = False
+    force: Annotated[bool, Option("--force", help="Replace the run in --out when this one is done.")] = False
+    checkpoint_every: Annotated[int, Option(help="Epochs between two checkpoints.")] = 50
+    checkpoint_minutes: Annotated[float, Option(help="Also write a checkpoint after this many minutes.")] = 5.0
 
 
 @expand_groups
@@ -69,13 +65,13 @@ def train(
     graph: LabeledGraphOptions,
     val: Annotated[
         float,
-        typer.Option(help="Share of the labels of --nodes to hold out for choosing the epoch (see --split-seed)."),
+        Option(help="Share of the labels of --nodes to hold out for choosing the epoch (see --split-seed)."),
     ] = 0.0,
     noise: Noise = "none",
     rate: Rate = None,
     method: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Method to train (see `pignn methods`). Default: auto, or pi-gnn if you set an option that only "
             "networks have."
         ),
@@ -83,7 +79,7 @@ def train(
     settings: SettingOptions,
     setting: Setting = None,
     cleaning: CleaningOptions,
-    seed: Annotated[int, typer.Option(help="Random seed for label noise and training.")] = 0,
+    seed: Annotated[int, Option(help="Random seed for label noise and training.")] = 0,
     output: OutputOptions,
     json: Json = False,
 ) -> int:

@@ -34,7 +34,7 @@ class PignnWarning(UserWarning):
     """Something was understood in one of several ways, or is likely to disappoint; the run goes on."""
 
 
-def unknown(kind: str, name: object, known: Iterable[str]) -> ConfigError:
+def build_unknown_name_error(kind: str, name: object, known: Iterable[str]) -> ConfigError:
     """The error for a name that does not exist, with the nearest that does."""
     names = sorted(known)
     text = str(name).lower()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 
-def import_on_first_use(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def make_lazy_getattr_and_dir(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package, called with its ``__name__`` and ``__file__``.
 
     The names are those that ``if TYPE_CHECKING:`` imports in that file, so type checkers and we read the same lines.

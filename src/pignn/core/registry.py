@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
-from .errors import ConfigError, unknown
+from .errors import ConfigError, build_unknown_name_error
 
 T = TypeVar("T")
 
@@ -52,51 +52,54 @@ class Registry(Generic[T]):
 
     def get(self, name: str) -> T:
         """The part called ``name``, imported on first use."""
-        name = self.resolve(name)
+        name = self.resolve_name(name)
         if name not in self._objects:
-            self._objects[name] = self._load(self._find(name))
+            self._objects[name] = self._import_part(self._find_entry(name))
         return self._objects[name]
 
-    def resolve(self, name: str) -> str:
+    def resolve_name(self, name: str) -> str:
         """The canonical name, or an error that names the nearest one."""
         name = self.aliases.get(name, name)
-        if name not in self._entries and name not in self._installed():
-            raise unknown(self.kind, name, self.names())
+        if name not in self._entries and name not in self._find_installed_entry_points():
+            raise build_unknown_name_error(self.kind, name, self.list_names())
         return name
 
-    def find_name(self, target: str) -> str | None:
+    def find_name_of_target(self, target: str) -> str | None:
         """The name under which a part that lives at ``target`` is registered."""
-        installed = {} if target.startswith("pignn.") else self._installed()  # a search of all packages takes long
+        installed = (
+            {} if target.startswith("pignn.") else self._find_installed_entry_points()
+        )  # a search of all packages takes long
         targets = {point.value: name for name, point in installed.items()}
         return (targets | {entry.target: name for name, entry in self._entries.items()}).get(target)
 
-    def entries(self) -> list[Entry]:
+    def list_entries(self) -> list[Entry]:
         """Every part that :meth:`get` knows, by name, without importing any."""
         installed = {
-            name: Entry(name, point.value, f"from {point.module}") for name, point in self._installed().items()
+            name: Entry(name, point.value, f"from {point.module}")
+            for name, point in self._find_installed_entry_points().items()
         }
         return [entry for _, entry in sorted((installed | self._entries).items())]
 
-    def names(self) -> list[str]:
-        return [entry.name for entry in self.entries()]
+    def list_names(self) -> list[str]:
+        return [entry.name for entry in self.list_entries()]
 
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str):
             return False
-        return self.aliases.get(name, name) in self._entries or name in self._installed()
+        return self.aliases.get(name, name) in self._entries or name in self._find_installed_entry_points()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.names())
+        return iter(self.list_names())
 
-    def _find(self, name: str) -> Entry:
+    def _find_entry(self, name: str) -> Entry:
         if name in self._entries:
             return self._entries[name]
-        return Entry(name, self._installed()[name].value)
+        return Entry(name, self._find_installed_entry_points()[name].value)
 
-    def _installed(self) -> dict[str, EntryPoint]:
+    def _find_installed_entry_points(self) -> dict[str, EntryPoint]:
         return {point.name: point for point in entry_points(group=self.group)}
 
-    def _load(self, entry: Entry) -> Any:
+    def _import_part(self, entry: Entry) -> Any:
         module, _, attribute = entry.target.partition(":")
         if entry.target.startswith("pignn."):  # a failure here is a bug of ours: show its traceback
             return getattr(importlib.import_module(module), attribute)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Protocol
 
-from .errors import ConfigError, unknown
+from .errors import ConfigError, build_unknown_name_error
 
 LARGEST_FLOAT = 1e30  # anything larger is a slip, not a setting
 
@@ -26,7 +26,7 @@ LARGEST_FLOAT = 1e30  # anything larger is a slip, not a setting
 class Constraint(Protocol):
     """What a value must be."""
 
-    def check(self, name: str, value: Any) -> None:
+    def raise_unless_valid(self, setting_name: str, value: Any) -> None:
         """Raise a ConfigError of one line if ``value`` does not fit."""
 
     def describe(self) -> str:
@@ -40,11 +40,11 @@ class Int:
     min: int = 0
     bits: int = 63
 
-    def check(self, name: str, value: Any) -> None:
+    def raise_unless_valid(self, setting_name: str, value: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, Integral) or value < self.min:
-            raise ConfigError(f"{name} must be an integer of at least {self.min}, not {value!r}")
+            raise ConfigError(f"{setting_name} must be an integer of at least {self.min}, not {value!r}")
         if int(value) >= 2**self.bits:
-            raise ConfigError(f"{name} must be below 2^{self.bits}, not {value}")
+            raise ConfigError(f"{setting_name} must be below 2^{self.bits}, not {value}")
 
     def describe(self) -> str:
         return f"integer ≥ {self.min}"
@@ -59,9 +59,9 @@ class Float:
     open_min: bool = False
     open_max: bool = False
 
-    def check(self, name: str, value: Any) -> None:
+    def raise_unless_valid(self, setting_name: str, value: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, Real) or not self._contains(float(value)):
-            raise ConfigError(f"{name} must be a number {self._range_text()}, not {value!r}")
+            raise ConfigError(f"{setting_name} must be a number {self._range_text()}, not {value!r}")
 
     def _contains(self, value: float) -> bool:
         above = value > self.min if self.open_min else value >= self.min
@@ -82,9 +82,9 @@ class Float:
 class Bool:
     """True or false."""
 
-    def check(self, name: str, value: Any) -> None:
+    def raise_unless_valid(self, setting_name: str, value: Any) -> None:
         if not isinstance(value, bool) and type(value).__name__ != "bool":  # NumPy has its own
-            raise ConfigError(f"{name} must be true or false, not {value!r}")
+            raise ConfigError(f"{setting_name} must be true or false, not {value!r}")
 
     def describe(self) -> str:
         return "true or false"
@@ -96,9 +96,9 @@ class Choice:
 
     options: Iterable[str]
 
-    def check(self, name: str, value: Any) -> None:
+    def raise_unless_valid(self, setting_name: str, value: Any) -> None:
         if value not in self.options:
-            raise unknown(name, value, self.options)
+            raise build_unknown_name_error(setting_name, value, self.options)
 
     def describe(self) -> str:
         return ", ".join(self.options)
@@ -111,13 +111,13 @@ class ListOf:
     item: Constraint
     length: int = 0
 
-    def check(self, name: str, value: Any) -> None:
+    def raise_unless_valid(self, setting_name: str, value: Any) -> None:
         if not hasattr(value, "__len__") or isinstance(value, str):
-            raise ConfigError(f"{name} must be a list, not {value!r}")
+            raise ConfigError(f"{setting_name} must be a list, not {value!r}")
         if len(value) < self.length:
-            raise ConfigError(f"{name} must have at least {self.length} values, not {len(value)}")
+            raise ConfigError(f"{setting_name} must have at least {self.length} values, not {len(value)}")
         for each in value:
-            self.item.check(f"each of {name}", each)
+            self.item.raise_unless_valid(f"each of {setting_name}", each)
 
     def describe(self) -> str:
         return f"list of {self.item.describe()}"
@@ -130,13 +130,13 @@ class Either:
     options: Sequence[str]
     other: Constraint
 
-    def check(self, name: str, value: Any) -> None:
+    def raise_unless_valid(self, setting_name: str, value: Any) -> None:
         if isinstance(value, str) and value in self.options:
             return
         if isinstance(value, str):
             options = " or ".join(repr(option) for option in self.options)
-            raise ConfigError(f"{name} must be {options} or {self.other.describe()}, not {value!r}")
-        self.other.check(name, value)
+            raise ConfigError(f"{setting_name} must be {options} or {self.other.describe()}, not {value!r}")
+        self.other.raise_unless_valid(setting_name, value)
 
     def describe(self) -> str:
         return ", ".join([*self.options, self.other.describe()])
@@ -148,9 +148,9 @@ class OrNone:
 
     other: Constraint
 
-    def check(self, name: str, value: Any) -> None:
+    def raise_unless_valid(self, setting_name: str, value: Any) -> None:
         if value is not None:
-            self.other.check(name, value)
+            self.other.raise_unless_valid(setting_name, value)
 
     def describe(self) -> str:
         return f"none, {self.other.describe()}"
@@ -162,7 +162,7 @@ class Anything:
 
     text: str = ""
 
-    def check(self, name: str, value: Any) -> None:
+    def raise_unless_valid(self, setting_name: str, value: Any) -> None:
         """Accept every value."""
 
     def describe(self) -> str:
@@ -183,7 +183,7 @@ class Setting:
     annotation: str
 
     @property
-    def optional(self) -> bool:
+    def is_optional(self) -> bool:
         return self.default is None
 
 
@@ -198,7 +198,7 @@ def setting(default: Any, constraint: Constraint, help: str) -> Any:
 def list_settings(owner: Any) -> list[Setting]:
     """The declared settings of a dataclass, in order of declaration."""
     return [
-        Setting(field.name, _default(field), field.metadata["constraint"], field.metadata["help"], str(field.type))
+        Setting(field.name, _get_default(field), field.metadata["constraint"], field.metadata["help"], str(field.type))
         for field in dataclasses.fields(owner)
         if "constraint" in field.metadata
     ]
@@ -208,10 +208,10 @@ def check_settings(owner: Any, prefix: str = "") -> None:
     """Raise a ConfigError of one line for the first setting that does not fit its declaration."""
     for declared in list_settings(owner):
         value = getattr(owner, declared.name)
-        if not (value is None and declared.optional):
-            declared.constraint.check(f"{prefix}{declared.name}", value)
+        if not (value is None and declared.is_optional):
+            declared.constraint.raise_unless_valid(f"{prefix}{declared.name}", value)
 
 
-def _default(field: dataclasses.Field[Any]) -> Any:
+def _get_default(field: dataclasses.Field[Any]) -> Any:
     factory = field.default_factory
     return field.default if factory is dataclasses.MISSING else factory()

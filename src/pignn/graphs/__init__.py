@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core.lazy import import_on_first_use
+from ..core.lazy import make_lazy_getattr_and_dir
 
 if TYPE_CHECKING:
-    from .checks import check_graph, has_csr_edges, num_classes
-    from .datasets import DATASETS, Dataset, dataset_path, get_dataset, is_available, list_datasets
+    from .checks import copy_checked_graph, has_csr_edges, num_classes
+    from .datasets import DATASETS, Dataset, get_dataset, get_dataset_location_text, is_available, list_datasets
     from .datasets.digits_graph import digits
     from .datasets.loading import load
     from .edges import SimpleEdges, simplify_edges
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from .splits import sample_trusted
     from .store import Conversion, convert, load_graph_store, open_graph_store
-    from .summary import describe_graph
+    from .summary import compute_graph_statistics
     from .synthetic import csbm
     from .view import LabeledGraph
 
@@ -37,18 +37,18 @@ __all__ = [
     "LabeledGraph",
     "Origin",
     "SimpleEdges",
-    "check_graph",
     "compute_adjusted_homophily",
+    "compute_graph_statistics",
     "compute_homophily",
     "convert",
+    "copy_checked_graph",
     "csbm",
-    "dataset_path",
-    "describe_graph",
     "digits",
     "from_networkx",
     "from_pandas",
     "from_scipy",
     "get_dataset",
+    "get_dataset_location_text",
     "has_csr_edges",
     "is_available",
     "list_datasets",
@@ -64,4 +64,4 @@ __all__ = [
 ]
 
 # Imported on first use, so that listing things does not wait for torch.
-__getattr__, __dir__ = import_on_first_use(__name__, __file__)
+__getattr__, __dir__ = make_lazy_getattr_and_dir(__name__, __file__)

@@ -67,7 +67,7 @@ def check_data_type(data: Any) -> None:
         )
 
 
-def check_graph(data: Any, *, split_index: int | None = None, with_labels: bool = True) -> Data:
+def copy_checked_graph(data: Any, *, split_index: int | None = None, needs_labels: bool = True) -> Data:
     """A shallow copy of `data` with canonical types, or a `DataError`.
 
     `x` is float32 and dense, `edge_index` and `y` are int64, masks are boolean and one-dimensional (column
@@ -91,10 +91,10 @@ def check_graph(data: Any, *, split_index: int | None = None, with_labels: bool 
         num_edges = data.edge_index.size(1)
     if data.get("edge_weight") is not None:
         data.edge_weight = _parse_weights(data.edge_weight, "edge_weight", num_edges, "edge", is_checked)
-    if with_labels:
+    if needs_labels:
         _parse_labels_in_place(data, num_nodes)
         _parse_masks_in_place(data, num_nodes, split_index)
-        _check_and_drop_unlabeled_training_nodes(data)
+        _drop_unlabeled_training_nodes_in_place(data)
     return data
 
 
@@ -107,7 +107,7 @@ def _to_tensor(value: Any, name: str) -> Tensor:
         raise DataError(f"{name} must be a tensor, not {type(value).__name__}") from None
 
 
-def _parse_features(x: Any, is_checked: bool) -> Tensor:
+def _parse_features(x: Any, is_already_checked: bool) -> Tensor:
     if x is None:
         raise DataError("x is missing; the graph needs node features of shape [nodes, features]")
     x = _to_tensor(x, "x")
@@ -120,7 +120,7 @@ def _parse_features(x: Any, is_checked: bool) -> Tensor:
     if x.size(1) == 0:
         raise DataError("x has no columns; give every node at least one feature")
     x = x.to(torch.float32).contiguous()
-    if is_checked or bool((x.amin() > -MAX_MAGNITUDE) & (x.amax() < MAX_MAGNITUDE)):  # with NaN both are NaN
+    if is_already_checked or bool((x.amin() > -MAX_MAGNITUDE) & (x.amax() < MAX_MAGNITUDE)):  # with NaN both are NaN
         return x
     bad = (~torch.isfinite(x)).nonzero()
     noun, advice = "NaN or infinite value", "replace or drop them"
@@ -138,7 +138,7 @@ def _parse_edge_index(edge_index: Any, num_nodes: int) -> Tensor:
     if edge_index.layout != torch.strided or edge_index.dim() != 2 or edge_index.size(0) != 2:
         hint = "; transpose it" if edge_index.dim() == 2 and edge_index.size(1) == 2 else ""
         raise DataError(f"edge_index must have shape [2, edges], not {list(edge_index.shape)}{hint}")
-    if edge_index.numel() and not _is_integer(edge_index):
+    if edge_index.numel() and not _has_integer_dtype(edge_index):
         raise DataError(f"edge_index must hold integers, not {_format_dtype(edge_index)}")
     edge_index = edge_index.to(torch.int64).contiguous()
     if edge_index.numel() and not (int(edge_index.min()) >= 0 and int(edge_index.max()) < num_nodes):
@@ -151,9 +151,9 @@ def _parse_edge_index(edge_index: Any, num_nodes: int) -> Tensor:
     return edge_index
 
 
-def _parse_csr_edges(crow: Any, col: Any, num_nodes: int, is_checked: bool) -> tuple[Tensor, Tensor]:
+def _parse_csr_edges(crow: Any, col: Any, num_nodes: int, is_already_checked: bool) -> tuple[Tensor, Tensor]:
     crow, col = _to_tensor(crow, "crow"), _to_tensor(col, "col")
-    if crow.dim() != 1 or col.dim() != 1 or not (_is_integer(crow) and _is_integer(col)):
+    if crow.dim() != 1 or col.dim() != 1 or not (_has_integer_dtype(crow) and _has_integer_dtype(col)):
         raise DataError("crow and col must hold integers of shape [nodes + 1] and [edges]")
     if crow.numel() != num_nodes + 1:
         nodes_text = pluralize(num_nodes, "node")
@@ -161,7 +161,7 @@ def _parse_csr_edges(crow: Any, col: Any, num_nodes: int, is_checked: bool) -> t
     crow = crow.to(torch.int64)
     if int(crow[0]) != 0 or int(crow[-1]) != col.numel():
         raise DataError(f"crow must go from 0 to the number of entries in col, {col.numel():,}")
-    if is_checked:
+    if is_already_checked:
         return crow, col
     if bool((crow.diff() < 0).any()):
         raise DataError("crow must not decrease")
@@ -173,12 +173,12 @@ def _parse_csr_edges(crow: Any, col: Any, num_nodes: int, is_checked: bool) -> t
     return crow, col
 
 
-def _parse_weights(value: Any, name: str, length: int, noun: str, is_checked: bool = False) -> Tensor:
-    weights = _flatten_column(_to_tensor(value, name), name, length, noun)
+def _parse_weights(weights: Any, name: str, length: int, row_noun: str, is_already_checked: bool = False) -> Tensor:
+    weights = _flatten_column(_to_tensor(weights, name), name, length, row_noun)
     if weights.is_complex():
         raise DataError(f"{name} must be real numbers, not {_format_dtype(weights)}")
     weights = weights.to(torch.float32)
-    if is_checked:
+    if is_already_checked:
         return weights
     bad = (~((weights >= 0) & (weights < MAX_MAGNITUDE))).nonzero().view(-1)
     if len(bad):
@@ -231,7 +231,7 @@ def _parse_masks_in_place(data: Data, num_nodes: int, split_index: int | None) -
         raise DataError("train_mask is missing; say which nodes to learn from, as booleans of shape [nodes]")
     if split_index is not None:
         try:
-            Int().check("split_index", split_index)
+            Int().raise_unless_valid("split_index", split_index)
         except ConfigError as error:
             raise DataError(str(error)) from None
     masks = {name: _to_tensor(data[name], name) for name in MASKS if data.get(name) is not None}
@@ -254,7 +254,7 @@ def _parse_mask(value: Any, name: str, num_nodes: int, split_index: int | None) 
         if split_index >= num_splits:
             raise DataError(f"split_index {split_index} is out of range: {name} holds {num_splits} splits")
         mask = mask[:, split_index]
-    if mask.dtype != torch.bool and not (_is_integer(mask) and bool(((mask == 0) | (mask == 1)).all())):
+    if mask.dtype != torch.bool and not (_has_integer_dtype(mask) and bool(((mask == 0) | (mask == 1)).all())):
         raise DataError(
             f"{name} must be boolean, not {_format_dtype(mask)}; "
             "from node numbers make one with torch_geometric.utils.index_to_mask"
@@ -262,7 +262,7 @@ def _parse_mask(value: Any, name: str, num_nodes: int, split_index: int | None) 
     return _flatten_column(mask, name, num_nodes, "node").to(torch.bool)
 
 
-def _check_and_drop_unlabeled_training_nodes(data: Data) -> None:
+def _drop_unlabeled_training_nodes_in_place(data: Data) -> None:
     train = data.train_mask
     if not bool(train.any()):
         raise DataError("train_mask is empty; mark the nodes to learn from")
@@ -291,14 +291,14 @@ def _check_and_drop_unlabeled_training_nodes(data: Data) -> None:
         )
 
 
-def _flatten_column(value: Tensor, name: str, length: int, noun: str) -> Tensor:
+def _flatten_column(value: Tensor, name: str, length: int, row_noun: str) -> Tensor:
     """[length] as it is, [length, 1] flattened; anything else does not fit."""
     if value.layout != torch.strided:
         raise DataError(f"{name} must be a dense tensor, not {value.layout}; use .to_dense()")
     if value.dim() == 2 and value.size(1) == 1:
         value = value.view(-1)
     if value.dim() != 1 or value.numel() != length:
-        raise DataError(f"{name} has shape {list(value.shape)}, but the graph has {pluralize(length, noun)}")
+        raise DataError(f"{name} has shape {list(value.shape)}, but the graph has {pluralize(length, row_noun)}")
     return value
 
 
@@ -307,7 +307,7 @@ def _format_class(data: Data, index: int) -> str:
     return str(index) if names is None or str(names[index]) == str(index) else f"{index} ({names[index]})"
 
 
-def _is_integer(value: Tensor) -> bool:
+def _has_integer_dtype(value: Tensor) -> bool:
     return not (value.is_floating_point() or value.is_complex() or value.dtype == torch.bool)
 
 

@@ -37,9 +37,9 @@ def simplify_edges(
 
     # One integer per edge: sorting the keys sorts by (row, column), equal keys are duplicates.
     edge_index = edge_index.long()
-    key, weight = sort_keys_(edge_index[0] * num_nodes + edge_index[1], edge_weight)
+    key, weight = sort_keys_with_weights_(edge_index[0] * num_nodes + edge_index[1], edge_weight)
     num_before = key.numel()
-    key, weight = merge_duplicates(key, weight)
+    key, weight = merge_runs_of_equal_keys(key, weight)
     if num_merged := num_before - key.numel():
         notes.append(f"merged {pluralize(num_merged, 'duplicate edge')}")
     if not directed:
@@ -49,20 +49,20 @@ def simplify_edges(
 
 
 def _add_reverse_edges(
-    key: Tensor, weight: Tensor | None, num_nodes: int, notes: list[str]
+    sorted_keys: Tensor, weights: Tensor | None, num_nodes: int, notes: list[str]
 ) -> tuple[Tensor, Tensor | None]:
     """Add the reverse of every edge that lacks it. An edge and its reverse get the larger weight."""
-    row = torch.div(key, max(num_nodes, 1), rounding_mode="floor")
-    reverse, reverse_weight = sort_keys_((key - row * num_nodes) * num_nodes + row, weight)
+    row = torch.div(sorted_keys, max(num_nodes, 1), rounding_mode="floor")
+    reverse, reverse_weight = sort_keys_with_weights_((sorted_keys - row * num_nodes) * num_nodes + row, weights)
     del row
-    if torch.equal(key, reverse):
-        if weight is not None and reverse_weight is not None:
-            _note_uneven_weights((weight != reverse_weight).sum(), notes)
-            weight = torch.maximum(weight, reverse_weight)
-        return key, weight
-    both = torch.cat([key, reverse])
-    both_weight = None if weight is None or reverse_weight is None else torch.cat([weight, reverse_weight])
-    both, both_weight = sort_keys_(both, both_weight)
+    if torch.equal(sorted_keys, reverse):
+        if weights is not None and reverse_weight is not None:
+            _note_uneven_weights((weights != reverse_weight).sum(), notes)
+            weights = torch.maximum(weights, reverse_weight)
+        return sorted_keys, weights
+    both = torch.cat([sorted_keys, reverse])
+    both_weight = None if weights is None or reverse_weight is None else torch.cat([weights, reverse_weight])
+    both, both_weight = sort_keys_with_weights_(both, both_weight)
     is_first = mark_first_of_runs(both)
     if both_weight is not None:
         # Every key is there once or twice, and its twin stands right behind it.
@@ -71,7 +71,7 @@ def _add_reverse_edges(
         _note_uneven_weights((is_first & ~is_alone & (both_weight != twin_weight)).sum(), notes)
         both_weight = torch.where(is_alone, both_weight, torch.maximum(both_weight, twin_weight))[is_first]
     both = both[is_first]
-    notes.append(f"made {pluralize(both.numel() - key.numel(), 'one-way edge')} two-way")
+    notes.append(f"made {pluralize(both.numel() - sorted_keys.numel(), 'one-way edge')} two-way")
     return both, both_weight
 
 
@@ -80,32 +80,32 @@ def _note_uneven_weights(num_directions: Tensor, notes: list[str]) -> None:
         notes.append(f"took the larger weight of {pluralize(num_uneven, 'edge')} whose two directions differ")
 
 
-def sort_keys_(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Keys in ascending order, weights along with them. May reuse the memory of `key`."""
-    if bool((key[1:] >= key[:-1]).all()):
-        return key, weight
-    if weight is None and key.device.type == "cpu":
+def sort_keys_with_weights_(keys: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Keys in ascending order, weights along with them. May reuse the memory of `keys`."""
+    if bool((keys[1:] >= keys[:-1]).all()):
+        return keys, weights
+    if weights is None and keys.device.type == "cpu":
         # NumPy sorts in place and makes no permutation: half the memory and several times faster.
-        key.numpy().sort()
-        return key, None
-    key, order = torch.sort(key, stable=True)
-    return key, None if weight is None else weight[order]
+        keys.numpy().sort()
+        return keys, None
+    keys, order = torch.sort(keys, stable=True)
+    return keys, None if weights is None else weights[order]
 
 
-def merge_duplicates(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
+def merge_runs_of_equal_keys(sorted_keys: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """One entry for every run of equal keys, its weights summed."""
-    is_first = mark_first_of_runs(key)
+    is_first = mark_first_of_runs(sorted_keys)
     if bool(is_first.all()):
-        return key, weight
-    if weight is not None:
+        return sorted_keys, weights
+    if weights is not None:
         start = is_first.nonzero().view(-1)
-        stop = torch.cat([start[1:], start.new_tensor([key.numel()])])
-        weight = torch.segment_reduce(weight, "sum", lengths=stop - start)
-    return key[is_first], weight
+        stop = torch.cat([start[1:], start.new_tensor([sorted_keys.numel()])])
+        weights = torch.segment_reduce(weights, "sum", lengths=stop - start)
+    return sorted_keys[is_first], weights
 
 
-def mark_first_of_runs(key: Tensor) -> Tensor:
+def mark_first_of_runs(sorted_keys: Tensor) -> Tensor:
     """Where a run of equal keys begins."""
-    is_first = torch.ones_like(key, dtype=torch.bool)
-    torch.ne(key[1:], key[:-1], out=is_first[1:])
+    is_first = torch.ones_like(sorted_keys, dtype=torch.bool)
+    torch.ne(sorted_keys[1:], sorted_keys[:-1], out=is_first[1:])
     return is_first

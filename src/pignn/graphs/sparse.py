@@ -37,7 +37,7 @@ class SparsityPattern:
         self._zeros: Tensor | None = None  # values that a sampled product multiplies by 0
 
     @classmethod
-    def from_sorted(cls, row: Tensor, col: Tensor, shape: tuple[int, int]) -> SparsityPattern:
+    def from_row_sorted(cls, row: Tensor, col: Tensor, shape: tuple[int, int]) -> SparsityPattern:
         """A pattern from coordinates that are sorted by row."""
         crow = torch.zeros(shape[0] + 1, dtype=torch.int64, device=row.device)
         torch.cumsum(torch.bincount(row, minlength=shape[0]), 0, out=crow[1:])
@@ -49,18 +49,18 @@ class SparsityPattern:
         return self.col.numel()
 
     @property
-    def counts(self) -> Tensor:
+    def entries_per_row(self) -> Tensor:
         """Entries in each row."""
         return self.crow.diff().long()
 
     @cached_property
     def row(self) -> Tensor:
-        return torch.repeat_interleave(torch.arange(self.shape[0], device=self.col.device), self.counts)
+        return torch.repeat_interleave(torch.arange(self.shape[0], device=self.col.device), self.entries_per_row)
 
     def to_csr(self, values: Tensor) -> Tensor:
         return build_csr(self.crow, self.col, values, self.shape)
 
-    def iter_chunks(self) -> Iterator[tuple[slice, slice, SparsityPattern]]:
+    def iter_row_chunks(self) -> Iterator[tuple[slice, slice, SparsityPattern]]:
         """Rows, entries and pattern of consecutive rows with at most CHUNK_ENTRIES entries (or of a single row)."""
         stop, end = 0, int(self.crow[-1])
         while stop < self.shape[0]:
@@ -72,14 +72,14 @@ class SparsityPattern:
             yield slice(start, stop), entries, SparsityPattern(crow, self.col[entries], (stop - start, self.shape[1]))
 
     @cached_property
-    def transposed(self) -> tuple[SparsityPattern, Tensor]:
+    def transposed_with_positions(self) -> tuple[SparsityPattern, Tensor]:
         """The pattern of the transpose, and the position here of each of its values."""
         order = torch.argsort(self.col, stable=True)
-        return SparsityPattern.from_sorted(self.col[order].long(), self.row[order], self.shape[::-1]), order
+        return SparsityPattern.from_row_sorted(self.col[order].long(), self.row[order], self.shape[::-1]), order
 
     def repeat_rows(self, row_values: Tensor) -> Tensor:
         """Values per row [rows, ...] repeated for every entry of the row [entries, ...]."""
-        return torch.repeat_interleave(row_values, self.counts, dim=0, output_size=self.size)
+        return torch.repeat_interleave(row_values, self.entries_per_row, dim=0, output_size=self.size)
 
     def compute_dot_products(self, a: Tensor, b: Tensor) -> Tensor:
         """a_i·b_j at every entry (i, j), without gathering rows."""
@@ -105,7 +105,7 @@ class Operator:
     @classmethod
     def from_values(cls, pattern: SparsityPattern, values: Tensor, diagonal: Tensor | None = None) -> Operator:
         """An operator from the values at the entries of a pattern."""
-        transposed, order = pattern.transposed
+        transposed, order = pattern.transposed_with_positions
         return cls(pattern.to_csr(values), transposed.to_csr(values[order]), diagonal)
 
     @property
@@ -135,7 +135,7 @@ class ChunkedOperator:
     @torch.no_grad()
     def __matmul__(self, x: Tensor) -> Tensor:
         result = x.new_empty(self.pattern.shape[0], x.shape[1])
-        for rows, entries, chunk in self.pattern.iter_chunks():
+        for rows, entries, chunk in self.pattern.iter_row_chunks():
             result[rows].addmm_(chunk.to_csr(self.values(chunk, rows, entries)), x, beta=0)
         return result if self.diagonal is None else result.addcmul_(self.diagonal, x)
 
@@ -150,7 +150,7 @@ class SparseFeatures:
     @classmethod
     def from_dense(cls, x: Tensor) -> SparseFeatures:
         row, col = x.nonzero(as_tuple=True)
-        return cls(SparsityPattern.from_sorted(row, col, (x.shape[0], x.shape[1])), x[row, col])
+        return cls(SparsityPattern.from_row_sorted(row, col, (x.shape[0], x.shape[1])), x[row, col])
 
     def dropout(self, p: float, training: bool) -> SparseFeatures:
         """Dropout as on the dense features, where zeros stay zeros."""
@@ -199,7 +199,7 @@ class _WeightedSpmm(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         values, x = ctx.saved_tensors
-        transposed, order = ctx.pattern.transposed
+        transposed, order = ctx.pattern.transposed_with_positions
         grad = grad.contiguous()
         return ctx.pattern.compute_dot_products(grad, x), spmm(transposed.to_csr(values[order]), grad), None
 
@@ -212,7 +212,7 @@ def row_softmax(pattern: SparsityPattern, logits: Tensor) -> Tensor:
 class _RowSoftmax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, pattern: SparsityPattern) -> Tensor:
-        counts = pattern.counts
+        counts = pattern.entries_per_row
         row_max = torch.segment_reduce(logits, "max", lengths=counts, axis=0)
         result = (logits - pattern.repeat_rows(row_max)).exp_()
         result /= pattern.repeat_rows(torch.segment_reduce(result, "sum", lengths=counts, axis=0))
@@ -224,5 +224,5 @@ class _RowSoftmax(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (result,) = ctx.saved_tensors
         weighted_grad = result * grad
-        total = torch.segment_reduce(weighted_grad, "sum", lengths=ctx.pattern.counts, axis=0)
+        total = torch.segment_reduce(weighted_grad, "sum", lengths=ctx.pattern.entries_per_row, axis=0)
         return weighted_grad - result * ctx.pattern.repeat_rows(total), None

@@ -10,21 +10,21 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..io.digests import compute_digest
-from .homophily import compute_homophily, get_end_labels
+from .homophily import compute_homophily, list_labels_at_ends_of_labeled_edges
 from .view import LabeledGraph
 
 STORED_KEYS = ("x", "crow", "col", "edge_weight")  # a graph store knows the digest of these
 
 
-def describe_graph(data: Data, *, use_true_labels: bool = False) -> dict[str, Any]:
+def compute_graph_statistics(data: Data, *, with_true_labels: bool = False) -> dict[str, Any]:
     """Size, classes and structure of a graph, in memory or in a store, as plain numbers.
 
     `homophily` is the share of undirected edges whose ends have the same label, among those whose ends both have one:
-    the given label `y`, or `y_true` with `use_true_labels=True`. It is None where there is no such edge.
+    the given label `y`, or `y_true` with `with_true_labels=True`. It is None where there is no such edge.
     """
     graph = LabeledGraph.from_data(data)
-    degree, neighbors = graph.get_neighbor_lists()
-    labels = graph.y_true if use_true_labels else graph.y
+    degree, neighbors = graph.get_neighbor_counts_and_neighbors()
+    labels = graph.y_true if with_true_labels else graph.y
     counts: dict[str, int] = {}
     if labels is not None:
         sizes = torch.bincount(labels[labels >= 0], minlength=graph.num_classes).tolist()
@@ -35,7 +35,9 @@ def describe_graph(data: Data, *, use_true_labels: bool = False) -> dict[str, An
         "features": int(data.num_features),
         "classes": counts,
         "unlabeled": graph.num_nodes - sum(counts.values()),
-        "homophily": None if labels is None else compute_homophily(*get_end_labels(labels, degree, neighbors)),
+        "homophily": None
+        if labels is None
+        else compute_homophily(*list_labels_at_ends_of_labeled_edges(labels, degree, neighbors)),
         "mean_degree": len(neighbors) / graph.num_nodes if graph.num_nodes else 0.0,
         "isolated": int((degree == 0).sum()),
         "components": _count_components(degree, neighbors),

@@ -72,18 +72,22 @@ class _BlockPairSampler:
 
     def sample_within_blocks(self, count: int) -> Tensor:
         """`count` distinct pairs of nodes that share a block."""
-        return self._sample_distinct(
-            count, self.num_pairs_within, self._draw_within_blocks, self._list_all_within_blocks, "nodes of one class"
+        return self._sample_distinct_pairs(
+            count,
+            self.num_pairs_within,
+            self._draw_keys_within_blocks,
+            self._list_all_keys_within_blocks,
+            "nodes of one class",
         )
 
     def sample_between_blocks(self, count: int) -> Tensor:
         """`count` distinct pairs of nodes of different blocks."""
         num_pairs = self.num_nodes * (self.num_nodes - 1) // 2 - self.num_pairs_within
-        return self._sample_distinct(
-            count, num_pairs, self._draw_between_blocks, self._list_all_between_blocks, "different classes"
+        return self._sample_distinct_pairs(
+            count, num_pairs, self._draw_keys_between_blocks, self._list_all_keys_between_blocks, "different classes"
         )
 
-    def _sample_distinct(
+    def _sample_distinct_pairs(
         self,
         count: int,
         num_pairs: int,
@@ -106,48 +110,48 @@ class _BlockPairSampler:
                 keys = torch.unique(torch.cat([keys, draw_keys(missing + missing // 8 + 8)]))
         return keys[torch.randperm(keys.numel(), generator=self.generator)[:count]]
 
-    def _draw_within_blocks(self, count: int) -> Tensor:
-        nodes, sizes, starts = self._draw_nodes_with_blocks(count)
+    def _draw_keys_within_blocks(self, count: int) -> Tensor:
+        nodes, sizes, starts = self._draw_nodes_with_block_sizes_and_starts(count)
         step = 1 + (torch.rand(count, generator=self.generator, dtype=torch.float64) * (sizes - 1)).long()
-        return self._encode_pairs(nodes, starts + (nodes - starts + step) % sizes)
+        return self._encode_pairs_as_keys(nodes, starts + (nodes - starts + step) % sizes)
 
-    def _draw_between_blocks(self, count: int) -> Tensor:
-        nodes, sizes, starts = self._draw_nodes_with_blocks(count)
+    def _draw_keys_between_blocks(self, count: int) -> Tensor:
+        nodes, sizes, starts = self._draw_nodes_with_block_sizes_and_starts(count)
         step = (torch.rand(count, generator=self.generator, dtype=torch.float64) * (self.num_nodes - sizes)).long()
-        return self._encode_pairs(nodes, (starts + sizes + step) % self.num_nodes)
+        return self._encode_pairs_as_keys(nodes, (starts + sizes + step) % self.num_nodes)
 
-    def _draw_nodes_with_blocks(self, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    def _draw_nodes_with_block_sizes_and_starts(self, count: int) -> tuple[Tensor, Tensor, Tensor]:
         """Random nodes, with the sizes and the first nodes of their blocks."""
         nodes = torch.randint(self.num_nodes, (count,), generator=self.generator)
         blocks = self.block_of_node[nodes]
         return nodes, self.sizes[blocks], self.starts[blocks]
 
-    def _list_all_within_blocks(self) -> Tensor:
+    def _list_all_keys_within_blocks(self) -> Tensor:
         parts = [
             torch.triu_indices(int(size), int(size), 1) + int(start)
             for size, start in zip(self.sizes, self.starts, strict=True)
         ]
         a, b = torch.cat(parts, dim=1)
-        return self._encode_pairs(a, b)
+        return self._encode_pairs_as_keys(a, b)
 
-    def _list_all_between_blocks(self) -> Tensor:
+    def _list_all_keys_between_blocks(self) -> Tensor:
         a, b = torch.triu_indices(self.num_nodes, self.num_nodes, 1)
         differ = self.block_of_node[a] != self.block_of_node[b]
-        return self._encode_pairs(a[differ], b[differ])
+        return self._encode_pairs_as_keys(a[differ], b[differ])
 
-    def _encode_pairs(self, a: Tensor, b: Tensor) -> Tensor:
+    def _encode_pairs_as_keys(self, a: Tensor, b: Tensor) -> Tensor:
         return torch.minimum(a, b) * self.num_nodes + torch.maximum(a, b)
 
 
 def _check_csbm_settings(
     num_nodes: int, num_classes: int, homophily: float, degree: float, signal: float, num_features: int, seed: int
 ) -> None:
-    Int(min=2, bits=31).check("csbm: num_classes", num_classes)
-    Int(min=1, bits=31).check("csbm: num_nodes", num_nodes)
-    Int(min=1, bits=31).check("csbm: num_features", num_features)
+    Int(min=2, bits=31).raise_unless_valid("csbm: num_classes", num_classes)
+    Int(min=1, bits=31).raise_unless_valid("csbm: num_nodes", num_nodes)
+    Int(min=1, bits=31).raise_unless_valid("csbm: num_features", num_features)
     if num_nodes < 3 * num_classes:
         raise ConfigError(f"csbm needs at least 3 nodes per class, not {num_nodes} nodes for {num_classes} classes")
-    Float(max=1).check("csbm: homophily", homophily)
-    Float(max=num_nodes - 1).check("csbm: degree", degree)
-    Float().check("csbm: signal", signal)
-    SEED.check("csbm: seed", seed)
+    Float(max=1).raise_unless_valid("csbm: homophily", homophily)
+    Float(max=num_nodes - 1).raise_unless_valid("csbm: degree", degree)
+    Float().raise_unless_valid("csbm: signal", signal)
+    SEED.raise_unless_valid("csbm: seed", seed)

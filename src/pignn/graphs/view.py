@@ -57,7 +57,7 @@ class LabeledGraph:
         mask: Tensor | None = getattr(self, f"{split}_mask")
         return torch.zeros(self.num_nodes, dtype=torch.bool) if mask is None or mask.dim() != 1 else mask.bool()
 
-    def get_neighbor_lists(self) -> tuple[Tensor, Tensor]:
+    def get_neighbor_counts_and_neighbors(self) -> tuple[Tensor, Tensor]:
         """The simple undirected graph row by row: numbers of neighbors, and the neighbors."""
         if has_csr_edges(self.data):
             return self.data.crow.diff(), self.data.col

@@ -16,6 +16,7 @@ from torch_geometric.data import Data
 from .. import backbones, graphs
 from ..core.errors import DataError, ModelFileError, PignnWarning
 from ..core.settings import Bool, Choice, setting
+from ..core.threads import threads_context
 from ..propagation import Embedding
 from .auto_candidates import (
     CAUTIOUS_CANDIDATES,
@@ -91,8 +92,17 @@ class Auto(Method):
         """Choose by the given labels, and learn from them."""
         self.check_settings()
         start = time.perf_counter()
-        data = graphs.check_graph(data, split_index=split_index)
-        inputs = build_inputs(data, self.directed)
+        data = graphs.copy_checked_graph(data, split_index=split_index)
+        with threads_context(data.x.numel()):
+            self._choose_and_fit(data)
+        self.seconds_ = time.perf_counter() - start
+        self._record_fit(data)
+        if self.warning_:
+            warnings.warn(self.warning_, PignnWarning, stacklevel=2)
+        return self
+
+    def _choose_and_fit(self, data: Data) -> None:
+        inputs = build_inputs(data, self.directed, stacklevel=4)
         given_labels = GivenLabels.from_data(data, self._get_training_split())
         judging_labels = GivenLabels.from_data(data, "val") if self.labels == "noisy-val" else given_labels
         fitted, unseen = self._fit_candidates_and_predict_held_out(data, inputs, given_labels, judging_labels)
@@ -102,9 +112,8 @@ class Auto(Method):
         self.holdout_log_likelihood_ = ensemble.log_likelihood
         self.uniform_mass_ = 1 / (len(given_labels.y) + 1)
         self.models_: dict[str, Any] = {name: fitted[name] for name in self.weights_}
-        estimates = [
-            estimate_homophily(inputs, given_labels, fitted[each.name].transition_) for each in CAUTIOUS_CANDIDATES
-        ]
+        transitions = [fitted[candidate.name].transition_ for candidate in CAUTIOUS_CANDIDATES]
+        estimates = [estimate_homophily(inputs, given_labels, transition) for transition in transitions]
         self.homophily_ = min((each for each in estimates if each is not None), key=compute_upper_bound, default=None)
         doubt = self._explain_doubt(ensemble.held_out, judging_labels)
         if doubt and self.networks == "auto" and self._can_try_networks(len(given_labels.y), inputs.num_nodes):
@@ -114,10 +123,6 @@ class Auto(Method):
         self.warning_ = None
         if doubt == RARE_CLASSES and not self._chose_network():
             self.warning_ = f"auto: {doubt}: they favor rare classes; a network ('vanilla', 'pi-gnn') may suit better"
-            warnings.warn(self.warning_, PignnWarning, stacklevel=2)
-        self.seconds_ = time.perf_counter() - start
-        self._record_fit(data)
-        return self
 
     def refit(self, data: Data) -> Self:
         """A copy with the same choice, weights and temperatures, trained on the labels of this graph.
@@ -127,7 +132,7 @@ class Auto(Method):
         """
         self._check_fitted()
         other = copy.copy(self)
-        data = graphs.check_graph(data)
+        data = graphs.copy_checked_graph(data)
         num_features, num_classes = int(data.x.shape[1]), graphs.num_classes(data)
         if num_features != self.num_features_ or num_classes > self.num_classes_:
             raise DataError(
@@ -207,13 +212,12 @@ class Auto(Method):
         if candidate.subset is None:
             return trained_on_all[name]
         seed = (int(self.seed) * len(SUBSET_CANDIDATES) + candidate.subset) % 2**63
-        return trained_on_all[name].refit_subset(
-            given_labels.sample_fraction(SUBSET_FRACTION, seed), embeddings[candidate.alpha][1]
-        )
+        part = given_labels.sample_fraction(SUBSET_FRACTION, seed)
+        return trained_on_all[name].refit_subset(part, embeddings[candidate.alpha][1])
 
     def _make_linear_candidate(self, candidate: LinearCandidate) -> EmbeddingClassifier:
-        split = self._get_training_split()
-        model: EmbeddingClassifier = candidate.make(seed=self.seed, directed=self.directed, labels=split)
+        model = candidate.make(seed=self.seed, directed=self.directed, labels=self._get_training_split())
+        assert isinstance(model, EmbeddingClassifier)
         return model
 
     def _embed_nodes(self, inputs: backbones.GraphInputs, candidates: Iterable[LinearCandidate]) -> Embeddings:
@@ -231,13 +235,11 @@ class Auto(Method):
         """Why linear classifiers of smoothed features, which balance classes, may not suit this graph. Or nothing."""
         if self.homophily_ is not None and compute_upper_bound(self.homophily_) < self.low_homophily:
             return LOW_HOMOPHILY
-        largest = float(
-            torch.bincount(judging_labels.y, weights=judging_labels.weight.double()).max() / judging_labels.weight.sum()
-        )
+        weight = judging_labels.weight.double()
+        largest = float(torch.bincount(judging_labels.y, weights=weight).max() / weight.sum())
         error = (largest * (1 - largest) / len(judging_labels.y)) ** 0.5
-        return (
-            RARE_CLASSES if compute_upper_bound((compute_agreement(held_out, judging_labels), error)) < largest else ""
-        )
+        agreement = compute_agreement(held_out, judging_labels)
+        return RARE_CLASSES if compute_upper_bound((agreement, error)) < largest else ""
 
     def _can_try_networks(self, num_labels: int, num_nodes: int) -> bool:
         return num_labels >= self.min_network_labels and num_nodes <= self.max_network_nodes
@@ -271,9 +273,8 @@ class Auto(Method):
         best = max(names, key=lambda name: self.agreement_[name])
         if best != LINEAR_AVERAGE:
             self.weights_, self.inverse_temperature_ = {best: 1.0}, 1.0
-            self.models_ = {
-                best: self._fit_network(self._find_network_candidate(best), data, given_labels, epochs[best])
-            }
+            network = self._find_network_candidate(best)
+            self.models_ = {best: self._fit_network(network, data, given_labels, epochs[best])}
 
     def _measure_network(self, candidate: Candidate, trials: list[Data]) -> tuple[float, int]:
         """(share of held-out labels that a network predicts, number of epochs that suited them best).
@@ -313,9 +314,8 @@ class Auto(Method):
             name: model.inverse_temperature_ * model.score_embedded(embedded[model.alpha])
             for name, model in self.models_.items()
         }
-        return mix_log_probs_with_uniform(
-            self.inverse_temperature_ * log_mean_probs(scores, self.weights_), self.uniform_mass_
-        )
+        mean = self.inverse_temperature_ * log_mean_probs(scores, self.weights_)
+        return mix_log_probs_with_uniform(mean, self.uniform_mass_)
 
     def _explain_choice(self, noise_rate: float, doubt: str) -> str:
         name, values = self.chosen_, self.holdout_log_likelihood_

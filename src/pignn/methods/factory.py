@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import ConfigError, unknown
+from ..core.errors import ConfigError, build_unknown_name_error
 from .registry import METHODS
 
 if TYPE_CHECKING:
@@ -32,5 +32,5 @@ def make(name: str, **settings: Any) -> Method:
                 raise ConfigError(
                     f"method '{name}' has no setting '{setting}': that is for methods that train networks"
                 )
-            raise ConfigError(f"method '{name}': {unknown('setting', setting, names)}")
+            raise ConfigError(f"method '{name}': {build_unknown_name_error('setting', setting, names)}")
     return kind(**settings)

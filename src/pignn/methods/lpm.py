@@ -49,7 +49,7 @@ def propagate_labels(
     """
     values = compute_edge_similarities(inputs)
     pattern = inputs.adj
-    total = torch.segment_reduce(values, "sum", lengths=pattern.counts, initial=0)
+    total = torch.segment_reduce(values, "sum", lengths=pattern.entries_per_row, initial=0)
     matrix = pattern.to_csr(values / pattern.repeat_rows(total.clamp(min=1e-12)))
     start = torch.zeros(inputs.num_nodes, num_classes, device=y.device)
     start[seeds, y[seeds]] = 1

@@ -88,4 +88,4 @@ METHODS: Registry[Any] = Registry(
 
 def list_methods() -> list[Entry]:
     """Every method that :func:`~pignn.make` knows, built in or installed beside pignn."""
-    return METHODS.entries()
+    return METHODS.list_entries()

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
-from ..core.errors import DataError, unknown
+from ..core.errors import DataError, build_unknown_name_error
 from ..core.settings import SEED
-from ..graphs.checks import check_data_type, check_graph, num_classes
+from ..graphs.checks import check_data_type, copy_checked_graph, num_classes
 from ..graphs.view import LabeledGraph
 from .kinds import LabelsToCorrupt, NoiseKind
 from .matrix_kinds import CustomMatrixNoise
@@ -72,13 +72,13 @@ class Corrupt(BaseTransform):
     ) -> None:
         self.kind = _resolve_noise_kind(kind)
         self.rate = self.kind.parse_rate(rate)
-        SEED.check("the noise seed", seed)
+        SEED.raise_unless_valid("the noise seed", seed)
         self.seed = int(seed)
         self.splits = (splits,) if isinstance(splits, str) else tuple(splits)
         self.split_index = split_index
         for split in self.splits:
             if split not in SPLITS:
-                raise unknown("split", split, SPLITS)
+                raise build_unknown_name_error("split", split, SPLITS)
 
     def forward(self, data: Data) -> Data:
         check_data_type(data)
@@ -88,7 +88,7 @@ class Corrupt(BaseTransform):
         has_no_masks = data.get("train_mask") is None and "all" in self.splits
         if has_no_masks:
             data.train_mask = torch.ones(data.num_nodes, dtype=torch.bool)
-        data = check_graph(data, split_index=self.split_index)
+        data = copy_checked_graph(data, split_index=self.split_index)
         classes = num_classes(data)
         if classes < 2:
             raise DataError("label noise needs at least two classes, the graph has one")

@@ -119,7 +119,7 @@ def _grow_regions(data: Data, generator: np.random.Generator) -> tuple[Ints, int
     """The region of every node, step by step outwards from random centers; an unreached node is a region of its own."""
     graph = LabeledGraph.from_data(data)
     num_nodes = graph.num_nodes
-    degree, neighbors = (part.cpu().numpy() for part in graph.get_neighbor_lists())
+    degree, neighbors = (part.cpu().numpy() for part in graph.get_neighbor_counts_and_neighbors())
     row, col = np.repeat(np.arange(num_nodes), degree), neighbors
     region = np.full(num_nodes, -1, dtype=np.int64)
     centers = generator.permutation(num_nodes)[: max(num_nodes // NODES_PER_CENTER, 1)]

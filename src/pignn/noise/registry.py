@@ -30,7 +30,7 @@ NOISES: Registry[type[NoiseKind]] = Registry(
 
 def list_noises() -> list[Entry]:
     """Every kind of noise that :func:`~pignn.corrupt` knows by name, built in or from an installed package."""
-    return NOISES.entries()
+    return NOISES.list_entries()
 
 
 def make_noise_kind(name: str) -> NoiseKind:

@@ -27,7 +27,7 @@ class PairGraph:
     def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
         _check_edges(edge_index, num_nodes)
         row, col = simplify_edges(edge_index, num_nodes).edge_index
-        self._initialize(SparsityPattern.from_sorted(row, col, (num_nodes, num_nodes)))
+        self._initialize(SparsityPattern.from_row_sorted(row, col, (num_nodes, num_nodes)))
 
     @classmethod
     def from_pattern(cls, edges: SparsityPattern) -> PairGraph:
@@ -60,7 +60,7 @@ class PairGraph:
         entry = torch.arange(row.numel(), device=nodes.device) + (start - (count.cumsum(0) - count))[row]
         col = local_ids[self.edges.col[entry].long()]
         inside = col >= 0
-        graph = PairGraph.from_pattern(SparsityPattern.from_sorted(row[inside], col[inside], (b, b)))
+        graph = PairGraph.from_pattern(SparsityPattern.from_row_sorted(row[inside], col[inside], (b, b)))
         pairs_per_pair = n * (n - 1) / (b * (b - 1)) if b > 1 else float(n)
         graph.num_pairs, graph.w, graph.c = self.num_pairs / pairs_per_pair, self.w, self.c
         graph.self_pair_w = self.w * (n / b) / pairs_per_pair
@@ -69,7 +69,7 @@ class PairGraph:
     def sample_edges(self, fraction: float, generator: torch.Generator | None = None) -> PairGraph:
         """A random fraction of the edges, each of which stands for 1/fraction of them. For sampled losses only."""
         kept = torch.rand(self.num_edges, generator=generator).to(self.edges.col.device) < fraction
-        part = SparsityPattern.from_sorted(self.edges.row[kept], self.edges.col[kept], self.edges.shape)
+        part = SparsityPattern.from_row_sorted(self.edges.row[kept], self.edges.col[kept], self.edges.shape)
         graph = PairGraph.from_pattern(part)
         graph.num_pairs, graph.c, graph.w, graph.self_pair_w = (
             self.num_pairs,

@@ -89,10 +89,10 @@ class Embedding:
         scale: bool = True,
         seed: int = 0,
     ) -> None:
-        Int(min=1).check("dimensions", dimensions)
-        Bool().check("directed", directed)
-        Bool().check("scale", scale)
-        SEED.check("seed", seed)
+        Int(min=1).raise_unless_valid("dimensions", dimensions)
+        Bool().raise_unless_valid("directed", directed)
+        Bool().raise_unless_valid("scale", scale)
+        SEED.raise_unless_valid("seed", seed)
         _check_propagation(alpha, num_hops)
         self.dimensions, self.alpha, self.num_hops = dimensions, alpha, num_hops
         self.directed, self.scale, self.seed = directed, scale, seed
@@ -150,7 +150,7 @@ class _NormalizedFeatures:
         self.x = inputs.features
         self.width = int(inputs.x.shape[1])
         if isinstance(self.x, SparseFeatures):
-            total = torch.segment_reduce(self.x.values.abs(), "sum", lengths=self.x.pattern.counts, initial=0)
+            total = torch.segment_reduce(self.x.values.abs(), "sum", lengths=self.x.pattern.entries_per_row, initial=0)
         else:
             total = torch.cat([chunk.abs().sum(1) for chunk in self._iter_chunks(self.x)])
         self.scale = torch.where(total > 0, 1 / total, 0.0)[:, None]
@@ -186,9 +186,9 @@ def to_graph_inputs(graph: Data | GraphInputs, *, directed: bool = False) -> Gra
     """The inputs of a graph, which is checked first; inputs stay what they are."""
     if isinstance(graph, GraphInputs):
         return graph
-    return GraphInputs.from_data(graphs.check_graph(graph, with_labels=False), directed=directed)
+    return GraphInputs.from_data(graphs.copy_checked_graph(graph, needs_labels=False), directed=directed)
 
 
 def _check_propagation(alpha: float, num_hops: int) -> None:
-    Float(max=1, open_min=True).check("alpha", alpha)
-    Int(min=0).check("num_hops", num_hops)
+    Float(max=1, open_min=True).raise_unless_valid("alpha", alpha)
+    Int(min=0).raise_unless_valid("num_hops", num_hops)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.errors import unknown
+from ..core.errors import build_unknown_name_error
 from . import svg
 from .colors import SERIES_COLORS
 from .panels import Panel, list_labels
@@ -34,7 +34,7 @@ def draw_panels(panels: Sequence[Panel], *, form: str = "png", columns: int = 2,
     if form == "page":
         return svg.draw_panels(panels, note).encode()
     if form not in FORMATS:
-        raise unknown("picture format", form, FORMATS)
+        raise build_unknown_name_error("picture format", form, FORMATS)
     return render_figure(plot_panels(panels, columns=columns, note=note), form)
 
 

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import html
-import re
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
-
-_LATEX_ESCAPES = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "−": "$-$",
-    "·": r"$\cdot$", "–": "--",
-}  # fmt: skip
 
 
 class Cell(NamedTuple):
@@ -63,65 +57,24 @@ class Table:
         return "\n".join([*([self.title] if self.title else []), *aligned, *self.notes])
 
     def to_markdown(self) -> str:
-        def format_line(values: Sequence[str]) -> str:
-            return "| " + " | ".join(values) + " |"
-
-        lines = [f"**{escape_markdown(self.title)}**", ""] if self.title else []
-        lines += [
-            format_line([escape_markdown(name) for name in self._list_headers()]),
-            format_line(["---"] * len(self.columns)),
-        ]
-        for row in self._wrap_rows_in_cells():
-            lines.append(
-                format_line([f"**{escape_markdown(c.text)}**" if c.bold else escape_markdown(c.text) for c in row])
-            )
-        return "\n".join([*lines, *(part for note in self.notes for part in ("", escape_markdown(note)))]) + "\n"
+        return self._render("table.md")
 
     def to_latex(self) -> str:
         """A ``table`` for the booktabs package."""
-        lines = [
-            r"\begin{table}[t]",
-            r"\centering",
-            rf"\begin{{tabular}}{{l{'c' * (len(self.columns) - 1)}}}",
-            r"\toprule",
-        ]
-        if self.groups:
-            first, parts, rules = 1, [], []
-            for text, count in self.groups:
-                parts.append(rf"\multicolumn{{{count}}}{{c}}{{{_escape_latex(text)}}}" if text else " & " * (count - 1))
-                if text:
-                    rules.append(rf"\cmidrule(lr){{{first}-{first + count - 1}}}")
-                first += count
-            lines += [" & ".join(parts) + r" \\", " ".join(rules)]
-        lines += [" & ".join(_escape_latex(name) for name in self.columns) + r" \\", r"\midrule"]
-        for row in self._wrap_rows_in_cells():
-            cells = [rf"\textbf{{{_escape_latex(c.text)}}}" if c.bold else _escape_latex(c.text) for c in row]
-            lines.append(" & ".join(cells) + r" \\")
-        caption = " ".join([self.title, *self.notes]).strip()
-        lines += [
-            r"\bottomrule",
-            r"\end{tabular}",
-            *([rf"\caption{{{_escape_latex(caption)}}}"] if caption else []),
-            r"\end{table}",
-        ]
-        return "\n".join(lines) + "\n"
+        return self._render("table.tex")
 
     def to_html(self) -> str:
-        lines = ["<table>"]
-        if self.title:
-            lines.append(f"<caption>{html.escape(self.title)}</caption>")
-        lines.append("<thead>")
-        if self.groups:
-            lines.append(f"<tr>{''.join(_render_header(text, count) for text, count in self.groups)}</tr>")
-        lines.append(f"<tr>{''.join(_render_header(name) for name in self.columns)}</tr>")
-        lines.append("</thead><tbody>")
-        for row in self._wrap_rows_in_cells():
-            cells = [f"<strong>{html.escape(c.text)}</strong>" if c.bold else html.escape(c.text) for c in row]
-            first = f'<th scope="row">{cells[0]}</th>' if cells else ""
-            lines.append(f"<tr>{first}{''.join(f'<td>{cell}</td>' for cell in cells[1:])}</tr>")
-        lines.append("</tbody></table>")
-        lines += [f'<p class="note">{html.escape(note)}</p>' for note in self.notes]
-        return "\n".join(lines) + "\n"
+        return self._render("table.html")
+
+    __html__ = to_html  # what templates insert
+
+    def _render(self, template: str) -> str:
+        from .rendering import render  # not before it is needed: commands that print text start sooner
+
+        ends = list(itertools.accumulate(count for _, count in self.groups))
+        spans = [(text, f"{end - count + 1}-{end}") for (text, count), end in zip(self.groups, ends, strict=True)]
+        values = {"headers": self._list_headers(), "rows": self._wrap_rows_in_cells(), "spans": spans}
+        return str(render(template, table=self, **values))
 
 
 def format_value(value: Any) -> str:
@@ -133,19 +86,3 @@ def format_value(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return "" if value is None else str(value)
-
-
-def _render_header(text: str, columns: int = 1) -> str:
-    """A header over one column or several; an empty text is no header."""
-    over = f' scope="colgroup" colspan="{columns}"' if columns > 1 else ' scope="col"'
-    return f"<th{over}>{html.escape(text)}</th>" if text else f'<td colspan="{columns}"></td>'
-
-
-def escape_markdown(text: str) -> str:
-    """Text in which nothing starts markup, a cell or a line."""
-    text = " ".join(html.escape(text, quote=False).split())
-    return re.sub(r"([\\`*_\[\]|~#])", r"\\\1", text)
-
-
-def _escape_latex(text: str) -> str:
-    return "".join(_LATEX_ESCAPES.get(letter, letter) for letter in " ".join(text.split()))

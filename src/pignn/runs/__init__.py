@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core.lazy import import_on_first_use
+from ..core.lazy import make_lazy_getattr_and_dir
 
 if TYPE_CHECKING:
     from .audit_run import AuditRun, audit
@@ -26,4 +26,4 @@ __all__ = [
 ]
 
 # Imported on first use, so that listing things does not wait for torch.
-__getattr__, __dir__ = import_on_first_use(__name__, __file__)
+__getattr__, __dir__ = make_lazy_getattr_and_dir(__name__, __file__)

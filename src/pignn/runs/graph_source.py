@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 from .. import graphs
 from ..core.errors import ConfigError, DataError, PignnWarning
 from ..graphs.datasets import list_datasets
-from ..graphs.tables import file_suffix, list_suffixes
+from ..graphs.tables import get_format_suffix, list_suffixes
 from ..noise import Corrupt, load_noise
 
 MASKS = ("train_mask", "val_mask", "test_mask")
@@ -110,7 +110,7 @@ def reduce_masks_to_split(graph: Data, split_index: int | None, title: str) -> D
 def _load_dataset_or_store(name_or_path: str, options: dict[str, Any]) -> Data:
     if _is_graph_store(name_or_path):
         return _load_store(name_or_path, options)
-    if file_suffix(name_or_path) in list_suffixes():
+    if get_format_suffix(name_or_path) in list_suffixes():
         raise ConfigError(
             f"{name_or_path} is not the name of a dataset; read your own graph with nodes=, edges= and label="
         )

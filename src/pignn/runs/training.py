@@ -13,7 +13,7 @@ from typing import Any
 from torch_geometric.data import Data
 
 from .. import auditing, methods
-from ..core.errors import ConfigError, OutputError, unknown
+from ..core.errors import ConfigError, OutputError, build_unknown_name_error
 from ..core.settings import list_settings
 from ..methods import Method
 from ..methods.registry import METHODS
@@ -55,7 +55,7 @@ class TrainingJob:
     def check(self, noise: Any) -> None:
         """Refuse options that contradict each other, and outputs that would replace what must stay."""
         if self.clean is not None and self.clean not in TREATMENTS:
-            raise unknown("way to clean", self.clean, TREATMENTS)
+            raise build_unknown_name_error("way to clean", self.clean, TREATMENTS)
         if self.resume and self.force:
             raise ConfigError("resume=True continues a run, force=True replaces it; give one of them")
         folder = self.folder
@@ -240,7 +240,7 @@ def list_network_settings(settings: Mapping[str, Any]) -> list[str]:
     auto, network = ({each.name for each in list_settings(METHODS.get(name))} for name in ("auto", "pi-gnn"))
     for key in settings:
         if key not in auto | network:
-            raise unknown("setting", key, sorted(auto | network))
+            raise build_unknown_name_error("setting", key, sorted(auto | network))
     return [key for key in settings if key not in auto]
 
 

@@ -11,13 +11,13 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from ..core.errors import unknown
+from ..core.errors import build_unknown_name_error
 from .plan_files import PlanReader
 from .study import Study
 
 
 @cache
-def load_studies() -> dict[str, Study]:
+def load_builtin_studies() -> dict[str, Study]:
     """All studies by name. Whether their methods and datasets exist is checked when one is planned."""
     studies = {}
     for file in sorted((resources.files(__package__) / "plans").iterdir(), key=lambda file: file.name):
@@ -27,9 +27,9 @@ def load_studies() -> dict[str, Study]:
     return studies
 
 
-def get_study(name: str) -> Study:
-    """The study called ``name``."""
-    studies = load_studies()
-    if name not in studies:
-        raise unknown("study", name, studies)
-    return studies[name]
+def get_study(study_name: str) -> Study:
+    """The study called ``study_name``."""
+    studies = load_builtin_studies()
+    if study_name not in studies:
+        raise build_unknown_name_error("study", study_name, studies)
+    return studies[study_name]

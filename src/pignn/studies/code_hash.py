@@ -1,9 +1,9 @@
 """When are two runs the same run? A version for the code behind a method.
 
 It is a digest of the modules that can change the method's numbers: the one that defines it and everything that it
-imports, from its own package and from pignn, except what only reads, writes or reports (see :func:`is_neutral_module`).
-Comments, docstrings and formatting do not count. So a change of one method leaves the runs of the others valid, a
-change of the common loop leaves none, and nobody has to remember to raise a number.
+imports, from its own package and from pignn, except what only reads, writes or reports (see
+:func:`has_no_effect_on_numbers`). Comments, docstrings and formatting do not count. So a change of one method leaves
+the runs of the others valid, a change of the common loop leaves none, and nobody has to remember to raise a number.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ GRAPH_ARITHMETIC = ("pignn.graphs.edges", "pignn.graphs.sparse")
 
 
 @cache
-def get_code_version(work: str, method: str) -> str:
+def get_code_version(work_name: str, method: str) -> str:
     """The version of the code behind a method, see the module."""
-    return hash_module_and_imports(get_method_class(work, method).__module__)
+    return hash_module_and_imports(get_method_class(work_name, method).__module__)
 
 
 @cache
-def get_method_class(work: str, method: str) -> type[Any]:
+def get_method_class(work_name: str, method: str) -> type[Any]:
     """The class of a method. Looked up once: each time, all installed packages are searched."""
-    return WORKS.get(work).get_method_class(method)
+    return WORKS.get(work_name).get_settings_class(method)
 
 
 @cache
 def hash_module_and_imports(module: str) -> str:
     """Digest of a module and of what it imports, see the module's docstring."""
-    digests = {name: _parse_module(name)[0] for name in find_imports(module)}
+    digests = {name: _hash_module_and_list_imports(name)[0] for name in find_modules_behind(module)}
     return compute_digest(*(f"{name} {digests[name]}" for name in sorted(digests)), length=16)
 
 
-def find_imports(module: str) -> set[str]:
+def find_modules_behind(module: str) -> set[str]:
     """The modules that can change the numbers of a module, itself included."""
     roots = {"pignn", module.partition(".")[0]}
     modules: set[str] = set()
@@ -64,21 +64,25 @@ def find_imports(module: str) -> set[str]:
         name = waiting.pop()
         if name not in modules:
             modules.add(name)
-            imports = _parse_module(name)[1]
-            waiting += [other for other in imports if other.partition(".")[0] in roots and not is_neutral_module(other)]
+            imports = _hash_module_and_list_imports(name)[1]
+            waiting += [
+                other for other in imports if other.partition(".")[0] in roots and not has_no_effect_on_numbers(other)
+            ]
     return modules
 
 
 @cache
 def hash_package(package: str) -> str:
     """Digest of all files of a package, whatever is in them: for what is cheap to compute again."""
-    path = _find_source(package)
+    path = _find_source_file(package)
     assert path is not None
-    files = sorted(path.parent.rglob("*.py")) if path.name == "__init__.py" else [path]
+    files = [path]
+    if path.name == "__init__.py":
+        files = sorted(file for file in path.parent.rglob("*") if file.suffix in (".py", ".toml"))
     return compute_digest(*(file.read_bytes() for file in files))
 
 
-def is_neutral_module(module: str) -> bool:
+def has_no_effect_on_numbers(module: str) -> bool:
     """Whether a module of pignn changes no number of a method, or changes it through data and labels only."""
     if not module.startswith("pignn.") or module in GRAPH_ARITHMETIC:
         return False
@@ -88,9 +92,9 @@ def is_neutral_module(module: str) -> bool:
 
 
 @cache
-def _parse_module(module: str) -> tuple[str, list[str]]:
+def _hash_module_and_list_imports(module: str) -> tuple[str, list[str]]:
     """(digest of a module's statements, the modules it imports)."""
-    path = _find_source(module)
+    path = _find_source_file(module)
     if path is None:  # compiled, or not a file: its package's version has to do
         return compute_digest(module, _get_distribution_version(module)), []
     tree = _remove_docstrings(ast.parse(path.read_text(encoding="utf-8")))
@@ -108,7 +112,7 @@ _TARGET = re.compile(r"[a-z_]\w*(\.\w+)+:\w+")
 
 
 @cache
-def _find_source(module: str) -> Path | None:
+def _find_source_file(module: str) -> Path | None:
     try:
         spec = importlib.util.find_spec(module)
     except (ImportError, ValueError):
@@ -126,16 +130,16 @@ def _get_distribution_version(module: str) -> str:
         return "unknown"
 
 
-def _find_import_nodes(tree: ast.AST, include_type_checking: bool) -> list[ast.stmt]:
+def _find_import_nodes(tree: ast.AST, with_type_checking: bool) -> list[ast.stmt]:
     """All import statements; those for type checkers only where they list what a package imports on first use."""
     nodes: list[ast.stmt] = []
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             nodes.append(node)
-        elif not include_type_checking and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            nodes += [other for part in node.orelse for other in _find_import_nodes(part, include_type_checking)]
+        elif not with_type_checking and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            nodes += [other for part in node.orelse for other in _find_import_nodes(part, with_type_checking)]
         else:
-            nodes += _find_import_nodes(node, include_type_checking)
+            nodes += _find_import_nodes(node, with_type_checking)
     return nodes
 
 
@@ -156,7 +160,7 @@ def _list_imported_modules(node: ast.stmt, package: str) -> list[str]:
 
 @cache
 def _is_module(name: str) -> bool:
-    parent = _find_source(name.rpartition(".")[0])
+    parent = _find_source_file(name.rpartition(".")[0])
     if parent is None or parent.name != "__init__.py":
         return False
     last = name.rpartition(".")[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from typing import NamedTuple
 from ..core.errors import DataError
 from ..report.table import Cell, Table
 from .measures import get_measure
-from .paper import PUBLISHED_RUNS, find_published
+from .paper import PUBLISHED_RUNS, find_published_number
 from .results import StudyResults
 from .study import format_seeds
 from .tables import compute_std, format_mean
@@ -50,24 +51,23 @@ def compare_with_paper(results: StudyResults, published_row: str = "") -> list[C
     study = results.study
     gcn = next((row.label for row in study.rows if row.method == "vanilla" and not row.settings), None)
     cells = []
-    for dataset in study.datasets:
-        for noise in study.noises:
-            baseline = find_published("effectiveness", dataset.name, noise, "GCN")
-            ours = results.values(dataset, noise, gcn) if gcn and study.metric == "accuracy" else []
-            gap = statistics.fmean(ours) - baseline.mean if ours and baseline else None
-            for label in results.labels:
-                values = results.values(dataset, noise, label)
-                paper = find_published(study.name, dataset.name, noise, published_row or label)
-                if not values or paper is None:
-                    continue
-                mean, std = statistics.fmean(values), compute_std(values)
-                errors = None
-                if paper.std is not None and len(values) > 1:
-                    variance = std**2 / len(values) + max(paper.std, MIN_PUBLISHED_STD) ** 2 / PUBLISHED_RUNS
-                    errors = (mean - paper.mean) / math.sqrt(variance)
-                beyond = None if gap is None else mean - paper.mean - gap
-                numbers = (len(values), mean, std, paper.mean, paper.std, mean - paper.mean, errors, beyond)
-                cells.append(ComparisonCell(str(dataset), str(noise), label, *numbers))
+    for dataset, noise in itertools.product(study.datasets, study.noises):
+        baseline = find_published_number("effectiveness", dataset.name, noise, "GCN")
+        ours = results.list_values(dataset, noise, gcn) if gcn and study.metric == "accuracy" else []
+        gap = statistics.fmean(ours) - baseline.mean if ours and baseline else None
+        for label in results.row_labels:
+            values = results.list_values(dataset, noise, label)
+            paper = find_published_number(study.name, dataset.name, noise, published_row or label)
+            if not values or paper is None:
+                continue
+            mean, std = statistics.fmean(values), compute_std(values)
+            difference, errors = mean - paper.mean, None
+            if paper.std is not None and len(values) > 1:
+                variance = std**2 / len(values) + max(paper.std, MIN_PUBLISHED_STD) ** 2 / PUBLISHED_RUNS
+                errors = difference / math.sqrt(variance)
+            beyond = None if gap is None else difference - gap
+            numbers = (len(values), mean, std, paper.mean, paper.std, difference, errors, beyond)
+            cells.append(ComparisonCell(str(dataset), str(noise), label, *numbers))
     return cells
 
 
@@ -106,12 +106,11 @@ def build_gains_table(results: StudyResults, published_row: str) -> Table:
     if not cells:
         raise DataError(f"the paper has no row '{published_row}' for '{results.study.name}': nothing to compare with")
     rows = []
-    for label in results.labels:
+    for label in results.row_labels:
         own = [cell for cell in cells if cell.row == label]
         if own:
-            mean, gain = (
-                statistics.fmean(values) for values in zip(*((c.mean, c.difference) for c in own), strict=True)
-            )
+            mean = statistics.fmean(cell.mean for cell in own)
+            gain = statistics.fmean(cell.difference for cell in own)
             below = sum(cell.difference < 0 for cell in own)
             rows.append([label, str(len(own)), f"{mean:.3f}", f"{gain:+.3f}", str(below)])
     columns = ["row", "cells", "mean", f"mean gain over the paper's {published_row}", "cells below"]

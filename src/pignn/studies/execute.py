@@ -20,36 +20,33 @@ from .tuning import draw_trial_settings
 from .work import WORKS, Evaluation
 
 
-class OutOfMemory(Exception):
-    """A run needed more memory than there is. The process that noticed may not be fit for another run."""
+def execute_run(spec: RunSpec) -> RunResult:
+    """Compute the numbers of one run, or the error that it failed with.
 
-
-def execute(spec: RunSpec) -> RunResult:
-    """Compute the numbers of one run, or the error that it failed with."""
+    A process that ran out of memory may not be fit for another run, so the run counts as one that its worker died of.
+    """
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", PignnWarning)
-            result = _run_planned(spec)
+            result = _check_plan_and_run(spec)
         result.notes = list(dict.fromkeys(str(warning.message) for warning in caught))
         return result
-    except MemoryError:
-        raise OutOfMemory from None
     except Exception as error:
-        if "allocate memory" in str(error):  # torch's way of saying so
-            raise OutOfMemory from None
+        if isinstance(error, MemoryError) or "allocate memory" in str(error):  # torch's way of saying so
+            return RunResult(error="out of memory", died=True)
         return RunResult(error=one_line_text(error, 400))
 
 
-def _run_planned(spec: RunSpec) -> RunResult:
+def _check_plan_and_run(spec: RunSpec) -> RunResult:
     from .. import noise
     from . import run_graphs
 
     if get_code_version(spec.work, spec.method) != spec.code:
         raise PignnError(f"the code of '{spec.method}' is not the planned one; plan again, with one version everywhere")
     graph = spec.graph
-    _, graph_digest = run_graphs.load_clean_graph(graph)
-    data, labels_digest = run_graphs.load_noisy_graph(graph)
+    _, graph_digest = run_graphs.load_clean_graph_and_digest(graph)
+    data, labels_digest = run_graphs.load_noisy_graph_and_digest(graph)
     if (graph_digest, labels_digest) != (graph.graph_digest, graph.labels_digest):
         raise PignnError(f"{graph.dataset} is not the planned graph; plan again, with the same raw files everywhere")
     _reset_peak_memory()
@@ -60,34 +57,30 @@ def _run_planned(spec: RunSpec) -> RunResult:
     summary = noise.summarize_noise(data)
     metrics = compute_all_metrics(result.y, None, result.probs)
     metrics |= {"realized_noise": summary.rate, "pair_noise": summary.pair_rate}
-    metrics |= {"seconds": seconds, "peak_mb": _read_peak_mb()} | result.measures
-    return RunResult(
-        metrics=metrics,
-        chosen=result.chosen,
-        versions=collect_versions(),
-    )
+    metrics |= {"seconds": seconds, "peak_mb": _read_peak_memory_mb()} | result.measures
+    return RunResult(metrics=metrics, chosen=result.chosen, versions=collect_versions())
 
 
 class TrainingWork:
     """Train a method, with trials of other settings where there are any, and predict the test nodes."""
 
-    def get_method_class(self, method: str) -> type[Any]:
+    def get_settings_class(self, method: str) -> type[Any]:
         from ..methods.registry import METHODS
 
         return METHODS.get(method)
 
     def evaluate(
-        self, method: str, settings: dict[str, Any], trials: list[dict[str, Any]], seed: int, data: Data
+        self, method: str, settings: dict[str, Any], trial_settings: list[dict[str, Any]], seed: int, data: Data
     ) -> Evaluation:
         from ..methods import make
         from ..methods.core.scoring import select_scored_labels
 
         best: tuple[float, Any, dict[str, Any]] | None = None
         start = time.perf_counter()
-        for trial in trials:
+        for trial in trial_settings:
             model = make(method, **(settings | trial), seed=seed)
             model.fit(data)
-            agreement = model.score(data, split="val", against="given") if len(trials) > 1 else 0.0
+            agreement = model.score(data, split="val", against="given") if len(trial_settings) > 1 else 0.0
             if best is None or agreement > best[0]:
                 best = agreement, model, trial
         assert best is not None
@@ -106,7 +99,7 @@ def compute_all_metrics(y: np.ndarray, pred: np.ndarray | None, probs: np.ndarra
     """All metrics of predictions, also those of installed packages; ``None`` where one does not apply."""
     values: dict[str, float | None] = {}
     is_binary = probs is not None and probs.shape[1] == 2 and len(np.unique(y)) == 2
-    for name in METRICS.names():
+    for name in METRICS.list_names():
         metric = get_metric(name)
         applies = (probs is not None or not metric.needs_probs) and (is_binary or not metric.is_binary)
         try:
@@ -124,7 +117,7 @@ def _reset_peak_memory() -> None:
         file.write("5")
 
 
-def _read_peak_mb() -> float | None:
+def _read_peak_memory_mb() -> float | None:
     """Most memory the process held since the last reset, where the system can tell."""
     with contextlib.suppress(OSError, ValueError), open("/proc/self/status") as file:
         for line in file:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,15 @@ import pandas as pd
 from ..core.errors import ConfigError
 from .results import StudyResults
 from .run_spec import RunRecord, encode_canonical
+from .study import DatasetSpec
 
 
 def build_dataframe(results: StudyResults) -> pd.DataFrame:
     """One row per run that is there, done or failed, with all its numbers and its full specification."""
-    names = [(run.row.label, run.key, results.records.get(run.key)) for run in results.runs]
-    names += [(record.spec.settings["label"], record.spec.key, record) for record in results.external]
-    rows = [_build_row(results.study.name, label, key, record) for label, key, record in names if record is not None]
-    metrics = sorted({name for _, _, record in names if record is not None for name in record.metrics})
-    frame = pd.DataFrame(rows)
+    found = [(run.row.label, run.key, results.records[run.key]) for run in results.runs if run.key in results.records]
+    found += [(record.spec.settings["label"], record.spec.key, record) for record in results.external]
+    frame = pd.DataFrame([_build_row(results.study.name, *each) for each in found])
+    metrics = sorted({name for _, _, record in found for name in record.metrics})
     # Numbers after what identifies a run, texts last.
     first = [name for name in frame.columns if name not in metrics and name not in _LAST]
     return frame[[*first, *metrics, *(name for name in _LAST if name in frame.columns)]]
@@ -30,10 +29,9 @@ _LAST = ["error", "finished", "settings", "chosen", "spec", "versions", "notes",
 
 def _build_row(study: str, label: str, key: str, record: RunRecord) -> dict[str, Any]:
     graph = record.spec.graph
-    options = "".join(f" {name}={value}" for name, value in graph.options.items())
     return {
         "study": study,
-        "dataset": graph.dataset + options,
+        "dataset": str(DatasetSpec(graph.dataset, graph.options)),
         "noise": graph.noise,
         "rate": graph.rate,
         "row": label,
@@ -49,24 +47,22 @@ def _build_row(study: str, label: str, key: str, record: RunRecord) -> dict[str,
     }
 
 
-def encode_results(results: StudyResults, path: Path) -> bytes:
+def encode_results_by_suffix(results: StudyResults, path: Path) -> bytes:
     """What goes into a file of this name: .csv, .parquet, .html, .md or .tex."""
-    suffix = path.suffix.lower()
-    if suffix == ".csv":
-        return build_dataframe(results).to_csv(index=False, lineterminator="\n").encode()
-    if suffix == ".parquet":
-        try:
-            buffer = io.BytesIO()
-            build_dataframe(results).to_parquet(buffer, index=False)
-            return buffer.getvalue()
-        except ImportError:
-            raise ConfigError("Parquet needs pyarrow; pip install 'pignn[parquet]', or write .csv") from None
-    if suffix in (".html", ".md"):
-        from . import page
+    from . import page, tables
 
-        return (page.build_html_page(results) if suffix == ".html" else page.build_markdown_page(results)).encode()
-    if suffix == ".tex":
-        from .tables import build_tables
-
-        return "\n".join(table.to_latex() for table in build_tables(results)).encode()
+    match path.suffix.lower():
+        case ".csv":
+            return build_dataframe(results).to_csv(index=False, lineterminator="\n").encode()
+        case ".parquet":
+            try:
+                return build_dataframe(results).to_parquet(index=False)
+            except ImportError:
+                raise ConfigError("Parquet needs pyarrow; pip install 'pignn[parquet]', or write .csv") from None
+        case ".html":
+            return page.build_html_page(results).encode()
+        case ".md":
+            return page.build_markdown_page(results).encode()
+        case ".tex":
+            return "\n".join(table.to_latex() for table in tables.build_tables(results)).encode()
     raise ConfigError(f"cannot write {path.name}: a study goes into .csv, .parquet, .html, .md, .tex or .toml")

@@ -41,9 +41,9 @@ def export_tasks(study: Study, results_folder: str | Path, tasks_folder: str | P
     with open_results(results_folder) as store:
         graphs = [run.spec.graph for run in plan_runs(study, store)]
     trusted = min(graph.trusted for graph in graphs)  # some rows of ours need trusted labels; a task has no more
-    tasks = {_name_task(graph): graph for graph in graphs if graph.trusted == trusted}
+    tasks = {_build_task_name(graph): graph for graph in graphs if graph.trusted == trusted}
     for name, graph in tasks.items():
-        data, _ = run_graphs.load_noisy_graph(graph)
+        data, _ = run_graphs.load_noisy_graph_and_digest(graph)
         tensors = {"x": data.x, "edge_index": _get_edge_index(data), "y": data.y}
         tensors |= {f"{split}_mask": data[f"{split}_mask"] for split in ("train", "val", "test")}
         tensors |= {key: data[key] for key in ("edge_weight", "trusted_mask") if data.get(key) is not None}
@@ -52,29 +52,32 @@ def export_tasks(study: Study, results_folder: str | Path, tasks_folder: str | P
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)
         files.write_bytes(tasks_folder / f"{name}.npz", buffer.getvalue())
-    files.write_bytes(results_folder / TASKS_FILE, msgspec.json.encode(read_tasks(results_folder) | tasks))
+    files.write_bytes(results_folder / TASKS_FILE, msgspec.json.encode(read_exported_tasks(results_folder) | tasks))
     return list(tasks)
 
 
-def score_predictions(path: str | Path, label: str, folder: str | Path) -> dict[str, RunResult]:
-    """Score predictions against the truth and keep them as the row ``label`` of every study that has their tasks.
+def score_and_save_predictions(
+    predictions_path: str | Path, row_label: str, results_folder: str | Path
+) -> dict[str, RunResult]:
+    """Score predictions against the truth and keep them as the row ``row_label`` of every study that has their tasks.
 
     The file is an ``.npz``: under the name of each task, classes [nodes] or probabilities [nodes, classes] of all
     nodes. Scoring the same task again under the same label replaces the earlier scores. Returns the results by task.
     """
-    path, folder = Path(path), Path(folder)
-    if not label.strip() or len(label) > MAX_LABEL_LENGTH or not label.isprintable():
+    predictions_path, results_folder = Path(predictions_path), Path(results_folder)
+    if not row_label.strip() or len(row_label) > MAX_LABEL_LENGTH or not row_label.isprintable():
         raise DataError(f"the name of a method must be a line of 1 to {MAX_LABEL_LENGTH} letters")
-    tasks = read_tasks(folder)
-    predictions = _read_prediction_arrays(path)
+    tasks = read_exported_tasks(results_folder)
+    predictions = _read_prediction_arrays(predictions_path)
     for name in predictions:
         if name not in tasks:
             raise DataError(
-                f"{path}: no task '{name}' was exported from {folder}; name arrays after the exported files"
+                f"{predictions_path}: no task '{name}' was exported from {results_folder}; "
+                "name arrays after the exported files"
             )
-    results = {name: _score_task(name, array, tasks[name], path) for name, array in predictions.items()}
-    specs = {name: RunSpec(graph=tasks[name], method=EXTERNAL, settings={"label": label}) for name in results}
-    with open_results(folder) as store:
+    results = {name: _score_task(name, array, tasks[name], predictions_path) for name, array in predictions.items()}
+    specs = {name: RunSpec(graph=tasks[name], method=EXTERNAL, settings={"label": row_label}) for name in results}
+    with open_results(results_folder) as store:
         store.save_runs([(specs[name].key, specs[name], result) for name, result in results.items()], replace=True)
     return results
 
@@ -83,11 +86,11 @@ def _score_task(name: str, predictions: NDArray[Any], graph: GraphSpec, path: Pa
     from ..methods.core.scoring import select_scored_labels
     from . import run_graphs
 
-    _, graph_digest = run_graphs.load_clean_graph(graph)
-    data, labels_digest = run_graphs.load_noisy_graph(graph)
+    _, graph_digest = run_graphs.load_clean_graph_and_digest(graph)
+    data, labels_digest = run_graphs.load_noisy_graph_and_digest(graph)
     if (graph_digest, labels_digest) != (graph.graph_digest, graph.labels_digest):
         raise DataError(f"task '{name}' cannot be scored: the files of {graph.dataset} are not those it was made of")
-    probs, classes = _check_predictions(predictions, data.num_nodes, len(data.class_names), f"{path}, {name}")
+    probs, classes = _parse_probs_and_classes(predictions, data.num_nodes, len(data.class_names), f"{path}, {name}")
     nodes, y = select_scored_labels(data, "test")
     return RunResult(metrics=compute_all_metrics(y, classes[nodes], None if probs is None else probs[nodes]))
 
@@ -100,15 +103,15 @@ def _get_edge_index(data: Data) -> Tensor:
     return torch.stack([pattern.row, pattern.col.long()])
 
 
-def _name_task(graph: GraphSpec) -> str:
+def _build_task_name(graph: GraphSpec) -> str:
     rate = "" if graph.rate is None else f"-{graph.rate:g}"
     checksum = compute_digest(graph.graph_digest, graph.labels_digest)[:12]
     return f"{Path(graph.dataset).name}-{Path(graph.noise).stem}{rate}-seed{graph.seed}-{checksum}"
 
 
-def read_tasks(folder: Path) -> dict[str, GraphSpec]:
+def read_exported_tasks(results_folder: Path) -> dict[str, GraphSpec]:
     """The graphs behind the tasks that were exported from a folder of results."""
-    path = folder / TASKS_FILE
+    path = results_folder / TASKS_FILE
     if not path.is_file():
         return {}
     try:
@@ -126,7 +129,7 @@ def _read_prediction_arrays(path: Path) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _check_predictions(
+def _parse_probs_and_classes(
     array: NDArray[Any], num_nodes: int, num_classes: int, title: str
 ) -> tuple[NDArray[Any] | None, NDArray[np.int64]]:
     """(probabilities if there are any, classes) of predictions that can be scored."""

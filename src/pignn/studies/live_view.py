@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
-import time
+from collections import defaultdict
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from .planning import PlannedRun
 from .results import StudyResults
@@ -16,8 +16,6 @@ from .tables import build_tables
 
 if TYPE_CHECKING:
     from rich.text import Text
-
-REFRESH_SECONDS = 1.0
 
 
 @dataclass
@@ -32,65 +30,40 @@ class Sweep:
     done: int = 0
 
 
-class LiveView:
-    """A table on stderr that fills up while runs come in."""
+def open_live_view(sweep: Sweep) -> contextlib.AbstractContextManager[object]:
+    """A table on stderr that fills up while runs come in; it is drawn once a second."""
+    from rich.console import Console
+    from rich.live import Live
 
-    def __init__(self, sweep: Sweep) -> None:
-        from rich.console import Console
-        from rich.live import Live
+    console = Console(stderr=True)
+    room = max(console.height - 3, 5)
+    return Live(get_renderable=lambda: _render_text(sweep, room), console=console, refresh_per_second=1, transient=True)
 
-        self._sweep = sweep
-        self._shown = 0.0
-        self._console = Console(stderr=True)
-        self._display = Live(console=self._console, auto_refresh=False, transient=True)
 
-    def __enter__(self) -> Self:
-        self._display.__enter__()
-        self.update(force=True)
-        return self
+def _render_text(sweep: Sweep, max_lines: int) -> Text:
+    from rich.text import Text
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.update(force=True)
-        self._display.__exit__(kind, error, trace)
+    results = StudyResults(sweep.study, sweep.runs, dict(sweep.records))  # a copy: the sweep goes on meanwhile
+    head = f"{sweep.study.name}: {sweep.done} of {sweep.total} runs, {_format_time_left(sweep, results)}"
+    if failed := len(results.failed_runs):
+        head += f", {failed} failed"
+    lines = "\n\n".join(table.to_text() for table in build_tables(results)).splitlines()
+    shown = lines if len(lines) <= max_lines else [*lines[: max_lines - 1], "…"]
+    return Text("\n".join([head, "", *shown]), no_wrap=True, overflow="ellipsis")
 
-    def update(self, *, force: bool = False) -> None:
-        now = time.monotonic()
-        if force or now - self._shown >= REFRESH_SECONDS:
-            self._shown = now
-            self._display.update(self._render_text(), refresh=True)
 
-    def _render_text(self) -> Text:
-        from rich.text import Text
-
-        sweep = self._sweep
-        results = StudyResults(sweep.study, sweep.runs, sweep.records)
-        head = f"{sweep.study.name}: {sweep.done} of {sweep.total} runs, {self._time_left_text()}"
-        failed = len(results.failed)
-        if failed:
-            head += f", {failed} failed"
-        body = "\n\n".join(table.to_text() for table in build_tables(results))
-        room = max(self._console.height - 3, 5)
-        lines = body.splitlines()
-        shown = lines if len(lines) <= room else [*lines[: room - 1], "…"]
-        return Text("\n".join([head, "", *shown]), no_wrap=True, overflow="ellipsis")
-
-    def _time_left_text(self) -> str:
-        """An estimate from runs of the same row and dataset, else from all runs."""
-        sweep = self._sweep
-        if not sweep.done:
-            return "time left not known yet"
-        seconds: dict[tuple[str, str], list[float]] = {}
-        for run in sweep.runs:
-            record = sweep.records.get(run.key)
-            value = record.metrics.get("seconds") if record is not None else None
-            if value is not None:
-                seconds.setdefault((run.row.label, run.dataset.name), []).append(value)
-        every = [value for values in seconds.values() for value in values] or [0.0]
-        waiting = {run.key: run for run in sweep.runs if run.key not in sweep.records}
-        total = sum(statistics.fmean(seconds.get((run.row.label, run.dataset.name), every)) for run in waiting.values())
-        return f"about {format_duration(total / max(sweep.workers, 1))} left"
+def _format_time_left(sweep: Sweep, results: StudyResults) -> str:
+    """An estimate from runs of the same row and dataset, else from all runs."""
+    if not sweep.done:
+        return "time left not known yet"
+    seconds = defaultdict(list)
+    for run in sweep.runs:
+        if run.key in results.records and (value := results.records[run.key].metrics.get("seconds")) is not None:
+            seconds[run.row.label, run.dataset.name].append(value)
+    every = [value for values in seconds.values() for value in values] or [0.0]
+    waiting = {run.key: run for run in sweep.runs if run.key not in results.records}
+    total = sum(statistics.fmean(seconds.get((run.row.label, run.dataset.name), every)) for run in waiting.values())
+    return f"about {format_duration(total / max(sweep.workers, 1))} left"
 
 
 def format_duration(seconds: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..core.errors import unknown
+from ..core.errors import build_unknown_name_error
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def list_measures() -> list[str]:
     """The names that a study's ``metric`` may have."""
     from ..training.metrics import METRICS
 
-    return sorted({*RUN_MEASURES, *METRICS.names()})
+    return sorted({*RUN_MEASURES, *METRICS.list_names()})
 
 
 def get_measure(name: str) -> Measure:
@@ -55,6 +55,6 @@ def get_measure(name: str) -> Measure:
     if name in RUN_MEASURES:
         return RUN_MEASURES[name]
     if name not in METRICS:
-        raise unknown("metric", name, list_measures())
+        raise build_unknown_name_error("metric", name, list_measures())
     metric = get_metric(name)
     return Measure(metric.name, metric.summary, metric.higher_is_better)

@@ -10,8 +10,9 @@ from pathlib import Path
 from markupsafe import Markup
 
 from ..report.page import Section, build_page, render_code, render_facts
-from ..report.table import Table, escape_markdown
-from .catalog import load_studies
+from ..report.rendering import escape_markdown
+from ..report.table import Table
+from .catalog import load_builtin_studies
 from .comparison import build_comparison_table
 from .figure import draw_study
 from .live_view import format_duration
@@ -30,9 +31,9 @@ def build_html_page(results: StudyResults) -> str:
     sections = [
         Section("Results", build_tables(results)),
         Section("Picture", [Markup(draw_study(results, "page").decode())]),
-        *(Section(title, [table]) for title, table in _build_more_tables(results)),
+        *(Section(title, [table]) for title, table in _build_titled_extra_tables(results)),
         Section("Plan", [render_code(format_plan(study))]),
-        Section("How it was made", [render_facts(describe_origin(results))]),
+        Section("How it was made", [render_facts(collect_origin_facts(results))]),
     ]
     return build_page(_study_title(study), sections, [str(study.protocol), *([study.note] if study.note else [])])
 
@@ -43,8 +44,8 @@ def build_markdown_page(results: StudyResults) -> str:
     parts = [f"# {escape_markdown(_study_title(study))}", f"Seeds {format_seeds(study.seeds)}; {study.protocol}."]
     parts += [escape_markdown(study.note) + "."] if study.note else []
     parts += [Table(one.columns, one.rows, one.title, one.groups).to_markdown() for one in build_tables(results)]
-    parts += [f"## {title}\n\n{table.to_markdown()}" for title, table in _build_more_tables(results)]
-    facts = describe_origin(results).items()
+    parts += [f"## {title}\n\n{table.to_markdown()}" for title, table in _build_titled_extra_tables(results)]
+    facts = collect_origin_facts(results).items()
     parts += ["## How it was made", "\n".join(f"- {name}: {_format_code(value)}" for name, value in facts)]
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
@@ -57,23 +58,23 @@ def _study_title(study: Study) -> str:
     return f"{study.name}: {study.title}" if study.title else study.name
 
 
-def _build_more_tables(results: StudyResults) -> list[tuple[str, Table]]:
+def _build_titled_extra_tables(results: StudyResults) -> list[tuple[str, Table]]:
     tables = []
     compared = build_comparison_table(results)
     if compared.rows:
         tables.append(("Beside the paper", compared))
-    if len(results.labels) > 1 and results.study.metric not in RUN_MEASURES:
+    if len(results.row_labels) > 1 and results.study.metric not in RUN_MEASURES:
         tested = build_significance_table(results)
         if tested.rows:
             tables.append(("Significance", tested))
-    if results.failed:
+    if results.failed_runs:
         columns = ["dataset", "noise", "row", "seed", "error"]
-        rows = [[str(run.dataset), str(run.noise), run.row.label, str(run.seed), e] for run, e in results.failed]
+        rows = [[str(run.dataset), str(run.noise), run.row.label, str(run.seed), e] for run, e in results.failed_runs]
         tables.append(("Runs that failed", Table(columns, rows)))
     return tables
 
 
-def describe_origin(results: StudyResults) -> dict[str, str]:
+def collect_origin_facts(results: StudyResults) -> dict[str, str]:
     """Command, time, versions and code behind the numbers."""
     records = {run.key: results.records[run.key] for run in results.runs if run.key in results.records}.values()
     seconds = sum(record.metrics.get("seconds") or 0 for record in records)
@@ -99,7 +100,7 @@ def format_command(study: Study) -> str:
     parts = ["pignn", "study", "run", study.name]
     parts += ["--datasets", ",".join(dataset.name for dataset in study.datasets)]
     parts += ["--noises", ",".join(map(str, study.noises)), "--seeds", format_seeds(study.seeds)]
-    own = load_studies().get(study.name)
+    own = load_builtin_studies().get(study.name)
     if own is not None and own.rows != study.rows:
         parts += ["--methods", ",".join(row.label for row in study.rows)]
     parts += ["--protocol", study.protocol.name] if study.protocol.name in PRESETS else []

@@ -25,12 +25,12 @@ class PublishedNumber(NamedTuple):
     std: float | None
 
 
-def find_published(study: str, dataset: str, noise: NoiseSpec, row: str) -> PublishedNumber | None:
+def find_published_number(study: str, dataset: str, noise: NoiseSpec, row: str) -> PublishedNumber | None:
     """What the paper printed for a cell; its table 1 where a study repeats a row of it."""
     cell = (dataset, row, noise.kind, noise.rate or 0.0)
     if study == "training-time":
         cell = (dataset, row, "", 0.0)
-    numbers = read_published()
+    numbers = read_published_numbers()
     number = numbers.get((study, *cell))
     if number is None and row in TABLE_1_ROWS and study not in OTHER_METRICS:
         number = numbers.get(("effectiveness", *cell))
@@ -46,7 +46,7 @@ def find_published_t_test(dataset: str, noise: NoiseSpec) -> tuple[float, float]
 
 
 @cache
-def read_published() -> dict[tuple[str, str, str, str, float], PublishedNumber]:
+def read_published_numbers() -> dict[tuple[str, str, str, str, float], PublishedNumber]:
     """All printed means by study, dataset, row, noise and rate."""
     return {
         (row["study"], row["dataset"], row["row"], row["noise"], float(row["rate"] or 0)): PublishedNumber(

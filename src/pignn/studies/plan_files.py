@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 import tomli_w
 
-from ..core.errors import ConfigError, PignnError, unknown
+from ..core.errors import ConfigError, PignnError, build_unknown_name_error
+from .measures import get_measure
 from .protocol import PRESETS, Protocol
 from .study import DatasetSpec, NoiseSpec, Study, StudyRow, expand_rows, format_seeds, is_named_dataset, parse_seeds
 from .toml_lines import Key, find_line
@@ -40,7 +41,7 @@ class Plan(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_on
     rates: list[float] = []
     seeds: str | int | list[int] = 10
     metric: str = "accuracy"
-    protocol: str | dict[str, Any] = "honest"
+    protocol: str | Protocol = "honest"
     settings: dict[str, Any] = {}
     rows: list[RowEntry]
 
@@ -72,33 +73,30 @@ class PlanReader:
         self.text = text
         self.check_names = check_names  # whether datasets, noises and methods must exist
 
-    def build_study(self, raw: dict[str, Any]) -> Study:
+    def build_study(self, plan_dict: dict[str, Any]) -> Study:
         try:
-            plan = msgspec.convert(raw, Plan)
+            plan = msgspec.convert(plan_dict, Plan)
         except msgspec.ValidationError as error:
-            raise self._translate_validation_error(str(error), raw) from None
+            raise self._translate_validation_error(str(error)) from None
         name = plan.name or self.path.stem
         with self._error_location_context("name"):
             if not re.fullmatch(r"[\w.+-]{1,80}", name):
                 raise ConfigError(f"name must be letters, digits, '-', '_' or '.', not '{name}'")
         with self._error_location_context("seeds"):
             seeds = parse_seeds(plan.seeds)
-        if self.check_names:
-            from .measures import get_measure
-
-            with self._error_location_context("metric"):
-                get_measure(plan.metric)
-        parts: dict[str, Any] = {key: getattr(plan, key) for key in ("title", "note", "x", "reference", "metric")}
+        with self._error_location_context("metric"):
+            get_measure(plan.metric)
+        with self._error_location_context("protocol"):
+            protocol = _build_protocol(plan.protocol, plan_dict)
         with self._error_location_context():
             return Study(
-                name=name,
+                name,
                 datasets=tuple(self._build_dataset(entry, i) for i, entry in enumerate(plan.datasets)),
-                noises=tuple(self._cross_noises_with_rates(plan)),
+                noises=tuple(self._add_rates_to_noises_without_one(plan)),
                 rows=tuple(row for i, entry in enumerate(plan.rows) for row in self._build_rows(entry, i)),
                 seeds=seeds,
-                protocol=self._build_protocol(plan.protocol),
-                settings=plan.settings,
-                **parts,
+                protocol=protocol,
+                **{key: getattr(plan, key) for key in ("title", "note", "x", "reference", "metric", "settings")},
             )
 
     def _build_rows(self, entry: RowEntry, index: int) -> list[StudyRow]:
@@ -129,29 +127,18 @@ class PlanReader:
                 get_dataset(name)
         return DatasetSpec(name, options)
 
-    def _cross_noises_with_rates(self, plan: Plan) -> list[NoiseSpec]:
+    def _add_rates_to_noises_without_one(self, plan: Plan) -> list[NoiseSpec]:
         """Noises as they stand; those that take a rate and have none get each of the plan's."""
         noises: list[NoiseSpec] = []
         for i, text in enumerate(plan.noises):
             spec = NoiseSpec.parse(text)
             with self._error_location_context("noises", i):
-                takes_rate = self.check_names and check_noise(spec, has_rates=bool(plan.rates))
+                takes_rate = self.check_names and check_noise_and_tell_if_it_takes_a_rate(
+                    spec, has_plan_rates=bool(plan.rates)
+                )
             crossed = takes_rate and spec.rate is None
             noises += [NoiseSpec(spec.kind, rate) for rate in plan.rates] if crossed else [spec]
         return noises
-
-    def _build_protocol(self, entry: str | dict[str, Any]) -> Protocol:
-        if isinstance(entry, str):
-            with self._error_location_context("protocol"):
-                return Protocol.from_preset(entry)
-        try:
-            changes = msgspec.structs.asdict(msgspec.convert(entry, Protocol))
-        except msgspec.ValidationError as error:
-            raise self._translate_validation_error(str(error).replace("`$", "`$.protocol"), entry, "protocol") from None
-        with self._error_location_context("protocol"):
-            return Protocol.from_preset(
-                entry.get("name", "honest"), **{key: changes[key] for key in entry if key != "name"}
-            )
 
     @contextlib.contextmanager
     def _error_location_context(self, *keys: Key) -> Iterator[None]:
@@ -159,9 +146,8 @@ class PlanReader:
         try:
             yield
         except PignnError as error:
-            raise (
-                error if str(error).startswith(str(self.path)) else self._build_located_error(keys, str(error))
-            ) from None
+            is_located = str(error).startswith(str(self.path))
+            raise (error if is_located else self._build_located_error(keys, str(error))) from None
 
     def _build_located_error(self, keys: tuple[Key, ...], message: str) -> ConfigError:
         line = find_line(self.text, keys)
@@ -169,26 +155,22 @@ class PlanReader:
         prefix = f"{'.'.join(names)}: " if names and names[-1] not in message else ""
         return ConfigError(f"{self.path}{f', line {line}' if line else ''}: {prefix}{message}")
 
-    def _translate_validation_error(self, message: str, raw: Any, *above: Key) -> ConfigError:
+    def _translate_validation_error(self, message: str) -> ConfigError:
         """The error for a message of msgspec, in our words: ``Expected `int`, got `str` - at `$.rows[0].x```."""
         message, _, place = message.partition(" - at `$")
         keys: tuple[Key, ...] = tuple(
-            int(index) if index else name for name, index in re.findall(r"\.(\w+)|\[(\d+)\]", place)[:] if name or index
+            int(index) if index else name for name, index in re.findall(r"\.(\w+)|\[(\d+)\]", place)
         )
         if match := re.search(r"unknown field `(.*)`", message):
-            keys = keys or above
-            known = {"rows": RowEntry, "protocol": Protocol}.get(str(keys[0]) if keys else "", Plan).__struct_fields__
-            return self._build_located_error((*keys, match[1]), str(unknown("key", match[1], known)))
-        if match := re.search(r"missing required field `(.*)`", message):
-            return self._build_located_error(keys, f"the key '{match[1]}' is missing")
-        if match := re.search(r"Expected `(.*)`, got `(.*)`", message):
+            struct = {"rows": RowEntry, "protocol": Protocol}.get(str(keys[0]) if keys else "", Plan)
+            keys, message = (*keys, match[1]), str(build_unknown_name_error("key", match[1], struct.__struct_fields__))
+        elif match := re.search(r"missing required field `(.*)`", message):
+            message = f"the key '{match[1]}' is missing"
+        elif match := re.search(r"Expected `(.*)`, got `(.*)`", message):
             expected = " or ".join(_TYPE_TEXTS.get(part, part) for part in match[1].split(" | ") if part != "null")
-            names = [part for part in keys if isinstance(part, str)]
+            name = next((part for part in reversed(keys) if isinstance(part, str)), "a plan")
             each = "each of " if keys and isinstance(keys[-1], int) else ""
-            got = _TYPE_TEXTS.get(match[2], match[2])
-            return self._build_located_error(
-                keys, f"{each}{names[-1] if names else 'a plan'} must be {expected}, not {got}"
-            )
+            message = f"{each}{name} must be {expected}, not {_TYPE_TEXTS.get(match[2], match[2])}"
         return self._build_located_error(keys, message)
 
 
@@ -202,7 +184,15 @@ _TYPE_TEXTS = {
 }
 
 
-def check_noise(spec: NoiseSpec, *, has_rates: bool) -> bool:
+def _build_protocol(entry: str | Protocol, raw: dict[str, Any]) -> Protocol:
+    """A preset by its name, or with changes: those keys that stand in the file."""
+    if isinstance(entry, str):
+        return Protocol.from_preset(entry)
+    changes = {key: getattr(entry, key) for key in raw["protocol"] if key != "name"}
+    return Protocol.from_preset(entry.name, **changes)
+
+
+def check_noise_and_tell_if_it_takes_a_rate(spec: NoiseSpec, *, has_plan_rates: bool) -> bool:
     """Check the kind and rate of a noise; returns whether its kind takes a rate."""
     from ..noise import Corrupt, load_noise
     from ..noise.registry import NOISES
@@ -210,7 +200,7 @@ def check_noise(spec: NoiseSpec, *, has_rates: bool) -> bool:
     takes_rate = spec.kind in NOISES and NOISES.get(spec.kind).takes_rate
     # A bare file name may be that of a file in the folder of a dataset.
     if spec.kind in NOISES or not Path(spec.kind).suffix or Path(spec.kind).exists():
-        Corrupt(load_noise(spec.kind), 0.0 if spec.rate is None and has_rates and takes_rate else spec.rate)
+        Corrupt(load_noise(spec.kind), 0.0 if spec.rate is None and has_plan_rates and takes_rate else spec.rate)
     return takes_rate
 
 
@@ -223,28 +213,15 @@ def write_study(study: Study, path: str | Path) -> None:
 def format_plan(study: Study) -> str:
     """A study as the text of a TOML file."""
     rules = study.protocol
-    protocol: Any = rules.name
-    if rules != PRESETS.get(rules.name):
-        protocol = msgspec.to_builtins(rules) | {"name": rules.preset_name}
-        base = PRESETS[rules.preset_name]  # what the preset changes and the study does not must be spelled out
-        protocol |= {k: getattr(rules, k) for k in rules.__struct_fields__[1:] if getattr(rules, k) != getattr(base, k)}
-    plan = Plan(
-        name=study.name,
-        title=study.title,
-        note=study.note,
-        x=study.x,
-        reference=study.reference,
-        datasets=[{"name": one.name} | one.options if one.options else one.name for one in study.datasets],
-        noises=[str(noise) for noise in study.noises],
-        seeds=format_seeds(study.seeds),
-        metric=study.metric,
-        protocol=protocol,
-        settings=study.settings,
-        rows=[RowEntry(**msgspec.structs.asdict(row)) for row in study.rows],
-    )
+    base = PRESETS[rules.preset_name]
+    changes = {key: getattr(rules, key) for key in rules.__struct_fields__ if getattr(rules, key) != getattr(base, key)}
+    content = vars(study) | {
+        "datasets": [{"name": one.name} | one.options if one.options else one.name for one in study.datasets],
+        "noises": [str(noise) for noise in study.noises],
+        "seeds": format_seeds(study.seeds),
+        "protocol": changes | {"name": base.name} if changes else base.name,
+    }
     try:
-        content = msgspec.to_builtins(plan)
-        content["rows"] = [{"label": row.pop("label", row["method"])} | row for row in content["rows"]]
-        return tomli_w.dumps(content)
+        return tomli_w.dumps(msgspec.to_builtins({key: value for key, value in content.items() if value}))
     except (TypeError, msgspec.MsgspecError) as error:
         raise ConfigError(f"study '{study.name}' cannot be written as a plan: {error}") from None

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..core.errors import ConfigError, PignnError, unknown
+from ..core.errors import ConfigError, PignnError, build_unknown_name_error
 from .code_hash import get_code_version, get_method_class
 from .results_store import ResultsStore
 from .run_spec import GraphSpec, RunSpec, encode_canonical
@@ -41,7 +41,7 @@ def plan_runs(study: Study, store: ResultsStore, *, only_available: bool = False
         study = _drop_unavailable_methods_and_datasets(study)
     else:
         _check_common_settings(study)
-    templates = {row.label: resolve_row(study, row) for row in study.rows}
+    templates = {row.label: build_run_spec_without_graph(study, row) for row in study.rows}
     # Graphs differ by the number of trusted labels that a method cannot do without.
     trusted_counts = sorted({template.graph.trusted for template in templates.values()})
     digests = GraphDigests(store)
@@ -50,7 +50,7 @@ def plan_runs(study: Study, store: ResultsStore, *, only_available: bool = False
         for dataset in study.datasets:
             for noise in study.noises:
                 graphs = {
-                    trusted: digests.add_digests(_make_graph_spec(study, dataset, noise, seed, trusted))
+                    trusted: digests.copy_with_digests(_make_graph_spec(study, dataset, noise, seed, trusted))
                     for trusted in trusted_counts
                 }
                 for row in study.rows:
@@ -61,7 +61,9 @@ def plan_runs(study: Study, store: ResultsStore, *, only_available: bool = False
     return runs
 
 
-def _make_graph_spec(study: Study, dataset: DatasetSpec, noise: NoiseSpec, seed: int, trusted: int) -> GraphSpec:
+def _make_graph_spec(
+    study: Study, dataset: DatasetSpec, noise: NoiseSpec, seed: int, trusted_per_class: int
+) -> GraphSpec:
     rules = study.protocol
     return GraphSpec(
         dataset=dataset.name,
@@ -72,7 +74,7 @@ def _make_graph_spec(study: Study, dataset: DatasetSpec, noise: NoiseSpec, seed:
         rate=noise.rate,
         noisy=rules.noisy,
         draws=rules.draws,
-        trusted=trusted,
+        trusted=trusted_per_class,
         seed=seed,
     )
 
@@ -92,14 +94,14 @@ def _check_common_settings(study: Study) -> None:
     known = {name for row in study.rows for name in _list_setting_names(get_method_class(row.work, row.method))}
     for name in study.settings:
         if name not in known:
-            raise ConfigError(f"settings of all rows: {unknown('setting', name, known)}")
+            raise ConfigError(f"settings of all rows: {build_unknown_name_error('setting', name, known)}")
 
 
 def _list_setting_names(method_class: type[Any]) -> set[str]:
     return set(inspect.signature(method_class).parameters)
 
 
-def resolve_row(study: Study, row: StudyRow) -> RunSpec:
+def build_run_spec_without_graph(study: Study, row: StudyRow) -> RunSpec:
     """What a row says about its runs: the method, its code, and all settings, defaults included.
 
     With the defaults spelled out, "warmup 50" and "no warmup given" are one run, and a changed default is another.
@@ -109,7 +111,7 @@ def resolve_row(study: Study, row: StudyRow) -> RunSpec:
     title = f"row '{row.label}'"
     for name in (*row.settings, *(row.search or ())):
         if name not in known:
-            raise ConfigError(f"{title}: {unknown('setting', name, known)}")
+            raise ConfigError(f"{title}: {build_unknown_name_error('setting', name, known)}")
     for name, owner in (("seed", "the list of seeds"), ("selection", "the protocol")):
         if name in row.settings or name in study.settings:
             raise ConfigError(f"{title}: {name} is not a setting of a study; {owner} says it")
@@ -121,10 +123,10 @@ def resolve_row(study: Study, row: StudyRow) -> RunSpec:
     if trials:
         default = {name: values for name, values in DEFAULT_SEARCH.items() if name in known}
         search = default if row.search is None else row.search
-    settings = _check_setting_values(method_class, given, title)
+    settings = _check_and_complete_settings(method_class, given, title)
     for seed in study.seeds:
         for chosen in draw_trial_settings(search, trials, seed)[1:]:
-            _check_setting_values(method_class, given | chosen, f"{title}, search")
+            _check_and_complete_settings(method_class, given | chosen, f"{title}, search")
     return RunSpec(
         graph=GraphSpec(trusted=getattr(method_class, "trusted_per_class", 0)),
         work=row.work,
@@ -136,7 +138,7 @@ def resolve_row(study: Study, row: StudyRow) -> RunSpec:
     )
 
 
-def _check_setting_values(method_class: type[Any], settings: dict[str, Any], title: str) -> dict[str, Any]:
+def _check_and_complete_settings(method_class: type[Any], settings: dict[str, Any], title: str) -> dict[str, Any]:
     """All settings of the method with their values as JSON can hold them, if they fit."""
     try:
         method = method_class(**settings)
@@ -164,24 +166,26 @@ class GraphDigests:
         self._new: dict[str, str] = {}
         self._graph_keys: dict[bytes, str | None] = {}
 
-    def add_digests(self, spec: GraphSpec) -> GraphSpec:
+    def copy_with_digests(self, spec: GraphSpec) -> GraphSpec:
         """The specification with the digests of its graph and its labels."""
         from . import run_graphs
 
         clean = encode_canonical([spec.dataset, spec.options, spec.split, spec.split_seed])
         if clean not in self._graph_keys:
             self._graph_keys[clean] = run_graphs.compute_graph_cache_key(spec)
-        graph = self._get_or_compute(self._graph_keys[clean], lambda: run_graphs.load_clean_graph(spec)[1])
-        labels_key = run_graphs.find_labels_key(spec, graph)
-        labels = self._get_or_compute(labels_key, lambda: run_graphs.compute_labels_digest(spec))
+        graph = self._get_cached_or_compute(
+            self._graph_keys[clean], lambda: run_graphs.load_clean_graph_and_digest(spec)[1]
+        )
+        labels_key = run_graphs.compute_labels_cache_key(spec, graph)
+        labels = self._get_cached_or_compute(labels_key, lambda: run_graphs.compute_labels_digest(spec))
         return msgspec.structs.replace(spec, graph_digest=graph, labels_digest=labels)
 
-    def _get_or_compute(self, key: str | None, compute: Callable[[], str]) -> str:
-        if key is None:
-            return compute()
-        if key not in self._known:
-            self._known[key] = self._new[key] = compute()
-        return self._known[key]
+    def _get_cached_or_compute(self, cache_key: str | None, compute_digest: Callable[[], str]) -> str:
+        if cache_key is None:
+            return compute_digest()
+        if cache_key not in self._known:
+            self._known[cache_key] = self._new[cache_key] = compute_digest()
+        return self._known[cache_key]
 
     def save(self) -> None:
         if self._new:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import selectors
+import queue
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from concurrent import futures
 from typing import Any, Protocol
 
 import msgspec
@@ -28,14 +29,14 @@ class Pool(Protocol):
 
     def submit(self, key: str, spec: RunSpec) -> None: ...
 
-    def wait(self, seconds: float) -> list[tuple[str, RunResult]]:
-        """The results that have come in, after ``seconds`` at the latest, with the keys of their runs."""
+    def wait_for_results(self, max_seconds: float) -> list[tuple[str, RunResult]]:
+        """The results that have come in, after ``max_seconds`` at the latest, with the keys of their runs."""
 
     def close(self) -> None: ...
 
 
 class _Worker:
-    def __init__(self, methods: list[tuple[str, str]], threads: int) -> None:
+    def __init__(self, threads: int) -> None:
         self.log = tempfile.TemporaryFile()  # noqa: SIM115
         self.process = subprocess.Popen(
             [sys.executable, "-m", "pignn.studies.worker"],
@@ -45,26 +46,18 @@ class _Worker:
             env=os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads)),
             start_new_session=True,  # Ctrl-C is the driver's business
         )
-        self.key: str | None = None
-        self.is_ready = False
-        self.is_leaving = False
-        self.unread = b""
-        self.send_if_alive(Greeting(methods, threads))
 
-    def send_if_alive(self, content: Any) -> None:
+    def ask_and_wait_for_answer(self, question: Any, answer_type: Any) -> Any:
+        """The answer to a question, or ``None`` if the worker died over it."""
         assert self.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it has died: the end of its output says so
-            self.process.stdin.write(msgspec.json.encode(content) + b"\n")
-            self.process.stdin.flush()
-
-    def read_lines(self) -> tuple[list[bytes], bool]:
-        """Whole lines that have come, and whether the output has ended."""
         assert self.process.stdout is not None
-        part = os.read(self.process.stdout.fileno(), 1 << 20)
-        *lines, self.unread = (self.unread + part).split(b"\n")
-        return lines, not part
+        with contextlib.suppress(BrokenPipeError):  # it has died: the end of its output says so
+            self.process.stdin.write(msgspec.json.encode(question) + b"\n")
+            self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        return msgspec.json.decode(line, type=answer_type) if line.endswith(b"\n") else None
 
-    def stop(self, wait_seconds: float = 0.0) -> str:
+    def stop_and_get_cause_of_death(self, wait_seconds: float = 0.0) -> str:
         """End the process, after a while if it is about to leave by itself; returns what it died of."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(wait_seconds)
@@ -82,7 +75,7 @@ class _Worker:
 
 
 class LocalPool:
-    """``size`` worker processes with ``threads`` threads each.
+    """``size`` worker processes with ``threads`` threads each. A thread of this process waits for each of them.
 
     ``methods`` are those of the sweep, as (kind of work, method), with the versions they were planned with. A worker
     that has another version ends the sweep.
@@ -92,73 +85,60 @@ class LocalPool:
         self.size = size
         self._methods = dict(methods)
         self._threads = threads
-        self._waiting: list[tuple[str, RunSpec]] = []
-        self._selector = selectors.DefaultSelector()
-        self._workers: list[_Worker] = []
-        for _ in range(size):
-            self._start_worker()
-
-    def _start_worker(self) -> None:
-        worker = _Worker(list(self._methods), self._threads)
-        self._workers.append(worker)
-        self._selector.register(worker.process.stdout, selectors.EVENT_READ, worker)  # type: ignore[arg-type]
-
-    @property
-    def process_ids(self) -> list[int]:
-        return [worker.process.pid for worker in self._workers]
+        self._is_closing = False
+        self._workers: set[_Worker] = set()
+        self._idle: queue.SimpleQueue[_Worker | None] = queue.SimpleQueue()  # None is one that has yet to start
+        self._executor = futures.ThreadPoolExecutor(size)
+        starts = [self._executor.submit(lambda: self._idle.put(self._start_worker())) for _ in range(size)]
+        self._pending: dict[futures.Future[Any], str | None] = dict.fromkeys(starts)  # keys of runs
 
     @property
     def is_ready(self) -> bool:
-        return all(worker.is_ready for worker in self._workers)
+        return None not in self._pending.values()
 
     def submit(self, key: str, spec: RunSpec) -> None:
-        self._waiting.append((key, spec))
-        self._assign_waiting_runs()
+        self._pending[self._executor.submit(self._compute_in_free_worker, spec)] = key
 
-    def _assign_waiting_runs(self) -> None:
-        for worker in self._workers:
-            if worker.is_ready and not worker.is_leaving and worker.key is None and self._waiting:
-                worker.key, spec = self._waiting.pop(0)
-                worker.send_if_alive(spec)
+    def wait_for_results(self, max_seconds: float) -> list[tuple[str, RunResult]]:
+        done, _ = futures.wait(self._pending, max_seconds, futures.FIRST_COMPLETED)
+        results = [(self._pending.pop(future), future.result()) for future in done]
+        return [(key, result) for key, result in results if key is not None]
 
-    def wait(self, seconds: float) -> list[tuple[str, RunResult]]:
-        results = []
-        for ready, _ in self._selector.select(seconds):
-            worker: _Worker = ready.data
-            lines, has_ended = worker.read_lines()
-            for line in lines:
-                results += self._take_answer(worker, line)
-            if has_ended:
-                results += self._replace_worker(worker)
-        self._assign_waiting_runs()
-        return results
+    def _compute_in_free_worker(self, spec: RunSpec) -> RunResult:
+        worker = self._idle.get() or self._start_worker()
+        result = worker.ask_and_wait_for_answer(spec, RunResult)
+        if result is not None and not result.died:
+            self._idle.put(worker)
+            return result
+        self._idle.put(None)
+        reason = self._remove_worker_and_get_cause_of_death(worker)
+        return result or RunResult(error=reason, died=True)
 
-    def _take_answer(self, worker: _Worker, line: bytes) -> list[tuple[str, RunResult]]:
-        if not worker.is_ready:
-            versions = msgspec.json.decode(line, type=list[str])
-            for ((_, method), planned), version in zip(self._methods.items(), versions, strict=True):
-                if version != planned:
-                    raise PignnError(f"the code of '{method}' has changed since the sweep began; run it again")
-            worker.is_ready = True
-            return []
-        key, worker.key = worker.key, None
-        assert key is not None
-        result = msgspec.json.decode(line, type=RunResult)
-        worker.is_leaving = result.died
-        return [(key, result)]
+    def _start_worker(self) -> _Worker:
+        while not self._is_closing:
+            worker = _Worker(self._threads)
+            self._workers.add(worker)
+            if self._is_closing:
+                worker.process.kill()
+            versions = worker.ask_and_wait_for_answer(Greeting(list(self._methods), self._threads), list[str])
+            if versions is not None:
+                for ((_, method), planned), version in zip(self._methods.items(), versions, strict=True):
+                    if version != planned:
+                        raise PignnError(f"the code of '{method}' has changed since the sweep began; run it again")
+                return worker
+            reason = self._remove_worker_and_get_cause_of_death(worker)
+            if worker.process.returncode > 0:  # it cannot even start: a new one could not either
+                raise PignnError(reason)
+        raise PignnError("the pool is closed")
 
-    def _replace_worker(self, worker: _Worker) -> list[tuple[str, RunResult]]:
-        self._selector.unregister(worker.process.stdout)  # type: ignore[arg-type]
+    def _remove_worker_and_get_cause_of_death(self, worker: _Worker) -> str:
         self._workers.remove(worker)
-        reason = worker.stop(EXIT_SECONDS)
-        if not worker.is_ready and worker.process.returncode > 0:  # it cannot even start: a new one could not either
-            raise PignnError(reason)
-        self._start_worker()
-        return [] if worker.key is None else [(worker.key, RunResult(error=reason, died=True))]
+        return worker.stop_and_get_cause_of_death(EXIT_SECONDS)
 
     def close(self) -> None:
+        self._is_closing = True
+        for worker in list(self._workers):
+            worker.process.kill()
+        self._executor.shutdown(cancel_futures=True)
         for worker in self._workers:
-            self._selector.unregister(worker.process.stdout)  # type: ignore[arg-type]
-            worker.stop()
-        self._workers.clear()
-        self._selector.close()
+            worker.stop_and_get_cause_of_death()

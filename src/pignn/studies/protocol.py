@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..core.errors import unknown
+from ..core.errors import build_unknown_name_error
 from ..core.settings import Choice, Int
 
 SPLIT_TEXTS = {
@@ -46,22 +46,22 @@ class Protocol(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     def __post_init__(self) -> None:
         from ..training.selection import SELECTIONS
 
-        Choice(tuple(SPLIT_TEXTS)).check("split", self.split)
-        Choice(SELECTIONS).check("selection", self.selection)
-        Choice(NOISE_DRAWS).check("draws", self.draws)
+        Choice(tuple(SPLIT_TEXTS)).raise_unless_valid("split", self.split)
+        Choice(SELECTIONS).raise_unless_valid("selection", self.selection)
+        Choice(NOISE_DRAWS).raise_unless_valid("draws", self.draws)
         for split in self.noisy:
-            Choice(NOISY_SPLITS).check("split", split)
-        Int().check("trials", self.trials)
+            Choice(NOISY_SPLITS).raise_unless_valid("split", split)
+        Int().raise_unless_valid("trials", self.trials)
 
     @classmethod
     def from_preset(cls, name: str, **changes: Any) -> Protocol:
         """Return a preset with changes: ``Protocol.from_preset("honest", trials=10)``."""
         if name not in PRESETS:
-            raise unknown("protocol", name, PRESETS)
+            raise build_unknown_name_error("protocol", name, PRESETS)
         preset = PRESETS[name]
         for key in changes:
             if key not in cls.__struct_fields__ or key == "name":
-                raise unknown("protocol key", key, set(cls.__struct_fields__) - {"name"})
+                raise build_unknown_name_error("protocol key", key, set(cls.__struct_fields__) - {"name"})
         changes |= {"noisy": tuple(changes["noisy"])} if "noisy" in changes else {}
         if all(getattr(preset, key) == value for key, value in changes.items()):
             return preset
@@ -72,8 +72,8 @@ class Protocol(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
         """The preset that this is, or was made of."""
         return self.name.removesuffix(" changed")
 
-    def get_split_seed(self, seed: int) -> int:
-        return seed if self.resplit else 0
+    def get_split_seed(self, run_seed: int) -> int:
+        return run_seed if self.resplit else 0
 
     def __str__(self) -> str:
         """One sentence for tables."""

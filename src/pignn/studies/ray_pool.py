@@ -29,7 +29,7 @@ class RayPool:
         self._ray = ray
         self._owns_connection = not ray.is_initialized()
         if self._owns_connection:
-            _connect(ray, address)
+            _connect_to_cluster(ray, address)
         cpus = int(ray.cluster_resources().get("CPU", 1))
         self.size = size or max(cpus // threads, 1)
         environment = {"env_vars": dict.fromkeys(THREAD_VARIABLES, str(threads))}
@@ -41,8 +41,8 @@ class RayPool:
     def submit(self, key: str, spec: RunSpec) -> None:
         self._running[self._execute.remote(msgspec.json.encode(spec), self._threads)] = key
 
-    def wait(self, seconds: float) -> list[tuple[str, RunResult]]:
-        ready, _ = self._ray.wait(list(self._running), num_returns=1, timeout=seconds)
+    def wait_for_results(self, max_seconds: float) -> list[tuple[str, RunResult]]:
+        ready, _ = self._ray.wait(list(self._running), num_returns=1, timeout=max_seconds)
         return [(self._running.pop(reference), self._get_result(reference)) for reference in ready]
 
     def _get_result(self, reference: Any) -> RunResult:
@@ -62,7 +62,7 @@ class RayPool:
             self._ray.shutdown()
 
 
-def _connect(ray: Any, address: str) -> None:
+def _connect_to_cluster(ray: Any, address: str) -> None:
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
         try:
@@ -80,10 +80,7 @@ def _execute_encoded(spec: bytes, threads: int) -> bytes:
     """Execute a run on a machine of the cluster, as JSON in and out."""
     import torch
 
-    from pignn.studies.execute import OutOfMemory, execute
+    from pignn.studies.execute import execute_run
 
     torch.set_num_threads(threads)
-    try:
-        return msgspec.json.encode(execute(msgspec.json.decode(spec, type=RunSpec)))
-    except OutOfMemory:
-        return msgspec.json.encode(RunResult(error="out of memory", died=True))
+    return msgspec.json.encode(execute_run(msgspec.json.decode(spec, type=RunSpec)))

@@ -28,23 +28,23 @@ class StudyResults:
             record = self.records.get(run.key)
             if record is not None and record.is_done:
                 self._add_record(run, run.row.label, record)
-        self.labels = self.study.labels
+        self.row_labels = self.study.row_labels
         graphs = {(run.spec.graph.graph_digest, run.spec.graph.labels_digest): run for run in self.runs}
         scored = set()
         for record in self.external:
             name = record.spec.settings["label"]
-            label = f"{name} (scored)" if name in self.study.labels else name
+            label = f"{name} (scored)" if name in self.study.row_labels else name
             graph = record.spec.graph
             planned = graphs.get((graph.graph_digest, graph.labels_digest))
             if planned is not None:
                 self._add_record(planned, label, record)
                 scored.add(label)
-        self.labels += sorted(scored)
+        self.row_labels += sorted(scored)
 
     def _add_record(self, run: PlannedRun, label: str, record: RunRecord) -> None:
         self._cells.setdefault((str(run.dataset), str(run.noise), label), {})[run.seed] = record
 
-    def warnings_by_row(self, dataset: DatasetSpec) -> dict[str, list[str]]:
+    def map_warnings_to_rows(self, dataset: DatasetSpec) -> dict[str, list[str]]:
         """The warnings of methods that were fitted to a dataset, and the rows that each concerns."""
         rows: dict[str, list[str]] = {}
         for run in self.runs:
@@ -54,19 +54,19 @@ class StudyResults:
                     rows[note].append(run.row.label)
         return rows
 
-    def values_by_seed(
-        self, dataset: DatasetSpec, noise: NoiseSpec, label: str, metric: str | None = None
+    def get_values_by_seed(
+        self, dataset: DatasetSpec, noise: NoiseSpec, row_label: str, metric: str | None = None
     ) -> dict[int, float]:
         """The numbers of a cell by seed."""
-        records = self._cells.get((str(dataset), str(noise), label), {})
+        records = self._cells.get((str(dataset), str(noise), row_label), {})
         values = {seed: record.metrics.get(metric or self.study.metric) for seed, record in sorted(records.items())}
         return {seed: value for seed, value in values.items() if value is not None}
 
-    def values(self, dataset: DatasetSpec, noise: NoiseSpec, label: str) -> list[float]:
-        return list(self.values_by_seed(dataset, noise, label).values())
+    def list_values(self, dataset: DatasetSpec, noise: NoiseSpec, row_label: str) -> list[float]:
+        return list(self.get_values_by_seed(dataset, noise, row_label).values())
 
     @property
-    def failed(self) -> list[tuple[PlannedRun, str]]:
+    def failed_runs(self) -> list[tuple[PlannedRun, str]]:
         """Runs that failed, with the reason."""
         pairs = [(run, self.records[run.key].error) for run in self.runs if run.key in self.records]
         return [(run, error) for run, error in pairs if error is not None]

@@ -3,11 +3,12 @@ can spoil."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,7 +21,6 @@ from .run_spec import RunRecord, RunResult, RunSpec
 RESULTS_FILE = "runs.sqlite"
 FORMAT_VERSION = 2
 APPLICATION_ID = 0x50494E4E  # "PINN", in the header of the file
-KEYS_PER_QUERY = 500
 SCHEMA = """
 CREATE TABLE runs (
     key TEXT PRIMARY KEY,
@@ -79,12 +79,7 @@ class ResultsStore:
 
     def get_records(self, keys: Iterable[str]) -> dict[str, RunRecord]:
         """The records of these runs, by key, as far as they are there."""
-        listed = list(keys)
-        records: dict[str, RunRecord] = {}
-        for start in range(0, len(listed), KEYS_PER_QUERY):
-            part = listed[start : start + KEYS_PER_QUERY]
-            records |= self._read_records(f"key IN ({','.join('?' * len(part))})", part)
-        return records
+        return self._read_records("key IN (SELECT value FROM json_each(?))", [msgspec.json.encode(list(keys)).decode()])
 
     def get_records_of_method(self, method: str) -> list[RunRecord]:
         """The records of all runs of a method, in the order of their keys."""
@@ -98,10 +93,9 @@ class ResultsStore:
         """``condition`` is ours, never a user's text."""
         records = {}
         for row in self._db.execute(f"SELECT * FROM runs WHERE {condition} ORDER BY key", values):
-            result = msgspec.json.decode(row["result"], type=RunResult)
-            fields = msgspec.structs.asdict(result) | {"metrics": {}}
             spec = msgspec.json.decode(row["spec"], type=RunSpec)
-            records[row["key"]] = RunRecord(**fields, spec=spec, finished=row["finished"])
+            result = msgspec.json.decode(row["result"])
+            records[row["key"]] = RunRecord(**result, spec=spec, finished=row["finished"])
         query = f"SELECT run, name, value FROM metrics WHERE run IN (SELECT key FROM runs WHERE {condition})"
         for run, name, value in self._db.execute(query, values):
             records[run].metrics[name] = value
@@ -117,48 +111,42 @@ class ResultsStore:
         A run that is done keeps its numbers and gets those it lacks. One that failed gives way to a new attempt.
         ``replace`` overwrites what is done, too.
         """
+        rows, numbers = [], []
+        finished = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        for key, spec, result in runs:
+            status = "done" if result.error is None else "failed"
+            without_numbers = msgspec.structs.replace(result, metrics={})
+            texts = [msgspec.json.encode(part).decode() for part in (spec, without_numbers)]
+            rows.append((key, status, *texts, finished))
+            numbers += [(key, name, value) for name, value in result.metrics.items()]
         guard = "" if replace else " WHERE runs.status = 'failed'"
         columns = ("status", "spec", "result", "finished")
         changes = ", ".join(f"{name} = excluded.{name}" for name in columns)
         statement = f"INSERT INTO runs (key, {', '.join(columns)}) VALUES (?, ?, ?, ?, ?) "
         statement += f"ON CONFLICT (key) DO UPDATE SET {changes}{guard}"
-        listed = list(runs)
-        finished = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        rows = [(key, _get_status(result), *_encode_run(spec, result), finished) for key, spec, result in listed]
-        clear = "DELETE FROM metrics WHERE run = ?"
-        numbers = [(key, *item) for key, _, result in listed for item in result.metrics.items()]
-        keep = "INSERT OR IGNORE INTO metrics VALUES (?, ?, ?)"
-        self._write_all_or_none(
-            [(clear, [(key,) for key, *_ in listed])] * replace + [(statement, rows), (keep, numbers)]
-        )
+        with self._transaction():
+            if replace:
+                self._db.executemany("DELETE FROM metrics WHERE run = ?", [row[:1] for row in rows])
+            self._db.executemany(statement, rows)
+            self._db.executemany("INSERT OR IGNORE INTO metrics VALUES (?, ?, ?)", numbers)
 
     def get_cached_digests(self) -> dict[str, str]:
         """Digests that take long to compute."""
         return {row["key"]: row["value"] for row in self._db.execute("SELECT key, value FROM digests")}
 
     def save_digests(self, digests: Mapping[str, str]) -> None:
-        self._write_all_or_none([("INSERT OR REPLACE INTO digests VALUES (?, ?)", list(digests.items()))])
+        with self._transaction():
+            self._db.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?)", digests.items())
 
-    def _write_all_or_none(self, statements: list[tuple[str, list[tuple[Any, ...]]]]) -> None:
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """What is written inside is written whole or not at all."""
         try:
-            self._db.execute("BEGIN IMMEDIATE")
-            for statement, rows in statements:
-                self._db.executemany(statement, rows)
-            self._db.execute("COMMIT")
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")
+                yield
         except sqlite3.Error as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
             raise OutputError(f"cannot write {self.path}: {error}") from None
-
-
-def _get_status(result: RunResult) -> str:
-    return "done" if result.error is None else "failed"
-
-
-def _encode_run(spec: RunSpec, result: RunResult) -> tuple[str, str]:
-    """The JSON of both. Numbers are rows of their own."""
-    without_numbers = msgspec.structs.replace(result, metrics={})
-    return msgspec.json.encode(spec).decode(), msgspec.json.encode(without_numbers).decode()
 
 
 def _create_store(path: Path) -> None:
@@ -186,27 +174,19 @@ def _create_store(path: Path) -> None:
 def _check_store(path: Path) -> None:
     """Refuse, without touching it, a file that is no results store, is damaged, or is of another version."""
     try:
-        with path.open("rb") as file:
-            header = file.read(100)
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
-    if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
-        raise DataError(f"{path} is not a results store, or is damaged; move it away or choose another folder")
-    if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
-        raise DataError(f"{path} is a database of some other program; choose another folder")
-    version = int.from_bytes(header[60:64], "big")
-    if version != FORMAT_VERSION:
-        raise DataError(
-            f"{path} has format {version}, this pignn reads {FORMAT_VERSION}; use the version that wrote it"
-        )
-    try:
-        db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=60)
-        try:
+        with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=60)) as db:
+            if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+                raise DataError(f"{path} is not a results store but of some other program; choose another folder")
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version != FORMAT_VERSION:
+                raise DataError(
+                    f"{path} has format {version}, this pignn reads {FORMAT_VERSION}; use the version that wrote it"
+                )
             verdict = db.execute("PRAGMA quick_check(1)").fetchone()[0]
             db.execute("SELECT count(*) FROM runs, (SELECT count(*) FROM metrics), (SELECT count(*) FROM digests)")
-        finally:
-            db.close()
     except sqlite3.DatabaseError as error:
         verdict = str(error)
     if verdict != "ok":
-        raise DataError(f"{path} is damaged ({verdict}); restore a copy, or move it away to begin again")
+        raise DataError(
+            f"{path} is not a results store, or is damaged ({verdict}); restore a copy, or move it away to begin again"
+        )

@@ -28,7 +28,7 @@ GRAPH_KEYS = ("x", "edge_index", "crow", "col", "edge_weight", "label_weight")
 LABEL_KEYS = ("y", "y_true", "train_mask", "val_mask", "test_mask", "trusted_mask")
 
 
-def load_clean_graph(spec: GraphSpec) -> tuple[Data, str]:
+def load_clean_graph_and_digest(spec: GraphSpec) -> tuple[Data, str]:
     """The graph before noise, with its masks, and the digest of features and edges. The last few are cached."""
     key = str((spec.dataset, spec.options, spec.split, spec.split_seed))
     if key not in _cached_graphs:
@@ -36,7 +36,7 @@ def load_clean_graph(spec: GraphSpec) -> tuple[Data, str]:
             del _cached_graphs[next(iter(_cached_graphs))]
         data = _load_split_graph(spec)
         # Of the graph as a method gets it, so that a change of the checks matters only where it changes something.
-        _cached_graphs[key] = data, _hash_tensors(graphs.check_graph(data), GRAPH_KEYS)
+        _cached_graphs[key] = data, _hash_tensors(graphs.copy_checked_graph(data), GRAPH_KEYS)
     _cached_graphs[key] = _cached_graphs.pop(key)  # the newest last
     return _cached_graphs[key]
 
@@ -93,9 +93,9 @@ def draw_noisygl_masks(name: str, y: Tensor, seed: int) -> Masks | None:
     return Masks(*masks)
 
 
-def load_noisy_graph(spec: GraphSpec) -> tuple[Data, str]:
+def load_noisy_graph_and_digest(spec: GraphSpec) -> tuple[Data, str]:
     """The graph of a run as a method sees it, and the digest of its labels and masks."""
-    data = _corrupt_as_planned(_mark_trusted(load_clean_graph(spec)[0], spec), spec)
+    data = _corrupt_as_planned(_mark_trusted(load_clean_graph_and_digest(spec)[0], spec), spec)
     return data, _hash_tensors(data, LABEL_KEYS)
 
 
@@ -107,14 +107,14 @@ def _mark_trusted(data: Data, spec: GraphSpec) -> Data:
 def _corrupt_as_planned(data: Data, spec: GraphSpec) -> Data:
     if spec.draws == "released":
         return corrupt_as_released(data, spec.noise, spec.rate, spec.seed, spec.noisy)
-    kind = noise.load_noise(find_noise_file(spec.noise, spec.dataset))
+    kind = noise.load_noise(resolve_noise_kind_or_file(spec.noise, spec.dataset))
     return noise.corrupt(data, kind, spec.rate, seed=spec.seed, splits=spec.noisy)
 
 
-def find_noise_file(kind: str, dataset: str) -> str:
+def resolve_noise_kind_or_file(kind: str, dataset: str) -> str:
     """Recorded labels may lie in the dataset's own folder: ``llm_labels.npz``. Other kinds stay as they are."""
     if Path(kind).suffix and not Path(kind).exists() and is_named_dataset(dataset):
-        path = Path(get_dataset(dataset).get_path(), kind)
+        path = Path(get_dataset(dataset).get_location_text(), kind)
         return str(path) if path.is_file() else kind
     return kind
 
@@ -143,10 +143,10 @@ def corrupt_as_released(data: Data, kind: str, rate: float | None, seed: int, sp
 
 
 def compute_labels_digest(spec: GraphSpec) -> str:
-    """The digest of :func:`load_noisy_graph`, without features and edges where the noise does not depend on them."""
+    """The digest that :func:`load_noisy_graph_and_digest` gives, without features and edges where noise needs none."""
     if spec.noise in NOISES and NOISES.get(spec.noise).depends_on_graph:
-        return load_noisy_graph(spec)[1]
-    data = _mark_trusted(load_clean_graph(spec)[0], spec)
+        return load_noisy_graph_and_digest(spec)[1]
+    data = _mark_trusted(load_clean_graph_and_digest(spec)[0], spec)
     small = Data(
         x=torch.zeros(data.num_nodes, 1),
         edge_index=torch.zeros(2, 0, dtype=torch.long),
@@ -179,9 +179,9 @@ def compute_graph_cache_key(spec: GraphSpec) -> str | None:
     return compute_digest("graph", str(parts), _hash_loading_code())
 
 
-def find_labels_key(spec: GraphSpec, graph_digest: str) -> str:
+def compute_labels_cache_key(spec: GraphSpec, graph_digest: str) -> str:
     """What the digest of noisy labels may be remembered by."""
-    path = Path(find_noise_file(spec.noise, spec.dataset))
+    path = Path(resolve_noise_kind_or_file(spec.noise, spec.dataset))
     content = path.read_bytes() if path.is_file() else b""
     return compute_digest("labels", graph_digest, str(spec), content, _hash_loading_code())
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ..report.table import Cell, Table
 from .measures import get_measure
 from .paper import find_published_t_test
 from .results import StudyResults
-from .study import format_seeds
+from .study import NoiseSpec, Study, format_seeds
 
 SIGNIFICANCE_LEVEL = 0.05
 
@@ -44,90 +45,83 @@ class PairedTest(NamedTuple):
     one_sample_p: float
 
 
-def compare_rows(results: StudyResults, reference: str = "") -> list[PairedTest]:
+def compare_rows_with_reference(results: StudyResults, reference_row: str = "") -> list[PairedTest]:
     """Test the reference row (the study's, else its last one) against all others, cell by cell."""
     study = results.study
-    against = reference or study.reference or study.rows[-1].label
-    lower_is_better = get_measure(study.metric).higher_is_better is False
-    tests: list[PairedTest] = []
-    for dataset in study.datasets:
-        for noise in study.noises:
-            ours = results.values_by_seed(dataset, noise, against)
-            for label in results.labels:
-                theirs = results.values_by_seed(dataset, noise, label)
-                seeds = sorted(set(ours) & set(theirs))
-                if label == against or len(seeds) < 2:
-                    continue
+    reference_row = reference_row or study.reference or study.rows[-1].label
+    tests: list[dict[str, Any]] = []
+    for dataset, noise in itertools.product(study.datasets, study.noises):
+        ours = results.get_values_by_seed(dataset, noise, reference_row)
+        for label in results.row_labels:
+            theirs = results.get_values_by_seed(dataset, noise, label)
+            seeds = sorted(ours.keys() & theirs.keys())
+            if label != reference_row and len(seeds) > 1:
                 pairs = np.array([[ours[seed], theirs[seed]] for seed in seeds])
-                numbers = _test_pairs(pairs[:, 0], pairs[:, 1], lower_is_better)
-                tests.append(PairedTest(str(dataset), str(noise), against, label, len(seeds), **numbers))
-    p_holm, p_wilcoxon_holm = correct_holm([t.p for t in tests]), correct_holm([t.p_wilcoxon for t in tests])
-    return [
-        test._replace(p_holm=p, p_wilcoxon_holm=w) for test, p, w in zip(tests, p_holm, p_wilcoxon_holm, strict=True)
-    ]
+                cell = {"dataset": str(dataset), "noise": str(noise), "reference": reference_row, "row": label}
+                tests.append(cell | {"seeds": len(seeds)} | _run_paired_tests(pairs[:, 0], pairs[:, 1], study.metric))
+    for name in ("p", "p_wilcoxon"):
+        for test, corrected in zip(tests, correct_holm([test[name] for test in tests]), strict=True):
+            test[f"{name}_holm"] = corrected
+    return [PairedTest(**test) for test in tests]
 
 
-def _test_pairs(ours: np.ndarray, theirs: np.ndarray, lower_is_better: bool) -> dict[str, float]:
+def _run_paired_tests(ours: np.ndarray, theirs: np.ndarray, metric: str) -> dict[str, float]:
     from scipy import stats
 
     difference = ours - theirs
-    mean, std = float(difference.mean()), float(difference.std(ddof=1))
-    certain = 0.0 if mean == 0 else math.copysign(math.inf, mean)  # where nothing varies over seeds
-    t, p = certain, float(mean == 0)
-    if std > 0:
-        paired = stats.ttest_rel(ours, theirs)
-        t, p = float(paired.statistic), float(paired.pvalue)
-    wilcoxon = float(stats.wilcoxon(ours, theirs).pvalue) if difference.any() else 1.0
-    one_t, one_p = certain, float(mean == 0)
-    if ours.std() > 0:
-        single = stats.ttest_1samp(ours, theirs.mean())
-        one_t, one_p = float(single.statistic), float(single.pvalue)
-    better = difference < 0 if lower_is_better else difference > 0
+    better = difference < 0 if get_measure(metric).higher_is_better is False else difference > 0
+    t, p = _compute_t_and_p_of_mean(difference)
+    one_sample_t, one_sample_p = _compute_t_and_p_of_mean(ours - theirs.mean())
     return {
-        "difference": mean,
-        "effect": mean / std if std > 0 else certain,
+        "difference": float(difference.mean()),
+        "effect": t / math.sqrt(len(difference)),
         "wins": float(better.mean() + 0.5 * (difference == 0).mean()),
         "t": t,
         "p": p,
-        "p_holm": p,
-        "p_wilcoxon": wilcoxon,
-        "p_wilcoxon_holm": wilcoxon,
-        "one_sample_t": one_t,
-        "one_sample_p": one_p,
+        "p_wilcoxon": float(stats.wilcoxon(difference).pvalue) if difference.any() else 1.0,
+        "one_sample_t": one_sample_t,
+        "one_sample_p": one_sample_p,
     }
+
+
+def _compute_t_and_p_of_mean(values: np.ndarray) -> tuple[float, float]:
+    """t and p of the t-test whether a mean is 0, also where nothing varies over seeds."""
+    from scipy import stats
+
+    if np.ptp(values) == 0:
+        is_zero = math.isclose(values[0], 0.0, abs_tol=1e-12)  # but for rounding
+        return (0.0, 1.0) if is_zero else (math.copysign(math.inf, values[0]), 0.0)
+    test = stats.ttest_1samp(values, 0.0)
+    return float(test.statistic), float(test.pvalue)
 
 
 def correct_holm(p_values: Sequence[float]) -> list[float]:
     """Holm's correction: calling values below α significant then errs at all with probability at most α."""
-    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
-    corrected = [0.0] * len(p_values)
-    largest = 0.0
-    for rank, i in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[i]))
-        corrected[i] = largest
-    return corrected
+    order = np.argsort(p_values)
+    factors = np.arange(len(p_values), 0, -1)
+    corrected = np.empty(len(p_values))
+    corrected[order] = np.maximum.accumulate(factors * np.asarray(p_values)[order]).clip(max=1.0)
+    return corrected.tolist()
 
 
-def build_significance_table(results: StudyResults, reference: str = "") -> Table:
+def build_significance_table(results: StudyResults, reference_row: str = "") -> Table:
     """The tests as a table; p-values below 0.05 after Holm's correction are bold."""
-    tests = compare_rows(results, reference)
-    shows_paper = any(_find_printed_test(results, test) for test in tests)
+    study = results.study
+    tests = compare_rows_with_reference(results, reference_row)
+    printed = [_find_published_t_test(study, test) for test in tests]
     columns = ["dataset", "noise", "against", "seeds", "difference", "d", "wins", "t", "p", "p Holm", "Wilcoxon p"]
     columns += ["Wilcoxon p Holm", "one-sample |t|", "one-sample p"]
-    columns += ["paper's |t|", "paper's p"] if shows_paper else []
+    columns += ["paper's |t|", "paper's p"] if any(printed) else []
     rows = []
-    for test in tests:
+    for test, printed_test in zip(tests, printed, strict=True):
         row: list[Cell | str] = [test.dataset, test.noise.replace(":", " "), test.row, str(test.seeds)]
         row += [f"{test.difference:+.3f}", f"{test.effect:+.2f}", f"{test.wins:.0%}", f"{test.t:+.2f}"]
         for plain, corrected in ((test.p, test.p_holm), (test.p_wilcoxon, test.p_wilcoxon_holm)):
             row += [_format_p(plain), Cell(_format_p(corrected), corrected < SIGNIFICANCE_LEVEL)]
         row += [f"{abs(test.one_sample_t):.2f}", _format_p(test.one_sample_p)]
-        if shows_paper:
-            printed = _find_printed_test(results, test)
-            row += ["", ""] if printed is None else [f"{value:g}" for value in printed]
-        rows.append(row)
-    study = results.study
-    name = reference or study.reference or study.rows[-1].label
+        row += [f"{value:g}" for value in printed_test] if printed_test else ["", ""]
+        rows.append(row[: len(columns)])
+    name = reference_row or study.reference or study.rows[-1].label
     return Table(
         columns=columns,
         rows=rows,
@@ -141,11 +135,9 @@ def build_significance_table(results: StudyResults, reference: str = "") -> Tabl
     )
 
 
-def _find_printed_test(results: StudyResults, test: PairedTest) -> tuple[float, float] | None:
-    if results.study.name != "significance" or test.row != "GAT":
-        return None
-    noise = next(noise for noise in results.study.noises if str(noise) == test.noise)
-    return find_published_t_test(test.dataset, noise)
+def _find_published_t_test(study: Study, test: PairedTest) -> tuple[float, float] | None:
+    is_printed = study.name == "significance" and test.row == "GAT"
+    return find_published_t_test(test.dataset, NoiseSpec.parse(test.noise)) if is_printed else None
 
 
 def _format_p(p: float) -> str:

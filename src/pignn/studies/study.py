@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ..core.errors import ConfigError, unknown
+from ..core.errors import ConfigError, build_unknown_name_error
 from ..core.settings import SEED, Int
 from .measures import get_measure
 from .protocol import PRESETS, Protocol
@@ -104,16 +104,16 @@ class Study:
             if repeated := [text for i, text in enumerate(texts) if text in texts[:i]]:
                 raise ConfigError(f"study '{self.name}' has one of its {name} twice: {repeated[0]}")
         for seed in self.seeds:
-            SEED.check("a seed", seed)
+            SEED.raise_unless_valid("a seed", seed)
         get_measure(self.metric)
-        if self.reference and self.reference not in self.labels:
-            raise ConfigError(f"reference: {unknown('row', self.reference, self.labels)}")
+        if self.reference and self.reference not in self.row_labels:
+            raise ConfigError(f"reference: {build_unknown_name_error('row', self.reference, self.row_labels)}")
 
     def __len__(self) -> int:
         return len(self.datasets) * len(self.noises) * len(self.rows) * len(self.seeds)
 
     @property
-    def labels(self) -> list[str]:
+    def row_labels(self) -> list[str]:
         return [row.label for row in self.rows]
 
     def subset(
@@ -139,7 +139,7 @@ class Study:
         if seeds is not None:
             changes["seeds"] = tuple(seeds)
         if methods is not None:
-            changes["rows"] = tuple(_select_rows(self.rows, methods))
+            changes["rows"] = tuple(_select_or_make_rows(self.rows, methods))
             if self.reference not in [row.label for row in changes["rows"]]:
                 changes["reference"] = ""
         if settings:
@@ -164,7 +164,7 @@ def _select_rates(noises: Iterable[NoiseSpec], rates: Sequence[float], study: st
     return selected
 
 
-def _select_rows(own: Sequence[StudyRow], names: Sequence[str]) -> list[StudyRow]:
+def _select_or_make_rows(own: Sequence[StudyRow], names: Sequence[str]) -> list[StudyRow]:
     """Rows by label, or by method: all the study's rows of it, or a new row if it has none."""
     from ..methods.registry import list_methods
 
@@ -174,7 +174,7 @@ def _select_rows(own: Sequence[StudyRow], names: Sequence[str]) -> list[StudyRow
         rows = [row for row in own if row.label.lower() == name.lower()]
         rows = rows or [row for row in own if row.method == name]
         if not rows and name not in known:
-            raise unknown("method or row", name, {*known, *(row.label for row in own)})
+            raise build_unknown_name_error("method or row", name, {*known, *(row.label for row in own)})
         selected += rows or [StudyRow(name, name)]
     return [row for i, row in enumerate(selected) if row not in selected[:i]]
 
@@ -183,7 +183,7 @@ def is_named_dataset(dataset: str) -> bool:
     """Whether this is the name of a dataset and not the folder of a graph store. A name wins."""
     from ..graphs.datasets import DATASETS
 
-    return dataset.lower() in DATASETS.names() or not Path(dataset).is_dir()
+    return dataset.lower() in DATASETS.list_names() or not Path(dataset).is_dir()
 
 
 def expand_rows(
@@ -203,7 +203,7 @@ def parse_seeds(seeds: str | int | Sequence[int]) -> tuple[int, ...]:
     """Read ``"0-9"``, ``"0,3,5-7"``, a number of seeds from 0 on, or a list."""
     error = ConfigError(f"seeds must look like '0-9' or '0,1,5', not {seeds!r}")
     if isinstance(seeds, int) and not isinstance(seeds, bool):
-        Int(min=1).check("the number of seeds", seeds)
+        Int(min=1).raise_unless_valid("the number of seeds", seeds)
         return tuple(range(seeds))
     if not isinstance(seeds, str):
         if not isinstance(seeds, list | tuple) or not all(isinstance(seed, int) for seed in seeds):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..core.errors import ConfigError
 from ..io.locks import open_file_lock
-from .live_view import LiveView, Sweep
+from .live_view import Sweep, open_live_view
 from .planning import PlannedRun, plan_runs
 from .pool import LocalPool, Pool
 from .results_store import ResultsStore, open_results
@@ -56,20 +56,19 @@ def run_study(
     check_processes(workers, threads, ray)
     with open_results(folder) as store, open_sweep_lock(Path(folder)):
         runs = plan_runs(study, store)
-        records = reusable_rows(store, runs, study.metric, retry)
+        records = find_reusable_records(store, runs, study.metric, retry)
         cached = len(records)
         missing = {run.key: run for run in runs if run.key not in records}
         if missing:
             methods = {(run.spec.work, run.spec.method): run.spec.code for run in missing.values()}
             pool = open_pool(min(workers, len(missing)) if workers else 0, methods, threads, ray)
             sweep = Sweep(study, runs, records, pool.size, total=len(missing))
-            with contextlib.closing(pool), _open_view(sweep, progress) as view:
-                for key, result in iter_results(pool, missing):
+            is_shown = sys.stderr.isatty() if progress is None else progress
+            with contextlib.closing(pool), open_live_view(sweep) if is_shown else contextlib.nullcontext():
+                for key, result in iter_results_with_retries(pool, missing):
                     store.save_run(key, missing[key].spec, result)
                     records |= store.get_records([key])
                     sweep.done += 1
-                    if view is not None:
-                        view.update()
         failed = sum(not record.is_done for record in records.values())
         return SweepSummary(len({run.key for run in runs}), cached, len(missing), failed)
 
@@ -81,7 +80,7 @@ def check_processes(workers: int, threads: int, ray: str | None) -> None:
         raise ConfigError(f"threads must be at least 1, not {threads}")
 
 
-def reusable_rows(
+def find_reusable_records(
     store: ResultsStore, runs: Iterable[PlannedRun], metric: str, retry: bool = False
 ) -> dict[str, RunRecord]:
     """The records that need not be computed again: done with the metric, or failed for good."""
@@ -93,10 +92,10 @@ def reusable_rows(
     }
 
 
-def iter_results(pool: Pool, missing: dict[str, PlannedRun]) -> Iterator[tuple[str, RunResult]]:
+def iter_results_with_retries(pool: Pool, missing_runs: dict[str, PlannedRun]) -> Iterator[tuple[str, RunResult]]:
     """Yield results as they come. A run whose worker died is tried once more, on another worker."""
-    waiting = list(missing)
-    attempts = dict.fromkeys(missing, 0)
+    waiting = list(missing_runs)
+    attempts = dict.fromkeys(missing_runs, 0)
     submitted: set[str] = set()
     # One more than there are workers, so that none waits for the driver.
     while waiting or submitted:
@@ -104,8 +103,8 @@ def iter_results(pool: Pool, missing: dict[str, PlannedRun]) -> Iterator[tuple[s
             key = waiting.pop(0)
             attempts[key] += 1
             submitted.add(key)
-            pool.submit(key, missing[key].spec)
-        for key, result in pool.wait(1.0):
+            pool.submit(key, missing_runs[key].spec)
+        for key, result in pool.wait_for_results(1.0):
             submitted.discard(key)
             if result.died and attempts[key] < MAX_ATTEMPTS:
                 waiting.insert(0, key)
@@ -125,13 +124,3 @@ def open_sweep_lock(folder: Path) -> contextlib.AbstractContextManager[None]:
     """Allow one sweep at a time in a folder: two would compute the same runs twice."""
     busy = f"another sweep is running in {folder}; wait for it, or choose another folder"
     return open_file_lock(folder / ".sweep", busy)
-
-
-@contextlib.contextmanager
-def _open_view(sweep: Sweep, progress: bool | None) -> Iterator[LiveView | None]:
-    """A live table on a terminal, or nothing."""
-    if sys.stderr.isatty() if progress is None else progress:
-        with LiveView(sweep) as view:
-            yield view
-    else:
-        yield None

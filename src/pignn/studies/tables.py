@@ -24,13 +24,13 @@ def format_mean(measure: Measure, mean: float, std: float | None) -> str:
     return measure.mean_format.format(mean) + ("" if std is None else f"({measure.std_format.format(std)})")
 
 
-def format_values(values: Sequence[float], measure: Measure, planned: int) -> str:
+def format_values(values: Sequence[float], measure: Measure, num_planned: int) -> str:
     """mean(std), with the number of seeds where some are missing; a dash for nothing."""
     if not values:
         return "–"
     # One value tells nothing about a spread.
     text = format_mean(measure, statistics.fmean(values), compute_std(values) if len(values) > 1 else None)
-    return text if len(values) == planned else f"{text} n={len(values)}"
+    return text if len(values) == num_planned else f"{text} n={len(values)}"
 
 
 def build_tables(results: StudyResults) -> list[Table]:
@@ -40,7 +40,7 @@ def build_tables(results: StudyResults) -> list[Table]:
 
 def _build_table(results: StudyResults, dataset: DatasetSpec) -> Table:
     study = results.study
-    columns = [[Cell(label) for label in results.labels]]
+    columns = [[Cell(label) for label in results.row_labels]]
     columns += [_build_column(results, dataset, noise) for noise in study.noises]
     kinds = itertools.groupby("no noise" if noise.kind == "none" else noise.kind for noise in study.noises)
     return Table(
@@ -54,7 +54,7 @@ def _build_table(results: StudyResults, dataset: DatasetSpec) -> Table:
 
 def _build_column(results: StudyResults, dataset: DatasetSpec, noise: NoiseSpec) -> list[Cell]:
     measure = get_measure(results.study.metric)
-    values = [results.values(dataset, noise, label) for label in results.labels]
+    values = [results.list_values(dataset, noise, label) for label in results.row_labels]
     means = [statistics.fmean(numbers) for numbers in values if numbers]
     best = None
     if measure.higher_is_better is not None and len(means) > 1:
@@ -79,6 +79,6 @@ def _list_trusted_notes(results: StudyResults) -> list[str]:
 
 def _list_warning_notes(results: StudyResults, dataset: DatasetSpec) -> list[str]:
     """What methods warned about, such as a warm-up as long as the training."""
-    notes = [f"{', '.join(labels)}: {note}" for note, labels in results.warnings_by_row(dataset).items()]
+    notes = [f"{', '.join(labels)}: {note}" for note, labels in results.map_warnings_to_rows(dataset).items()]
     hidden = len(notes) - MAX_NOTES
     return notes[:MAX_NOTES] + ([f"and {hidden} more notes: export to .csv shows them"] if hidden > 0 else [])

@@ -23,11 +23,11 @@ class Evaluation(NamedTuple):
 class Work(Protocol):
     """One kind of work."""
 
-    def get_method_class(self, method: str) -> type[Any]:
+    def get_settings_class(self, method: str) -> type[Any]:
         """The class whose parameters are the settings of a row."""
 
     def evaluate(
-        self, method: str, settings: dict[str, Any], trials: list[dict[str, Any]], seed: int, data: Data
+        self, method: str, settings: dict[str, Any], trial_settings: list[dict[str, Any]], seed: int, data: Data
     ) -> tuple[Any, ...]:
         """Do the work; returns the fields of an :class:`Evaluation`."""
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from .run_spec import RunResult, RunSpec
+from .run_spec import RunSpec
 
 PARENT_CHECK_SECONDS = 0.5
 
@@ -26,7 +26,7 @@ class Greeting(msgspec.Struct):
 
 
 def main() -> None:
-    threading.Thread(target=_exit_with_driver, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_exit_when_driver_dies, args=(os.getppid(),), daemon=True).start()
     # What a method prints must not be taken for an answer.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -39,19 +39,18 @@ def main() -> None:
     if not line:
         return
     greeting = msgspec.json.decode(line, type=Greeting)
-    send(import_methods(greeting.methods, greeting.threads))
+    send(import_methods_and_list_versions(greeting.methods, greeting.threads))
 
-    from .execute import OutOfMemory, execute
+    from .execute import execute_run
 
     for line in sys.stdin:
-        try:
-            send(execute(msgspec.json.decode(line, type=RunSpec)))
-        except OutOfMemory:
-            send(RunResult(error="out of memory", died=True))
+        result = execute_run(msgspec.json.decode(line, type=RunSpec))
+        send(result)
+        if result.died:
             return
 
 
-def import_methods(methods: list[tuple[str, str]], threads: int) -> list[str]:
+def import_methods_and_list_versions(methods: list[tuple[str, str]], threads: int) -> list[str]:
     """Import everything at once, so that a change of the code during the sweep cannot slip in; returns its versions."""
     import torch
 
@@ -69,8 +68,8 @@ def import_methods(methods: list[tuple[str, str]], threads: int) -> list[str]:
     return versions
 
 
-def _exit_with_driver(driver: int) -> None:
-    while os.getppid() == driver:
+def _exit_when_driver_dies(driver_process_id: int) -> None:
+    while os.getppid() == driver_process_id:
         time.sleep(PARENT_CHECK_SECONDS)
     os._exit(1)
 

@@ -79,7 +79,7 @@ class PyGNeighborSampler:
         sampled = self._sampler.sample_from_nodes(NodeSamplerInput(input_id=None, node=seeds))
         order = torch.argsort(sampled.col, stable=True)
         num_nodes = sampled.node.numel()
-        pattern = SparsityPattern.from_sorted(sampled.col[order], sampled.row[order], (num_nodes, num_nodes))
+        pattern = SparsityPattern.from_row_sorted(sampled.col[order], sampled.row[order], (num_nodes, num_nodes))
         return Batch(
             seeds, sampled.node, build_subgraph_inputs(self.inputs, sampled.node, pattern, sampled.edge[order])
         )

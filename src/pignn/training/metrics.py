@@ -56,7 +56,7 @@ def register_metric(name: str, summary: str, **flags: bool) -> Callable[[MetricF
 
 def list_metrics() -> list[Entry]:
     """The name and summary of every metric, those of installed packages included."""
-    return METRICS.entries()
+    return METRICS.list_entries()
 
 
 def get_metric(name: str) -> Metric:

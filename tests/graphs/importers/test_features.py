@@ -13,7 +13,7 @@ import torch
 from pignn.core.errors import DataError, ModelFileError, PignnWarning
 from pignn.graphs import from_pandas, load_feature_encoder
 from pignn.graphs.importers import structure
-from pignn.graphs.importers.column_kinds import guess_kind, to_days
+from pignn.graphs.importers.column_kinds import guess_kind, to_days_since_1970
 
 RNG = np.random.default_rng(0)
 WORDS = [" ".join(RNG.choice(["red", "green", "blue", "fast", "slow", "café"], 6)) for _ in range(40)]
@@ -74,7 +74,7 @@ def test_kinds_of_small_columns(values, kind):
 )
 def test_dates_with_and_without_a_time(values, expected):
     first = (pd.Timestamp("2024-01-01") - pd.Timestamp(0)).days
-    np.testing.assert_allclose(to_days(pd.Series(values, dtype=object), "nodes.csv", 2) - first, expected)
+    np.testing.assert_allclose(to_days_since_1970(pd.Series(values, dtype=object), "nodes.csv", 2) - first, expected)
 
 
 def column(data, name):
@@ -155,7 +155,7 @@ def test_the_same_features_for_other_nodes(tmp_path):
     """Learnt on all 40 nodes, saved, and applied to 10 of them in another order: the same rows."""
     data = read()
     data.encoder.save(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"features.json", "features.safetensors"}
+    assert [path.name for path in tmp_path.iterdir()] == ["features.json"]
     encoder = load_feature_encoder(tmp_path)
     some = [7, 3, 39, 0, 11, 12, 30, 22, 1, 2]
     new = from_pandas(FRAME.iloc[some], EDGES.iloc[:0], encoder=encoder, class_names=data.class_names)
@@ -215,17 +215,23 @@ def spoil_json(**changes):
     )
 
 
+NUMERIC = {"kind": "numeric", "name": "age", "column_kind": "number", "has_missing_flag": False}
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
         lambda folder: (folder / "features.json").write_text("{"),
         lambda folder: (folder / "features.json").write_text("[]"),
-        lambda folder: (folder / "features.safetensors").unlink(),
-        lambda folder: (folder / "features.safetensors").write_bytes(b"hello"),
+        lambda folder: (folder / "features.json").write_bytes((folder / "features.json").read_bytes()[:-100]),
+        lambda folder: (folder / "features.json").write_bytes(b"\xff"),
         spoil_json(format=2),
         spoil_json(encoders=[{"kind": "magic"}]),
         spoil_json(encoders=[{"kind": "numeric", "columns": []}]),
+        spoil_json(encoders=[NUMERIC | {"scales": [[1.0, False, 0.0]]}]),
+        spoil_json(encoders=[NUMERIC | {"scales": [[1.0, False, 0.0, None]]}]),
         spoil_json(encoders=[{"kind": "tfidf", "name": "note", "terms": ["a"]}]),
+        spoil_json(encoders=[{"kind": "structure", "means": [0.0], "deviations": [1.0]}]),
         spoil_json(encoders=3),
     ],
 )

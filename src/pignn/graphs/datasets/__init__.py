@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from .base import Dataset
-from .registry import DATASETS, dataset_path, get_dataset, is_available, list_datasets
+from .base import Dataset, FileDataset
+from .registry import DATASETS, get_dataset, get_dataset_location_text, is_available, list_datasets
 
-__all__ = ["DATASETS", "Dataset", "dataset_path", "get_dataset", "is_available", "list_datasets"]
+__all__ = [
+    "DATASETS",
+    "Dataset",
+    "FileDataset",
+    "get_dataset",
+    "get_dataset_location_text",
+    "is_available",
+    "list_datasets",
+]

@@ -7,19 +7,17 @@ import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import ConfigError, DataError
+from ...core.errors import ConfigError, DataError, build_unknown_name_error
 from ...io.cache_dir import get_cache_dir
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 Root = str | os.PathLike[str] | None
-
-OFFICIAL, FIRST, RANDOM = "official", "first", "random"  # default splits
 
 
 @dataclass(frozen=True)
@@ -91,12 +89,12 @@ class Dataset(ABC):
     source: str = ""
     license: str = ""
     class_names: tuple[str, ...] = ()
-    default_split: str = RANDOM
+    default_split: str = "random"  # or "official", or "first" nodes of every class
 
     @property
     def has_official_split(self) -> bool:
         """Whether everybody uses the split that it comes with."""
-        return self.default_split == OFFICIAL
+        return self.default_split == "official"
 
     @property
     def option_names(self) -> list[str]:
@@ -110,15 +108,11 @@ class Dataset(ABC):
                 hint = f"known: {', '.join(self.option_names)}" if self.option_names else "it has none"
                 raise ConfigError(f"unknown option '{option}' for dataset '{self.name}'; {hint}")
 
-    def get_expected_num_nodes(self, options: Mapping[str, Any]) -> int | None:
-        """How many nodes the published graph has, None where that depends on the options."""
-        return self.num_nodes
-
     def get_raw_files(self, options: Mapping[str, Any]) -> RawFiles | None:
         """The raw files that `read` needs with these options, None where it needs none."""
         return None
 
-    def get_path(self, root: Root = None) -> str:
+    def get_location_text(self, root: Root = None) -> str:
         """Where the raw files are: a path, "built in" if it needs none, or "" if they are not here."""
         raw = self.get_raw_files({})
         return "built in" if raw is None else str(raw.find_folder(root) or "")
@@ -133,49 +127,59 @@ class Dataset(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeneratedDataset(Dataset):
-    """A graph that a function makes; the options are the arguments of the function."""
+class FileDataset(Dataset):
+    """A graph that a function reads from raw files."""
 
-    target: str  # the function, as "module:name"
+    raw: RawFiles
+    reader: str  # function of the dataset, the root, the settings and the options, as "module:name"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # the options and their values
+    structure: RawFiles | None = None  # a file with everything but the features
 
     @property
     def option_names(self) -> list[str]:
-        return list(inspect.signature(self._import_function()).parameters)
+        return list(self.choices)
 
-    def get_expected_num_nodes(self, options: Mapping[str, Any]) -> int | None:
-        return None
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        super().check_options(options)
+        for option, value in options.items():
+            if value not in self.choices[option]:
+                raise build_unknown_name_error(f"{option} of {self.name}", value, self.choices[option])
+
+    def get_raw_files(self, options: Mapping[str, Any]) -> RawFiles:
+        variant = options.get("variant", "full")
+        if variant == "full":
+            return self.raw
+        paths = [Path(file) for file in self.raw.files]
+        return RawFiles(self.raw.folders, tuple(f"{path.stem}_{variant}{path.suffix}" for path in paths))
+
+    def get_location_text(self, root: Root = None) -> str:
+        path = super().get_location_text(root)
+        if not path and self.structure is not None and (folder := self.structure.find_folder(root)) is not None:
+            return f"{folder} (no features)"
+        return path
 
     def read(self, root: Root, **options: Any) -> Data:
-        data = self._import_function()(**options)
+        return _import_function(self.reader)(self, root, **self.settings, **options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratedDataset(Dataset):
+    """A graph that a function makes; the options are the arguments of the function."""
+
+    function: str  # as "module:name"
+
+    @property
+    def option_names(self) -> list[str]:
+        return list(inspect.signature(_import_function(self.function)).parameters)
+
+    def read(self, root: Root, **options: Any) -> Data:
+        data = _import_function(self.function)(**options)
         for mask in ("train_mask", "val_mask", "test_mask"):
             del data[mask]
         return data
 
-    def _import_function(self) -> Any:
-        module, _, name = self.target.partition(":")
-        return getattr(importlib.import_module(module), name)
 
-
-DIGITS = GeneratedDataset(
-    name="digits",
-    num_nodes=1797,
-    num_edges=24680,
-    num_features=64,
-    num_classes=10,
-    kind="images",
-    note="built in",
-    source="scikit-learn, UCI",
-    license="CC BY 4.0",
-    target="pignn.graphs.datasets.digits_graph:digits",
-)
-CSBM = GeneratedDataset(
-    name="csbm",
-    num_nodes=1000,
-    num_edges=10000,
-    num_features=32,
-    num_classes=4,
-    kind="synthetic",
-    note="built in; any size, homophily, degree",
-    source="generated",
-    target="pignn.graphs.synthetic:csbm",
-)
+def _import_function(target: str) -> Any:
+    module, _, name = target.partition(":")
+    return getattr(importlib.import_module(module), name)

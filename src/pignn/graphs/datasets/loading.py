@@ -9,10 +9,10 @@ from typing import Any
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ...core.errors import ConfigError, PignnWarning, unknown
+from ...core.errors import ConfigError, PignnWarning, build_unknown_name_error
 from ...core.settings import SEED
 from ..splits import Masks, split_first_per_class, split_per_class
-from .base import FIRST, Dataset, Root
+from .base import Dataset, Root
 from .registry import get_dataset
 
 SPLITS = ("default", "own", "random")
@@ -47,8 +47,8 @@ def load(
     """
     dataset = get_dataset(name)
     if split not in SPLITS:
-        raise unknown("split", split, SPLITS)
-    SEED.check("split_seed", split_seed)
+        raise build_unknown_name_error("split", split, SPLITS)
+    SEED.raise_unless_valid("split_seed", split_seed)
     if split_index is not None and not isinstance(split_index, Integral):
         raise ConfigError(f"split_index must be an integer, not {split_index!r}")
     options = {name: value for name, value in options.items() if value is not None}
@@ -61,10 +61,9 @@ def load(
     masks = _choose_masks(dataset, data.y, own_masks, split, split_seed)
     data.train_mask, data.val_mask, data.test_mask = _select_split(dataset.name, masks, split, split_index, own_masks)
     data.name = dataset.name
-    expected = dataset.get_expected_num_nodes(options)
-    if expected is not None and data.num_nodes != expected:
+    if not options and data.num_nodes != dataset.num_nodes:
         warnings.warn(
-            f"{dataset.name}: the raw files have {data.num_nodes:,} nodes, the published ones {expected:,}",
+            f"{dataset.name}: the raw files have {data.num_nodes:,} nodes, the published ones {dataset.num_nodes:,}",
             PignnWarning,
             stacklevel=2,
         )
@@ -73,7 +72,7 @@ def load(
 
 def _choose_masks(dataset: Dataset, y: Tensor, own_masks: Masks | None, split: str, seed: int) -> Masks:
     """The masks of one split, or of all the splits that the dataset comes with."""
-    if split == "default" and dataset.default_split == FIRST:
+    if split == "default" and dataset.default_split == "first":
         return split_first_per_class(y)
     if own_masks is not None and (split == "own" or (split == "default" and dataset.has_official_split)):
         return own_masks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -17,28 +18,22 @@ from ...core.errors import DataError, PignnWarning
 from ...core.text import one_line_text
 from ...io import safe_readers
 from ..splits import build_masks_from_indices
-from . import cache
-from .base import Root
-from .ogb_spec import OGBSpec
-from .raw_source import DownloadError, check_graph_parts, open_raw_folder
+from .base import FileDataset, Root
+from .raw_source import DownloadError, extract_checked_graph, open_raw_folder, read_or_take_processed
 
 
-def read_ogb(dataset: OGBSpec, root: Root, *, stand_in: bool) -> Data:
+def read_ogb(dataset: FileDataset, root: Root, *, is_undirected: bool = False, features: str | None = None) -> Data:
     """The graph, with stand-in features if that is asked for."""
-    raw = dataset.get_raw_files({})
+    raw, with_stand_in_features = dataset.raw, features == "stand-in"
     structure_folder = None if dataset.structure is None else dataset.structure.find_folder(root)
-    if structure_folder is not None and (stand_in or raw.find_folder(root) is None):
-        data = _read_structure(dataset, structure_folder, stand_in)
+    if structure_folder is not None and (with_stand_in_features or raw.find_folder(root) is None):
+        data = _read_graph_without_features(dataset, structure_folder, with_stand_in_features)
     else:
         with open_raw_folder(dataset.name, raw, root, lambda folder: _download_to_folder(dataset, folder)) as folder:
-            key = cache.compute_fingerprint({file: folder / file for file in raw.files})
-            cached = cache.get(dataset.name, key)
-            if cached is not None:
-                data = Data.from_dict(cached[0])
-            else:
-                data = check_graph_parts(dataset, _read_raw_folder(dataset, folder), folder)
-                cache.put(dataset.name, key, data.to_dict(), {})
-    if stand_in:
+            data = read_or_take_processed(
+                dataset, folder, raw, lambda folder: _read_raw_folder(folder, raw.files[-3:], is_undirected)
+            )
+    if with_stand_in_features:
         data.x = make_stand_in_features(data.edge_index, data.y.numel())
         warnings.warn(
             f"{dataset.name}: STAND-IN FEATURES made from the structure; accuracies do not compare with published ones",
@@ -69,25 +64,25 @@ def make_stand_in_features(edge_index: Tensor, num_nodes: int, *, num_features: 
     return torch.from_numpy(x)
 
 
-def _read_raw_folder(dataset: OGBSpec, folder: Path) -> Data:
+def _read_raw_folder(folder: Path, split_files: Sequence[str], is_undirected: bool) -> Data:
     """The graph with its edges as published: one way, or both where the dataset is undirected."""
     num_nodes, num_edges = (int(_read_csv(folder / f"raw/num-{part}-list.csv.gz")[0, 0]) for part in ("node", "edge"))
     edge_index = _read_csv(folder / "raw/edge.csv.gz", num_rows=num_edges).T
-    if dataset.is_undirected:
+    if is_undirected:
         edge_index = np.concatenate([edge_index, edge_index[::-1]], axis=1)
     y = _read_csv(folder / "raw/node-label.csv.gz", num_rows=num_nodes)[:, 0]
     x = _read_csv(folder / "raw/node-feat.csv.gz", np.float32, num_rows=num_nodes)
-    split = [_read_csv(folder / file)[:, 0] for file in dataset.split_files]
+    split = [_read_csv(folder / file)[:, 0] for file in split_files]
     data = _build_data(str(folder), edge_index, y, split)
     data.x = torch.from_numpy(np.ascontiguousarray(x))
     return data
 
 
-def _read_structure(dataset: OGBSpec, folder: Path, stand_in: bool) -> Data:
+def _read_graph_without_features(dataset: FileDataset, folder: Path, with_stand_in_features: bool) -> Data:
     """The graph without features from one .npz file."""
     assert dataset.structure is not None
     path = folder / dataset.structure.files[0]
-    if not stand_in:
+    if not with_stand_in_features:
         raise DataError(
             f"{dataset.name}: {path} has no features; put OGB's raw folder at <root>/{dataset.name.replace('-', '_')}, "
             "or pass features='stand-in' (accuracies then do not compare with published ones)"
@@ -95,7 +90,7 @@ def _read_structure(dataset: OGBSpec, folder: Path, stand_in: bool) -> Data:
     split = ("train", "valid", "test")
     arrays = safe_readers.read_npz(path, "edge_index", "y", *split)
     data = _build_data(str(path), arrays["edge_index"], arrays["y"], [arrays[part] for part in split])
-    return check_graph_parts(dataset, data, folder)
+    return extract_checked_graph(dataset, data, folder)
 
 
 def _build_data(label: str, edge_index: np.ndarray, y: np.ndarray, split: list[np.ndarray]) -> Data:
@@ -122,7 +117,7 @@ def _read_csv(path: Path, dtype: Any = np.int64, num_rows: int | None = None) ->
     return values
 
 
-def _download_to_folder(dataset: OGBSpec, folder: Path) -> Path:
+def _download_to_folder(dataset: FileDataset, folder: Path) -> Path:
     """Get OGB's archive of raw files by the `ogb` package. Returns the folder they are in."""
     try:
         from ogb.utils.url import download_url, extract_zip
@@ -133,7 +128,7 @@ def _download_to_folder(dataset: OGBSpec, folder: Path) -> Path:
             archive = pd.read_csv(path, index_col=0)[dataset.name]
         extract_zip(download_url(archive["url"], str(folder)), str(folder))
         raw_folder = folder / str(archive["download_name"])
-        missing = [file for file in dataset.get_raw_files({}).files if not (raw_folder / file).is_file()]
+        missing = [file for file in dataset.raw.files if not (raw_folder / file).is_file()]
     except Exception as error:
         raise DownloadError(one_line_text(error)) from None
     if missing:

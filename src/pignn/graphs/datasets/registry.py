@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from ...core.errors import unknown
-from ...core.registry import Entry, Registry
-from .base import Dataset, Root
+import tomllib
+from importlib import resources
 
-_HERE = "pignn.graphs.datasets"
+import msgspec
 
-DATASETS: Registry[Dataset] = Registry(
-    "dataset",
-    "pignn.datasets",
-    [
-        Entry("digits", f"{_HERE}.base:DIGITS", "handwritten digits, joined to their nearest neighbors"),
-        Entry("csbm", f"{_HERE}.base:CSBM", "contextual stochastic block model"),
-        Entry("cora", f"{_HERE}.pyg_datasets:CORA", "citations between papers on machine learning"),
-        Entry("citeseer", f"{_HERE}.pyg_datasets:CITESEER", "citations between papers on computer science"),
-        Entry("pubmed", f"{_HERE}.pyg_datasets:PUBMED", "citations between papers on diabetes"),
-        Entry("photo", f"{_HERE}.pyg_datasets:PHOTO", "Amazon products that are bought together"),
-        Entry("dblp", f"{_HERE}.pyg_datasets:DBLP", "citations between papers of DBLP"),
-        Entry("wikics", f"{_HERE}.pyg_datasets:WIKICS", "links between Wikipedia articles on computer science"),
-        Entry("actor", f"{_HERE}.pyg_datasets:ACTOR", "actors that appear on the same page of Wikipedia"),
-        Entry("chameleon", f"{_HERE}.heterophilous:CHAMELEON", "links between Wikipedia articles on chameleons"),
-        Entry("ogbn-arxiv", f"{_HERE}.ogb:ARXIV", "citations between arXiv papers on computer science"),
-        Entry("ogbn-products", f"{_HERE}.ogb:PRODUCTS", "Amazon products that are bought together"),
-    ],
-)
+from ...core.errors import build_unknown_name_error
+from ...core.registry import Registry
+from .base import Dataset, FileDataset, GeneratedDataset, Root
+
+DATASETS: Registry[Dataset] = Registry("dataset", "pignn.datasets")
+
+
+def _register_catalog() -> None:
+    """Register the built-in datasets, which catalog.toml describes."""
+    catalog = tomllib.loads((resources.files(__package__) / "catalog.toml").read_text(encoding="utf-8"))
+    for name, facts in catalog.items():
+        summary = facts.pop("summary")
+        dataset_type = GeneratedDataset if "function" in facts else FileDataset
+        DATASETS.register(name, msgspec.convert({"name": name, **facts}, dataset_type), summary)
+
+
+_register_catalog()
 
 
 def get_dataset(name: str) -> Dataset:
     """The dataset called `name`. Upper and lower case do not matter."""
-    names = {known.lower(): known for known in DATASETS.names()}
+    names = {known.lower(): known for known in DATASETS.list_names()}
     if str(name).lower() not in names:
-        raise unknown("dataset", name, names.values())
+        raise build_unknown_name_error("dataset", name, names.values())
     return DATASETS.get(names[str(name).lower()])
 
 
@@ -43,9 +41,9 @@ def list_datasets() -> list[Dataset]:
 
 def is_available(name: str, root: Root = None) -> bool:
     """Whether the dataset can be loaded without a download (ogbn-arxiv perhaps with stand-in features)."""
-    return dataset_path(name, root) != ""
+    return get_dataset_location_text(name, root) != ""
 
 
-def dataset_path(name: str, root: Root = None) -> str:
+def get_dataset_location_text(name: str, root: Root = None) -> str:
     """Where the raw files are: a path, "built in" if there are none to find, or "" if they are not here."""
-    return get_dataset(name).get_path(root)
+    return get_dataset(name).get_location_text(root)

@@ -20,13 +20,13 @@ from ...io.safe_readers import read_npz
 from ..edges import simplify_edges
 from ..splits import rank_within_class
 from ..tables.arrays import load_array
-from ..tables.formats import file_suffix
+from ..tables.formats import get_format_suffix
 from ..tables.reader import open_table
 from .column_kinds import MISSING_WORDS, is_numeric
-from .feature_encoder import FeatureEncoder, parse_feature_spec
-from .graph_arrays import parse_required_features
+from .feature_encoder import FeatureEncoder, select_feature_columns_and_kinds
+from .graph_arrays import find_required_features
 from .import_spec import ROLES, ImportSpec
-from .labels import convert_label_numbers, parse_labels, parse_sources, parse_trusted
+from .labels import convert_label_numbers, parse_labels_and_class_names, parse_sources_and_names, parse_trusted_mask
 from .node_ids import NodeIds
 from .raw_graph import RawGraph
 
@@ -34,136 +34,143 @@ STRUCTURE = "structure"
 LEAK_SAMPLE_ROWS = 1000  # that tell a column of many values
 
 
-def build_data(raw: RawGraph, spec: ImportSpec, name: str) -> Data:
+def build_data(raw_graph: RawGraph, spec: ImportSpec, name: str) -> Data:
     """Build the graph with features, labels and masks."""
-    ends = torch.from_numpy(np.ascontiguousarray(raw.ends))
-    weight = None if raw.weight is None else torch.from_numpy(raw.weight)
-    simple = simplify_edges(ends, raw.num_nodes, weight)
-    row, raw.col = simple.edge_index.numpy()
-    raw.crow = np.concatenate([[0], np.bincount(row, minlength=raw.num_nodes).cumsum()])
+    ends = torch.from_numpy(np.ascontiguousarray(raw_graph.ends))
+    weight = None if raw_graph.weight is None else torch.from_numpy(raw_graph.weight)
+    simple = simplify_edges(ends, raw_graph.num_nodes, weight)
+    row, raw_graph.col = simple.edge_index.numpy()
+    raw_graph.crow = np.concatenate([[0], np.bincount(row, minlength=raw_graph.num_nodes).cumsum()])
     if not spec.directed:
         ends, weight = simple.edge_index, simple.edge_weight
-        raw.origin.notes += [f"edges: {note}" for note in simple.notes]
-    data = Data(edge_index=ends, y=torch.full((raw.num_nodes,), -1))
-    _add_labels(data, raw, spec)
-    raw, columns = _join_features_file(raw, spec)
+        raw_graph.origin.notes += [f"edges: {note}" for note in simple.notes]
+    data = Data(edge_index=ends, y=torch.full((raw_graph.num_nodes,), -1))
+    _add_labels(data, raw_graph, spec)
+    raw_graph, columns = _join_features_file_and_list_its_columns(raw_graph, spec)
     if spec.encoder is None:
-        encoder = _fit_encoder(raw, spec, columns)
-        _warn_about_leaks(raw.frame, encoder.input_columns, data.y.numpy())
-        data.x = encoder.encode(raw)
+        encoder = _fit_encoder(raw_graph, spec, columns)
+        _warn_about_leaks(raw_graph.frame, encoder.input_columns, data.y.numpy())
+        data.x = encoder.encode(raw_graph)
     else:
         encoder = spec.encoder
-        data.x = encoder.encode(raw)
-        if text := encoder.describe_unknown(raw, data.x.numpy()):
-            _warn(f"{raw.title}: {text}; the model has not learned from such")
-    raw.origin.missing = _count_missing(raw.frame, encoder.input_columns)
+        data.x = encoder.encode(raw_graph)
+        if text := encoder.describe_unseen_values(raw_graph, data.x.numpy()):
+            _warn(f"{raw_graph.title}: {text}; the model has not learned from such")
+    raw_graph.origin.missing = _count_missing_per_column(raw_graph.frame, encoder.input_columns)
     if weight is not None:
         data.edge_weight = weight
         if weight.numel() and not bool(weight.any()):
-            _warn(f"{raw.origin.edges or raw.title}: all weights of edges are 0, so no neighbor counts; leave them out")
-    _add_masks(data, raw, spec)
-    data.node_id, data.name = raw.ids.values, name
-    data.encoder, data.origin = encoder, raw.origin
+            _warn(
+                f"{raw_graph.origin.edges or raw_graph.title}: all weights of edges are 0, so no neighbor counts; "
+                "leave them out"
+            )
+    _add_masks(data, raw_graph, spec)
+    data.node_id, data.name = raw_graph.ids.values, name
+    data.encoder, data.origin = encoder, raw_graph.origin
     return data
 
 
-def _fit_encoder(raw: RawGraph, spec: ImportSpec, columns: list[str] | None) -> FeatureEncoder:
-    """Fit an encoder on the features of the spec. ``columns`` are those of a file of features."""
-    roles, all_columns = spec.list_roles(), [str(name) for name in raw.frame.columns]
-    kinds: dict[str, str] = {}
+def _fit_encoder(raw_graph: RawGraph, spec: ImportSpec, columns_of_features_file: list[str] | None) -> FeatureEncoder:
+    """Fit an encoder on the features of the spec. ``columns_of_features_file`` are those of a file of features."""
+    roles, all_columns = spec.map_columns_to_roles(), [str(name) for name in raw_graph.frame.columns]
+    columns, kinds = columns_of_features_file, dict[str, str]()
     use_structure = False
     if columns is None and spec.features is not None:
         names = [str(name) for name in spec.features]  # type: ignore[union-attr]
         use_structure = STRUCTURE in names and STRUCTURE not in all_columns
         names = [name for name in names if not (use_structure and name == STRUCTURE)]
-        columns, kinds = parse_feature_spec(names, all_columns, roles)
-        raw = copy_with_changes(raw, x=None)
+        columns, kinds = select_feature_columns_and_kinds(names, all_columns, roles)
+        raw_graph = copy_with_changes(raw_graph, x=None)
     elif columns is None:
-        columns = [] if raw.x is not None else [name for name in all_columns if name not in roles]
-    encoder = FeatureEncoder.fit(raw, columns, kinds, use_structure=use_structure)
+        columns = [] if raw_graph.x is not None else [name for name in all_columns if name not in roles]
+    encoder = FeatureEncoder.fit(raw_graph, columns, kinds, with_structural_features=use_structure)
     encoder.roles = {role: getattr(spec, role) for role in ROLES} | {"structure": use_structure}
     return encoder
 
 
-def copy_with_changes(raw: RawGraph, **changes: Any) -> RawGraph:
+def copy_with_changes(raw_graph: RawGraph, **changes: Any) -> RawGraph:
     """A copy with some fields changed, which keeps ids, origin and edges."""
-    copy = replace(raw, **changes)
-    copy.ids, copy.origin, copy.crow, copy.col = raw.ids, raw.origin, raw.crow, raw.col
+    copy = replace(raw_graph, **changes)
+    copy.ids, copy.origin, copy.crow, copy.col = raw_graph.ids, raw_graph.origin, raw_graph.crow, raw_graph.col
     return copy
 
 
-def _join_features_file(raw: RawGraph, spec: ImportSpec) -> tuple[RawGraph, list[str] | None]:
+def _join_features_file_and_list_its_columns(
+    raw_graph: RawGraph, spec: ImportSpec
+) -> tuple[RawGraph, list[str] | None]:
     """Put features from a file or array beside the nodes; returns its columns, None where there is no such file."""
     features = spec.features_file
     if features is None:
         if spec.encoder is not None and spec.features is not None:
             raise ConfigError("the model knows its columns: leave the features out, or name a file with them")
-        return raw, None
+        return raw_graph, None
     title = "features" if isinstance(features, np.ndarray) else str(features)
-    if isinstance(features, np.ndarray) or file_suffix(title) in (".npy", ".npz"):
-        is_npz = file_suffix(title) == ".npz"
-        x = parse_required_features(read_npz(Path(title)), title) if is_npz else load_array(features)
-        if x.ndim != 2 or x.dtype.kind not in "biuf" or len(x) != raw.num_nodes or not x.shape[1]:
-            expected = f"numbers of shape [{raw.num_nodes}, features], one row per node"
+    if isinstance(features, np.ndarray) or get_format_suffix(title) in (".npy", ".npz"):
+        is_npz = get_format_suffix(title) == ".npz"
+        x = find_required_features(read_npz(Path(title)), title) if is_npz else load_array(features)
+        if x.ndim != 2 or x.dtype.kind not in "biuf" or len(x) != raw_graph.num_nodes or not x.shape[1]:
+            expected = f"numbers of shape [{raw_graph.num_nodes}, features], one row per node"
             raise DataError(f"{title} must be {expected}, not {x.dtype} {list(x.shape)}")
-        return copy_with_changes(raw, x=x), []
+        return copy_with_changes(raw_graph, x=x), []
     table = open_table(title)
-    column = raw.origin.id if raw.origin.id in table.columns else table.columns[0]
+    column = raw_graph.origin.id if raw_graph.origin.id in table.columns else table.columns[0]
     frame = table.read_dataframe([column])
     ids = NodeIds.from_column(frame[column], f"{title}, column '{column}'", table.first_row_number)
-    positions = ids.find_positions(pd.Series(raw.ids.values))
+    positions = ids.find_positions(pd.Series(raw_graph.ids.values))
     if (positions < 0).any():
-        first = raw.ids.values[int((positions < 0).argmax())]
+        first = raw_graph.ids.values[int((positions < 0).argmax())]
         missing = pluralize(int((positions < 0).sum()), "node")
         raise DataError(f"{title}: {missing} not there, first '{first}'")
     frame = frame.drop(columns=column).iloc[positions].reset_index(drop=True)
-    raw.origin.notes.append(f"features: {table.describe()}, ids are column '{column}'")
-    return copy_with_changes(raw, frame=frame, x=None), list(frame.columns)
+    raw_graph.origin.notes.append(f"features: {table.describe()}, ids are column '{column}'")
+    return copy_with_changes(raw_graph, frame=frame, x=None), list(frame.columns)
 
 
-def _add_labels(data: Data, raw: RawGraph, spec: ImportSpec) -> None:
+def _add_labels(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
     model_classes = spec.class_names
     if spec.label is not None:
-        _add_given_labels(data, raw, spec.label, model_classes)
+        _add_given_labels(data, raw_graph, spec.label, model_classes)
     elif model_classes is not None:
         data.class_names = list(model_classes)
     is_labeled = data.y >= 0
     if spec.trusted is not None:
-        title = f"{raw.title}, column '{spec.trusted}'"
-        trusted = parse_trusted(raw.frame[spec.trusted], title, raw.origin.first_row_number)
+        title = f"{raw_graph.title}, column '{spec.trusted}'"
+        trusted = parse_trusted_mask(raw_graph.frame[spec.trusted], title, raw_graph.origin.first_row_number)
         if count := int((trusted & ~is_labeled).sum()):
-            _warn(f"{raw.title}: {pluralize(count, 'node')} trusted but without a label; there is nothing to trust")
+            _warn(
+                f"{raw_graph.title}: {pluralize(count, 'node')} trusted but without a label; there is nothing to trust"
+            )
         data.trusted_mask = trusted & is_labeled
     if spec.source is not None:
-        column, title = raw.frame[spec.source], f"{raw.title}, column '{spec.source}'"
-        label_source, data.source_names = parse_sources(column, title)
+        column, title = raw_graph.frame[spec.source], f"{raw_graph.title}, column '{spec.source}'"
+        label_source, data.source_names = parse_sources_and_names(column, title)
         data.label_source = torch.where(is_labeled, label_source, -1)
-    if raw.label_weight is not None:
-        data.label_weight = torch.from_numpy(raw.label_weight)
-    if raw.y_true is not None:
-        data.y_true = _map_true_labels(raw, raw.y_true, data.get("class_names"), model_classes)
+    if raw_graph.label_weight is not None:
+        data.label_weight = torch.from_numpy(raw_graph.label_weight)
+    if raw_graph.y_true is not None:
+        data.y_true = _map_true_labels(raw_graph, raw_graph.y_true, data.get("class_names"), model_classes)
 
 
-def _add_given_labels(data: Data, raw: RawGraph, label: str, model_classes: Sequence[str] | None) -> None:
-    column, title, names = raw.frame[label], f"{raw.title}, column '{label}'", raw.class_names
+def _add_given_labels(data: Data, raw_graph: RawGraph, label: str, model_classes: Sequence[str] | None) -> None:
+    column, title, names = raw_graph.frame[label], f"{raw_graph.title}, column '{label}'", raw_graph.class_names
     if names is not None and is_numeric(column):
         data.y = convert_label_numbers(column.to_numpy(np.float64, na_value=-1), names, title, model_classes)
         data.class_names = names if model_classes is None else list(model_classes)
         return
-    data.y, data.class_names = parse_labels(column, title, model_classes)
+    data.y, data.class_names = parse_labels_and_class_names(column, title, model_classes)
     # Declared classes stay in their order, also those without a label.
     if model_classes is None and names is not None and set(data.class_names) <= set(names):
-        data.y, data.class_names = parse_labels(column, title, names)
+        data.y, data.class_names = parse_labels_and_class_names(column, title, names)
 
 
 def _map_true_labels(
-    raw: RawGraph, y_true: np.ndarray, names: Sequence[str] | None, model_classes: Sequence[str] | None
+    raw_graph: RawGraph, y_true: np.ndarray, names: Sequence[str] | None, model_classes: Sequence[str] | None
 ) -> Tensor:
     """True labels as positions among the classes of the given ones."""
-    title = f"{raw.title}, 'y_true'"
-    if raw.class_names is not None:
-        others = names if names is not None and list(names) != raw.class_names else model_classes
-        return convert_label_numbers(y_true, raw.class_names, title, others)
+    title = f"{raw_graph.title}, 'y_true'"
+    if raw_graph.class_names is not None:
+        others = names if names is not None and list(names) != raw_graph.class_names else model_classes
+        return convert_label_numbers(y_true, raw_graph.class_names, title, others)
     if names is None:
         return torch.from_numpy(y_true)
     positions = {name: i for i, name in enumerate(names)} | {"-1": -1}
@@ -173,10 +180,10 @@ def _map_true_labels(
     return torch.from_numpy(np.array([positions.get(str(value), -1) for value in values], dtype=np.int64)[codes])
 
 
-def _add_masks(data: Data, raw: RawGraph, spec: ImportSpec) -> None:
+def _add_masks(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
     """Labeled nodes train, unless the graph brings masks. Some are held out for validation if the spec says so."""
     is_labeled, nothing = data.y >= 0, torch.zeros(len(data.y), dtype=torch.bool)
-    masks = {name: torch.from_numpy(mask) for name, mask in raw.masks.items()}
+    masks = {name: torch.from_numpy(mask) for name, mask in raw_graph.masks.items()}
     data.train_mask = masks.get("train_mask", is_labeled)
     data.val_mask, data.test_mask = masks.get("val_mask", nothing), masks.get("test_mask", nothing.clone())
     splits = {mask.shape[1]: name for name, mask in masks.items() if mask.dim() > 1}
@@ -195,11 +202,11 @@ def _add_masks(data: Data, raw: RawGraph, spec: ImportSpec) -> None:
     data.train_mask = data.train_mask & ~data.val_mask
 
 
-def _count_missing(frame: pd.DataFrame, columns: list[str]) -> dict[str, int]:
-    return {name: count for name in columns if (count := int(_is_missing(frame[name]).sum()))}
+def _count_missing_per_column(frame: pd.DataFrame, columns: list[str]) -> dict[str, int]:
+    return {name: count for name in columns if (count := int(_mark_missing(frame[name]).sum()))}
 
 
-def _is_missing(column: pd.Series[Any]) -> np.ndarray:
+def _mark_missing(column: pd.Series[Any]) -> np.ndarray:
     missing = column.isna()
     if not is_numeric(column) and pd.api.types.is_string_dtype(column.dtype):
         missing |= column.astype(str).str.strip().str.lower().isin(MISSING_WORDS)
@@ -218,7 +225,7 @@ def _warn_about_leaks(frame: pd.DataFrame, columns: list[str], y: np.ndarray) ->
             continue
         if column.iloc[sample].nunique() > num_classes + len(MISSING_WORDS):  # most features: no need for all rows
             continue
-        has_both = is_labeled & ~_is_missing(column)
+        has_both = is_labeled & ~_mark_missing(column)
         codes, values = pd.factorize(column[has_both])
         pairs = np.unique(codes * (int(y.max()) + 1) + y[has_both])
         is_one_to_one = len(values) == num_classes == len(pairs) == len(np.unique(y[has_both]))

@@ -31,7 +31,7 @@ def guess_kind(column: pd.Series[Any]) -> KindGuess:
     if pd.api.types.is_datetime64_any_dtype(dtype):
         return KindGuess("date", "dates")
     if is_numeric(column):
-        return _judge_numbers(column)
+        return _guess_kind_of_numbers(column)
     known = column.dropna()
     if not len(known):
         return KindGuess("none", "empty")
@@ -43,14 +43,14 @@ def guess_kind(column: pd.Series[Any]) -> KindGuess:
     if not len(texts):
         return KindGuess("none", "empty")
     if pd.to_numeric(texts, errors="coerce").notna().mean() >= MIN_NUMBER_FRACTION:
-        return _judge_numbers(pd.Series(to_float_column(column, "", 1)))
+        return _guess_kind_of_numbers(pd.Series(to_float_column(column, "", 1)))
     sample = texts if len(texts) <= SAMPLE_TEXTS else texts.sample(SAMPLE_TEXTS, random_state=0)
     if sample.str.fullmatch(_DATE).all() and texts.str.fullmatch(_DATE).all():
         return KindGuess("date", "dates")
-    return _judge_words(texts, sample)
+    return _guess_kind_of_texts(texts, sample)
 
 
-def _judge_numbers(column: pd.Series[Any]) -> KindGuess:
+def _guess_kind_of_numbers(column: pd.Series[Any]) -> KindGuess:
     values = column.to_numpy(np.float64, na_value=np.nan)
     known = values[np.isfinite(values)]
     if not len(known):
@@ -63,7 +63,7 @@ def _judge_numbers(column: pd.Series[Any]) -> KindGuess:
     return KindGuess("number", "numbers")
 
 
-def _judge_words(texts: pd.Series[Any], sample: pd.Series[Any]) -> KindGuess:
+def _guess_kind_of_texts(texts: pd.Series[Any], sample: pd.Series[Any]) -> KindGuess:
     different = int(texts.nunique())
     words = float((sample.str.count(r"\s+") + 1).mean())
     rows = len(texts)
@@ -85,7 +85,7 @@ def is_numeric(column: pd.Series[Any]) -> bool:
     return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype)
 
 
-def find_non_numbers(column: pd.Series[Any]) -> tuple[np.ndarray, int]:
+def mark_non_numbers_and_count_filled(column: pd.Series[Any]) -> tuple[np.ndarray, int]:
     """Which filled cells of a column are not numbers, and how many are filled."""
     if is_numeric(column):
         return np.zeros(len(column), bool), int(column.notna().sum())
@@ -94,9 +94,9 @@ def find_non_numbers(column: pd.Series[Any]) -> tuple[np.ndarray, int]:
     return filled & pd.to_numeric(text, errors="coerce").isna().to_numpy(bool), int(filled.sum())
 
 
-def format_first_wrong(column: pd.Series[Any], wrong: np.ndarray, first_row_number: int) -> str:
+def format_first_wrong_value(column: pd.Series[Any], is_wrong: np.ndarray, first_row_number: int) -> str:
     """The first wrong value and its row, where the rows begin with number ``first_row_number``."""
-    row = int(wrong.argmax())
+    row = int(is_wrong.argmax())
     return f"row {first_row_number + row:,}: {quote_cell_for_message(column.iloc[row])}"
 
 
@@ -105,19 +105,19 @@ def to_float_column(column: pd.Series[Any], title: str, first_row_number: int) -
     if is_numeric(column):
         values = column.to_numpy(np.float64, na_value=np.nan)
     else:
-        wrong, filled = find_non_numbers(column)
+        wrong, filled = mark_non_numbers_and_count_filled(column)
         if wrong.sum() > (1 - MIN_NUMBER_FRACTION) * filled:
-            raise DataError(f"{title}, {format_first_wrong(column, wrong, first_row_number)} is not a number")
+            raise DataError(f"{title}, {format_first_wrong_value(column, wrong, first_row_number)} is not a number")
         values = pd.to_numeric(column.astype(str).str.strip(), errors="coerce").to_numpy(np.float64, na_value=np.nan)
-    return _limit(values)
+    return _clip_and_drop_infinite(values)
 
 
-def _limit(values: np.ndarray) -> np.ndarray:
+def _clip_and_drop_infinite(values: np.ndarray) -> np.ndarray:
     """Infinite values count as missing, and squares of the others stay finite."""
     return np.clip(np.where(np.isinf(values), np.nan, values), -1e100, 1e100)
 
 
-def to_days(column: pd.Series[Any], title: str, first_row_number: int) -> np.ndarray:
+def to_days_since_1970(column: pd.Series[Any], title: str, first_row_number: int) -> np.ndarray:
     """Dates as days since 1970, NaN where there is none."""
     empty = column.isna().to_numpy()
     if not pd.api.types.is_datetime64_any_dtype(column.dtype):
@@ -134,21 +134,21 @@ def to_days(column: pd.Series[Any], title: str, first_row_number: int) -> np.nda
     wrong = dates.isna().to_numpy() & ~empty
     if wrong.any():
         raise DataError(
-            f"{title}, {format_first_wrong(column, wrong, first_row_number)} is not a date such as 2024-01-31"
+            f"{title}, {format_first_wrong_value(column, wrong, first_row_number)} is not a date such as 2024-01-31"
         )
     return ((dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)).to_numpy(np.float64)
 
 
-def to_matrix(column: pd.Series[Any], title: str, width: int | None = None) -> np.ndarray:
+def stack_number_lists(column: pd.Series[Any], title: str, list_length: int | None = None) -> np.ndarray:
     """Lists of equally many numbers as rows [N, width], NaN where a list is missing."""
     known = column.notna().to_numpy()
     try:
         rows = np.array([np.asarray(value, np.float64) for value in column[known]], np.float64)
     except (TypeError, ValueError):
         raise DataError(f"{title} must hold lists of equally many numbers") from None
-    if rows.ndim != 2 or not rows.shape[1] or (width is not None and rows.shape[1] != width):
-        length = "equally many" if width is None else f"{width:,}"
+    if rows.ndim != 2 or not rows.shape[1] or (list_length is not None and rows.shape[1] != list_length):
+        length = "equally many" if list_length is None else f"{list_length:,}"
         raise DataError(f"{title} must hold lists of {length} numbers")
     matrix = np.full((len(column), rows.shape[1]), np.nan)
     matrix[known] = rows
-    return _limit(matrix)
+    return _clip_and_drop_infinite(matrix)

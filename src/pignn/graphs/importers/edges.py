@@ -38,9 +38,9 @@ def read_edges(
     table = open_edges(edges, spec.delimiter)
     notes = []
     if not isinstance(table, FrameTable):
-        _drop_header_if_edge(table, ids)
+        _treat_header_as_row_if_it_is_an_edge(table, ids)
         notes.append(f"edges: {table.describe()}")
-    chosen = _choose_columns(table, spec.edge_columns)
+    chosen = _choose_edge_columns(table, spec.edge_columns)
     weight_text = "" if chosen.weight is None else f", weight '{chosen.weight}'"
     notes.append(f"edges: from column '{chosen.source}' to '{chosen.target}'{weight_text}")
     unknown, num_rows = UnknownNodes(), 0
@@ -49,7 +49,7 @@ def read_edges(
     for chunk in table.iter_chunks(CHUNK_ROWS, () if ids.are_integers else chosen[:2]):
         columns = [_get_column(chunk.frame, name, table, chunk.start) for name in chosen[:2]]
         positions = [ids.find_positions(column) for column in columns]
-        keep = unknown.add(columns, positions)
+        keep = unknown.add_and_mark_known_edges(columns, positions)
         num_rows += len(chunk.frame)
         ends.append(np.stack([position[keep] for position in positions]))
         if chosen.weight is not None:
@@ -59,19 +59,19 @@ def read_edges(
     if unknown.num_edges:
         message = unknown.build_message(num_rows, table.name, ids.title)
         if not spec.drop_unknown:
-            raise DataError(f"{message}; {_advise_about_unknown(unknown, num_rows, ids, frame)}")
+            raise DataError(f"{message}; {_advise_about_unknown_nodes(unknown, num_rows, ids, frame)}")
         notes.append(f"edges: left out {pluralize(unknown.num_edges, 'edge')} to unknown nodes; {message}")
     return ImportedEdges(np.concatenate(ends, axis=1), np.concatenate(weights) if weights else None, notes)
 
 
-def _drop_header_if_edge(table: Table, ids: NodeIds) -> None:
+def _treat_header_as_row_if_it_is_an_edge(table: Table, ids: NodeIds) -> None:
     """Take a header of two known nodes for an edge."""
     names = table.columns[:2]
     if not ids.are_integers and table.has_header and int(ids.index.isin(names).sum()) == len({*names}):
         table.treat_header_as_row()
 
 
-def _choose_columns(table: Table, columns: str | Sequence[str] | None) -> EdgeColumns:
+def _choose_edge_columns(table: Table, columns: str | Sequence[str] | None) -> EdgeColumns:
     if columns is None:
         return choose_edge_columns(table, None, None, None, NAME_WEIGHTS)
     if len(columns) not in (2, 3):
@@ -86,7 +86,7 @@ def _get_column(frame: pd.DataFrame, name: str, table: Table, start: int) -> pd.
     return frame[name]
 
 
-def _advise_about_unknown(unknown: UnknownNodes, num_rows: int, ids: NodeIds, frame: pd.DataFrame) -> str:
+def _advise_about_unknown_nodes(unknown: UnknownNodes, num_rows: int, ids: NodeIds, frame: pd.DataFrame) -> str:
     """What to do about unknown nodes: another column may have their ids."""
     sample = {name.strip("'") for name, _ in unknown.counts.most_common(5)}
     for name in frame.columns:

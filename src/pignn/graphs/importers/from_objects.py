@@ -12,7 +12,7 @@ from ...core.errors import DataError
 from .build_data import build_data
 from .graph_arrays import raw_graph_from_arrays, raw_graph_from_networkx
 from .import_spec import ImportSpec
-from .reading import assign_roles, read_graph
+from .reading import assign_roles_and_complete_spec, read_graph
 
 
 def from_pandas(nodes: pd.DataFrame, edges: pd.DataFrame, **options: Any) -> Data:
@@ -31,7 +31,7 @@ def from_networkx(graph: Any, **options: Any) -> Data:
     if not hasattr(graph, "nodes") or not hasattr(graph, "edges"):
         raise DataError(f"expected a networkx.Graph, not {type(graph).__name__}")
     spec = ImportSpec.from_options(options)
-    return build_data(*assign_roles(raw_graph_from_networkx(graph, "graph"), spec), "graph")
+    return build_data(*assign_roles_and_complete_spec(raw_graph_from_networkx(graph, "graph"), spec), "graph")
 
 
 def from_scipy(
@@ -52,18 +52,18 @@ def from_scipy(
     arrays: dict[str, Any] = {"adj": adjacency, "num_nodes": int(adjacency.shape[0])}
     if features is not None and not isinstance(features, pd.DataFrame):
         arrays["x"] = features if hasattr(features, "toarray") else np.asarray(features)
-    raw = raw_graph_from_arrays(arrays, "graph")
-    frame = features.reset_index(drop=True) if isinstance(features, pd.DataFrame) else raw.frame
+    raw_graph = raw_graph_from_arrays(arrays, "graph")
+    frame = features.reset_index(drop=True) if isinstance(features, pd.DataFrame) else raw_graph.frame
     for name, values in (("labels", labels), ("ids", ids), ("trusted", trusted)):
         if values is None:
             continue
-        if len(values) != raw.num_nodes:
-            raise DataError(f"{name} has {len(values):,} values, but the graph has {raw.num_nodes:,} nodes")
+        if len(values) != raw_graph.num_nodes:
+            raise DataError(f"{name} has {len(values):,} values, but the graph has {raw_graph.num_nodes:,} nodes")
         frame = frame.assign(**{f"({name})": pd.Series(list(values))})
-    if len(frame) != raw.num_nodes:
-        raise DataError(f"features has {len(frame):,} rows, but the graph has {raw.num_nodes:,} nodes")
+    if len(frame) != raw_graph.num_nodes:
+        raise DataError(f"features has {len(frame):,} rows, but the graph has {raw_graph.num_nodes:,} nodes")
     frame.columns = frame.columns.astype(str)
-    raw.frame, raw.label = frame, None if labels is None else "(labels)"
-    raw.id = None if ids is None else "(ids)"
+    raw_graph.frame, raw_graph.label = frame, None if labels is None else "(labels)"
+    raw_graph.id = None if ids is None else "(ids)"
     spec = ImportSpec.from_options(options | ({} if trusted is None else {"trusted": "(trusted)"}))
-    return build_data(*assign_roles(raw, spec), "graph")
+    return build_data(*assign_roles_and_complete_spec(raw_graph, spec), "graph")

@@ -29,16 +29,16 @@ def raw_graph_from_arrays(arrays: Mapping[str, Any], title: str) -> RawGraph:
 
     A sparse matrix may be given by the parts that SciPy saves. Other arrays with one value per node are columns.
     """
-    arrays = _join_matrix_parts(arrays, title, "adj")
-    x = _parse_features(arrays, title)
-    ends, weight, matrix_size = _parse_edges(arrays, title)
+    arrays = _replace_parts_by_sparse_matrices(arrays, title, "adj")
+    x = _find_dense_features(arrays, title)
+    ends, weight, matrix_size = _find_edges_weights_and_num_nodes(arrays, title)
     label = _find_first_name(LABEL_NAMES, arrays)
     num_nodes = _count_nodes(x, matrix_size, arrays, label, title)
     if ends.size and (ends.min() < 0 or ends.max() >= num_nodes):
         node = int(ends.min() if ends.min() < 0 else ends.max())
         raise DataError(f"{title}: edges go to node {node:,}, but there are {pluralize(num_nodes, 'node')}")
     per_node = {
-        name: parse(_parse_per_node(arrays[name], name, num_nodes, title), name, title)
+        name: parse(_parse_node_array(arrays[name], name, num_nodes, title), name, title)
         for name, parse in _PER_NODE_PARSERS.items()
         if name in arrays
     }
@@ -47,7 +47,7 @@ def raw_graph_from_arrays(arrays: Mapping[str, Any], title: str) -> RawGraph:
         if name == "trusted_mask":
             columns[name] = per_node[name]
         elif name not in per_node and name not in NOT_COLUMNS:
-            column = _parse_column(value, name, num_nodes, title, is_label=name == label)
+            column = _parse_column_if_one_value_per_node(value, name, num_nodes, title, is_label=name == label)
             columns |= {} if column is None else {name: column}
     names = arrays.get("class_names")
     return RawGraph(
@@ -66,9 +66,9 @@ def raw_graph_from_arrays(arrays: Mapping[str, Any], title: str) -> RawGraph:
     )
 
 
-def parse_required_features(arrays: Mapping[str, Any], title: str) -> np.ndarray:
+def find_required_features(arrays: Mapping[str, Any], title: str) -> np.ndarray:
     """Features among arrays by name: a sparse matrix of SciPy's, or an array ``x`` or ``features``."""
-    x = _parse_features(_join_matrix_parts(arrays, title, "x"), title)
+    x = _find_dense_features(_replace_parts_by_sparse_matrices(arrays, title, "x"), title)
     if x is None:
         raise DataError(f"{title} holds no features: save a SciPy matrix, or an array x of shape [nodes, features]")
     return x
@@ -100,7 +100,7 @@ def _find_first_name(names: tuple[str, ...], arrays: Mapping[str, Any]) -> str |
     return next((name for name in names if name in arrays), None)
 
 
-def _parse_per_node(value: Any, name: str, num_nodes: int, title: str) -> np.ndarray:
+def _parse_node_array(value: Any, name: str, num_nodes: int, title: str) -> np.ndarray:
     """An array with one value per node. A mask may have one column per split."""
     try:
         array = np.asarray(value)
@@ -130,7 +130,7 @@ def _parse_label_weight(array: np.ndarray, name: str, title: str) -> np.ndarray:
 
 
 def _parse_true_labels(array: np.ndarray, name: str, title: str) -> np.ndarray:
-    return _parse_label_array(array, name, title, allow_missing=False).astype(np.int64)
+    return _parse_label_array(array, name, title, allows_missing=False).astype(np.int64)
 
 
 # What these names mean in PyG's `Data`: an array of such a name is that, or an error.
@@ -141,7 +141,9 @@ _PER_NODE_PARSERS: dict[str, Callable[[np.ndarray, str, str], np.ndarray]] = {
 }
 
 
-def _parse_column(value: Any, name: str, num_nodes: int, title: str, *, is_label: bool) -> np.ndarray | None:
+def _parse_column_if_one_value_per_node(
+    value: Any, name: str, num_nodes: int, title: str, *, is_label: bool
+) -> np.ndarray | None:
     """One value per node, if it is that."""
     array = value if isinstance(value, np.ndarray) else None
     if array is None and isinstance(value, list) and len(value) == num_nodes:
@@ -156,34 +158,36 @@ def _parse_column(value: Any, name: str, num_nodes: int, title: str, *, is_label
     return None
 
 
-def _parse_label_array(array: np.ndarray, name: str, title: str, *, allow_missing: bool = True) -> np.ndarray:
+def _parse_label_array(array: np.ndarray, name: str, title: str, *, allows_missing: bool = True) -> np.ndarray:
     """Labels, which are class numbers unless they are texts. NaN may stand for none, as -1 does."""
     if array.dtype.kind == "b":
         return array.astype(np.int64)
-    if array.dtype.kind in "OUS" and allow_missing:
+    if array.dtype.kind in "OUS" and allows_missing:
         return array
     are_integers = array.dtype.kind in "biuf"
     if array.dtype.kind == "f":
-        known = array[~np.isnan(array)] if allow_missing else array
+        known = array[~np.isnan(array)] if allows_missing else array
         are_integers = bool(np.isfinite(known).all()) and bool((known == np.trunc(known)).all())
     if not are_integers or bool((array < -1).any()):
         raise DataError(f"{title}, '{name}': labels not integers from 0; number the classes, with -1 for none")
     return array
 
 
-def _join_matrix_parts(arrays: Mapping[str, Any], title: str, bare_name: str) -> dict[str, Any]:
-    """The arrays with sparse matrices in place of their parts. Parts without a prefix are called ``bare_name``."""
+def _replace_parts_by_sparse_matrices(
+    arrays: Mapping[str, Any], title: str, name_without_prefix: str
+) -> dict[str, Any]:
+    """The arrays with sparse matrices in place of their parts; ``name_without_prefix`` names the unprefixed one."""
     joined = dict(arrays)
     for prefix in ("adj_", "attr_", ""):
-        matrix = _build_matrix(joined, prefix, title)
+        matrix = _build_sparse_matrix_from_parts(joined, prefix, title)
         if matrix is not None:
             parts = {f"{prefix}{part}" for part in (*MATRIX_PARTS, "format")}
             joined = {key: value for key, value in joined.items() if key not in parts}
-            joined[prefix[:-1] or bare_name] = matrix
+            joined[prefix[:-1] or name_without_prefix] = matrix
     return joined
 
 
-def _build_matrix(arrays: Mapping[str, Any], prefix: str, title: str) -> Any:
+def _build_sparse_matrix_from_parts(arrays: Mapping[str, Any], prefix: str, title: str) -> Any:
     """A matrix from its parts, if they are there. SciPy trusts indices, so they are checked."""
     from scipy.sparse import csc_matrix, csr_matrix
 
@@ -201,7 +205,7 @@ def _build_matrix(arrays: Mapping[str, Any], prefix: str, title: str) -> Any:
         raise DataError(f"{title}: the sparse matrix is damaged ({one_line_text(error)})") from None
 
 
-def _parse_features(arrays: Mapping[str, Any], title: str) -> np.ndarray | None:
+def _find_dense_features(arrays: Mapping[str, Any], title: str) -> np.ndarray | None:
     """Features as float32, [N, F]."""
     name = _find_first_name(FEATURE_NAMES, arrays)
     if name is None:
@@ -220,14 +224,16 @@ def _parse_features(arrays: Mapping[str, Any], title: str) -> np.ndarray | None:
         return value.astype(np.float32)
 
 
-def _parse_edges(arrays: Mapping[str, Any], title: str) -> tuple[np.ndarray, np.ndarray | None, int | None]:
+def _find_edges_weights_and_num_nodes(
+    arrays: Mapping[str, Any], title: str
+) -> tuple[np.ndarray, np.ndarray | None, int | None]:
     """Ends and weights of edges, and the number of nodes if a matrix tells it."""
     name = _find_first_name(EDGE_NAMES, arrays)
     if name is None:
         raise DataError(f"{title} holds no edges: an array edge_index of shape [2, edges] is expected")
     value = arrays[name]
     if hasattr(value, "tocoo") or (isinstance(value, np.ndarray) and name in MATRIX_NAMES):
-        return _parse_adjacency(value, name, title)
+        return _parse_adjacency_as_edges(value, name, title)
     if not isinstance(value, np.ndarray) or value.ndim != 2 or 2 not in value.shape or value.dtype.kind not in "iu":
         raise DataError(f"{title}: '{name}' must be whole numbers of shape [2, edges]")
     ends = value if value.shape[0] == 2 and (name == "edge_index" or value.shape[1] != 2) else value.T
@@ -242,7 +248,7 @@ def _parse_edges(arrays: Mapping[str, Any], title: str) -> tuple[np.ndarray, np.
         return ends.astype(np.int64), weights.reshape(-1).astype(np.float32), None
 
 
-def _parse_adjacency(value: Any, name: str, title: str) -> tuple[np.ndarray, np.ndarray | None, int]:
+def _parse_adjacency_as_edges(value: Any, name: str, title: str) -> tuple[np.ndarray, np.ndarray | None, int]:
     """Ends, weights and number of nodes from an adjacency matrix. Weights that are all 1 are none."""
     if isinstance(value, np.ndarray):
         from scipy.sparse import coo_matrix

@@ -13,7 +13,7 @@ import torch
 
 from ...core.errors import DataError
 from ...core.text import one_line_text, pluralize
-from ..tables.formats import FORMATS, find_format
+from ..tables.formats import FORMATS, find_format_name
 from .graph_arrays import raw_graph_from_arrays, raw_graph_from_networkx
 from .raw_graph import RawGraph
 
@@ -31,14 +31,14 @@ def read_graph_file(path: Path) -> RawGraph:
         raise DataError(f"cannot read {path}: " + ("it is a folder" if path.is_dir() else "no such file"))
     if not path.stat().st_size:
         raise DataError(f"{path} is empty")
-    name = find_format(path)
+    name = find_format_name(path)
     assert name is not None
-    content = FORMATS.get(name).load_reader()(path)
+    content = FORMATS.get(name).import_reader()(path)
     build = raw_graph_from_arrays if isinstance(content, dict) else raw_graph_from_networkx
     return build(content, str(path))
 
 
-def read_torch(path: Path) -> dict[str, Any]:
+def read_torch_arrays(path: Path) -> dict[str, Any]:
     """Read a .pt file in torch's safe mode: tensors, texts, lists, and the classes that PyG's `Data` is made of."""
     from torch_geometric.data import Data
     from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
@@ -47,7 +47,7 @@ def read_torch(path: Path) -> dict[str, Any]:
     # Once asked which attributes are of nodes, PyG keeps the answer beside them: a defaultdict of enums, which torch's
     # safe mode does not fill; a dictionary serves as well, as the answer is not used here.
     # Python before 3.11.4 saves an enum as getattr of it, which here gives nothing but that.
-    cache = [AttrType, (_build_plain_dict, "collections.defaultdict"), (_safe_getattr_of_attr_type, "builtins.getattr")]
+    cache = [AttrType, (_make_empty_dict, "collections.defaultdict"), (_get_attr_type_or_refuse, "builtins.getattr")]
     try:
         with _safe_globals_context([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage, *cache]):
             content = torch.load(path, map_location="cpu", weights_only=True)
@@ -84,7 +84,7 @@ def _safe_globals_context(classes: list[Any]) -> Iterator[None]:
         torch.serialization.add_safe_globals(before)
 
 
-def _safe_getattr_of_attr_type(kind: Any, name: str) -> Any:
+def _get_attr_type_or_refuse(kind: Any, name: str) -> Any:
     from torch_geometric.data.storage import AttrType
 
     if kind is not AttrType:
@@ -92,7 +92,7 @@ def _safe_getattr_of_attr_type(kind: Any, name: str) -> Any:
     return AttrType[name]
 
 
-def _build_plain_dict(*_: Any) -> dict[Any, Any]:
+def _make_empty_dict(*_: Any) -> dict[Any, Any]:
     return {}
 
 
@@ -136,7 +136,7 @@ def _to_scipy_matrix(value: torch.Tensor, name: str, path: Path) -> Any:
     return matrix.tocsr()
 
 
-def read_graphml(path: Path) -> Any:
+def read_graphml_as_networkx(path: Path) -> Any:
     """The NetworkX graph in a GraphML file."""
     import networkx
 
@@ -150,7 +150,7 @@ def read_graphml(path: Path) -> Any:
         raise DataError(f"cannot read {path}: {one_line_text(error)}") from None
 
 
-def read_gml(path: Path) -> Any:
+def read_gml_as_networkx(path: Path) -> Any:
     """The NetworkX graph in a GML file."""
     import networkx
 

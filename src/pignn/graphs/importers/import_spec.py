@@ -10,9 +10,9 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from ...core.errors import ConfigError, unknown
+from ...core.errors import ConfigError, build_unknown_name_error
 from ...core.settings import SEED, Float
-from ..tables.formats import file_suffix, list_suffixes
+from ..tables.formats import get_format_suffix, list_suffixes
 from ..tables.text_files import parse_delimiter
 from .feature_encoder import FeatureEncoder
 
@@ -39,8 +39,8 @@ class ImportSpec:
     class_names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        Float(max=1.0, open_max=True).check("val", self.val)
-        SEED.check("seed", self.seed)
+        Float(max=1.0, open_max=True).raise_unless_valid("val", self.val)
+        SEED.raise_unless_valid("seed", self.seed)
         object.__setattr__(self, "delimiter", parse_delimiter(self.delimiter))
         if isinstance(self.features, str) and not _is_file(self.features):
             object.__setattr__(self, "features", _split_names(self.features))
@@ -60,12 +60,12 @@ class ImportSpec:
         """The features, if they are a file or an array of their own."""
         return self.features if isinstance(self.features, str | os.PathLike | np.ndarray) else None
 
-    def list_roles(self) -> dict[str, str]:
+    def map_columns_to_roles(self) -> dict[str, str]:
         """The columns that are no features, and what they are."""
         named = {"id": self.id, "label": self.label, "label's trust": self.trusted, "label's source": self.source}
         return {column: role for role, column in named.items() if column is not None}
 
-    def with_roles(self, columns: Sequence[str], defaults: Mapping[str, str | None]) -> Self:
+    def with_default_roles(self, columns: Sequence[str], defaults: Mapping[str, str | None]) -> Self:
         """A copy in which columns that were not given are those of the trained model, else the defaults."""
         trained = {} if self.encoder is None else self.encoder.roles
         changes: dict[str, Any] = {}
@@ -79,11 +79,13 @@ class ImportSpec:
         given = {role: column for role in ROLES if (column := getattr(self, role)) is not None}
         for role, column in given.items():
             if column not in columns:
-                raise unknown(f"{role} column of {title}", column, list(columns))
+                raise build_unknown_name_error(f"{role} column of {title}", column, list(columns))
         names = list(given.values())
         for column in names:
             if names.count(column) > 1 and column in (self.id, self.trusted):
-                raise ConfigError(f"column '{column}' cannot be two things; it is the {self.list_roles()[column]}")
+                raise ConfigError(
+                    f"column '{column}' cannot be two things; it is the {self.map_columns_to_roles()[column]}"
+                )
         if (self.trusted or self.source) and self.label is None:
             raise ConfigError("trusted and source are about labels: say with label which column has them")
 
@@ -93,4 +95,4 @@ def _split_names(text: str) -> list[str]:
 
 
 def _is_file(text: str) -> bool:
-    return file_suffix(text) in (".npy", ".npz", *list_suffixes("table")) and Path(text).exists()
+    return get_format_suffix(text) in (".npy", ".npz", *list_suffixes("table")) and Path(text).exists()

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ...core.errors import DataError, PignnWarning
 from ...core.text import pluralize
-from ..tables.cells import MAX_CLASSES, encode_labels, quote_cell_for_message
+from ..tables.cells import MAX_CLASSES, encode_labels_as_codes, quote_cell_for_message
 
 NO_LABEL = ("", "-1")
 MANY_CLASSES = 20  # from here on, classes with few labels each look like something else
@@ -22,7 +22,7 @@ _MISSING_WORDS = {"nan", "null", "n/a", "na", "none", "?", "-", "unknown", "unla
 _FLAG_VALUES = {"1": 1, "true": 1, "yes": 1, "y": 1, "t": 1, "0": 0, "false": 0, "no": 0, "n": 0, "f": 0, "": 0}
 
 
-def parse_labels(
+def parse_labels_and_class_names(
     column: pd.Series[Any], title: str, model_classes: Sequence[str] | None = None
 ) -> tuple[Tensor, list[str]]:
     """Given labels as class numbers, -1 where there is none, and the names of the classes.
@@ -30,7 +30,7 @@ def parse_labels(
     Names are in alphabetical order, or in numerical order if all are integers. With the classes of a trained model,
     labels of other classes count as none.
     """
-    codes, values = _encode(column, title)
+    codes, values = _encode_texts_as_codes(column, title)
     names = sorted({value for value in values if value not in NO_LABEL}, key=_choose_sort_key(values))
     num_labeled = int((np.array([*(value not in NO_LABEL for value in values), False])[codes]).sum())
     if model_classes is None:
@@ -64,7 +64,7 @@ def _map_codes(codes: np.ndarray, values: Sequence[str], names: Sequence[str]) -
 def _warn_about_new_classes(names: list[str], model_classes: Sequence[str], title: str) -> None:
     if new := [name for name in names if name not in model_classes]:
         noun = "class" if len(new) == 1 else "classes"
-        _warn(f"{title}: the model has no {noun} {_list_names(new)}; taken for no label")
+        _warn(f"{title}: the model has no {noun} {_format_names(new)}; taken for no label")
 
 
 def _warn_about_similar_names(names: list[str], title: str) -> None:
@@ -73,7 +73,7 @@ def _warn_about_similar_names(names: list[str], title: str) -> None:
     for name in names:
         groups.setdefault("".join(name.split()).casefold(), []).append(name)
     if similar := [name for group in groups.values() if len(group) > 1 for name in group]:
-        listing = _list_names(similar)
+        listing = _format_names(similar)
         _warn(f"{title}: the classes {listing} differ in case or blanks only; write them alike if they are one")
 
 
@@ -89,7 +89,7 @@ def _check_classes(names: list[str], num_labeled: int, title: str) -> None:
             "label, or a column of ids?"
         )
     if suspicious := [name for name in names if name.lower() in _MISSING_WORDS]:
-        _warn(f"{title}: {_list_names(suspicious)} taken for a class; leave the cell empty where there is no label")
+        _warn(f"{title}: {_format_names(suspicious)} taken for a class; leave the cell empty where there is no label")
     _warn_about_similar_names(names, title)
 
 
@@ -100,9 +100,9 @@ def _choose_sort_key(values: list[str]) -> Any:
     return int if are_integers else str
 
 
-def parse_trusted(column: pd.Series[Any], title: str, first_row_number: int) -> Tensor:
+def parse_trusted_mask(column: pd.Series[Any], title: str, first_row_number: int) -> Tensor:
     """Which labels were verified. ``first_row_number`` is the number of the first row."""
-    codes, values = _encode(column, title)
+    codes, values = _encode_texts_as_codes(column, title)
     flags = np.array([*(_FLAG_VALUES.get(value.lower(), 2) for value in values), 0])[codes]
     if flags.max(initial=0) > 1:
         row = int(flags.argmax())
@@ -113,23 +113,23 @@ def parse_trusted(column: pd.Series[Any], title: str, first_row_number: int) -> 
     return torch.from_numpy(flags.astype(bool))
 
 
-def parse_sources(column: pd.Series[Any], title: str) -> tuple[Tensor, list[str]]:
+def parse_sources_and_names(column: pd.Series[Any], title: str) -> tuple[Tensor, list[str]]:
     """Who gave each label, as numbers, -1 where nobody is named; and the names in alphabetical order."""
-    codes, values = _encode(column, title)
+    codes, values = _encode_texts_as_codes(column, title)
     names = sorted({value for value in values if value})
     if len(names) > MAX_CLASSES:
         raise DataError(f"{title} has {len(names):,} different values; does it say who gave a label?")
     return _map_codes(codes, values, names), names
 
 
-def _encode(column: pd.Series[Any], title: str) -> tuple[np.ndarray, list[str]]:
+def _encode_texts_as_codes(column: pd.Series[Any], title: str) -> tuple[np.ndarray, list[str]]:
     try:
-        return encode_labels(column)
+        return encode_labels_as_codes(column)
     except TypeError:  # lists
         raise DataError(f"{title} holds lists, and one value per node is expected") from None
 
 
-def _list_names(names: list[str], max_names: int = 5) -> str:
+def _format_names(names: list[str], max_names: int = 5) -> str:
     rest = f" and {len(names) - max_names:,} more" if len(names) > max_names else ""
     return ", ".join(map(quote_cell_for_message, names[:max_names])) + rest
 

@@ -28,8 +28,9 @@ class NodeIds:
         if not self.index.is_unique:
             counts = self.index[self.index.duplicated(keep=False)].value_counts()
             raise DataError(
-                f"{title}: {pluralize(len(counts), 'id')} given to several nodes: {_list_counts(dict(counts.head(5)))}"
-                f"{' and more' if len(counts) > 5 else ''}; every node needs an id of its own"
+                f"{title}: {pluralize(len(counts), 'id')} given to several nodes: "
+                f"{_format_counts(dict(counts.head(5)))}{' and more' if len(counts) > 5 else ''}; "
+                "every node needs an id of its own"
             )
 
     @classmethod
@@ -80,12 +81,14 @@ class UnknownNodes:
     def __init__(self) -> None:
         self.num_edges, self.counts = 0, Counter[str]()
 
-    def add(self, columns: list[pd.Series[Any]], positions: list[np.ndarray]) -> np.ndarray:
+    def add_and_mark_known_edges(
+        self, end_columns: list[pd.Series[Any]], end_positions: list[np.ndarray]
+    ) -> np.ndarray:
         """Count the unknown ends of some edges; returns which edges join known nodes."""
-        keep = (positions[0] >= 0) & (positions[1] >= 0)
+        keep = (end_positions[0] >= 0) & (end_positions[1] >= 0)
         if not keep.all():
             self.num_edges += int((~keep).sum())
-            for column, rows in zip(columns, positions, strict=True):
+            for column, rows in zip(end_columns, end_positions, strict=True):
                 if len(self.counts) < _MAX_COUNTED_IDS:
                     missing = column[rows < 0].astype(object)
                     counts = missing.map(quote_cell_for_message).value_counts()
@@ -114,6 +117,6 @@ def to_id_texts(column: pd.Series[Any]) -> pd.Series[Any]:
     return column.astype(str).str.strip()
 
 
-def _list_counts(counts: dict[Any, int]) -> str:
+def _format_counts(counts: dict[Any, int]) -> str:
     """'a' (3), 'b' (2)"""
     return ", ".join(f"{quote_cell_for_message(name)} ({count:,})" for name, count in counts.items())

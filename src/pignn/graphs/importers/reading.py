@@ -75,66 +75,68 @@ def _import_graph(nodes: PathLike | pd.DataFrame, edges: PathLike | pd.DataFrame
     if isinstance(nodes, pd.DataFrame):
         if edges is None:
             raise ConfigError("the edges are missing; give them as a data frame or file")
-        return build_data(*_read_tables(FrameTable("nodes", nodes), edges, spec), "graph")
+        return build_data(*_read_raw_graph_and_complete_spec(FrameTable("nodes", nodes), edges, spec), "graph")
     name = Path(nodes).name.partition(".")[0]
     if is_graph_file(nodes):
         if edges is not None:
             raise ConfigError(f"{nodes} holds a whole graph; leave the edges out")
-        return build_data(*assign_roles(read_graph_file(Path(nodes)), spec), name)
+        return build_data(*assign_roles_and_complete_spec(read_graph_file(Path(nodes)), spec), name)
     if edges is None:
         if not Path(nodes).exists():
             raise DataError(f"cannot read {nodes}: no such file")
         raise ConfigError(f"{nodes} holds nodes only: give the edges, with --edges FILE (edges=)")
-    return build_data(*_read_tables(open_table(nodes, spec.delimiter), edges, spec), name)
+    return build_data(*_read_raw_graph_and_complete_spec(open_table(nodes, spec.delimiter), edges, spec), name)
 
 
-def assign_roles(raw: RawGraph, spec: ImportSpec) -> tuple[RawGraph, ImportSpec]:
+def assign_roles_and_complete_spec(raw_graph: RawGraph, spec: ImportSpec) -> tuple[RawGraph, ImportSpec]:
     """Give columns of a whole graph the roles that the spec, the trained model or their names say."""
-    columns = list(raw.frame.columns)
-    spec = spec.with_roles(columns, {"id": raw.id, "label": raw.label})
-    if raw.trusted is not None:
-        if spec.label is None or raw.label not in (None, spec.label):  # it is about other labels
-            raw.frame = raw.frame.drop(columns=raw.trusted)
+    columns = list(raw_graph.frame.columns)
+    spec = spec.with_default_roles(columns, {"id": raw_graph.id, "label": raw_graph.label})
+    if raw_graph.trusted is not None:
+        if spec.label is None or raw_graph.label not in (None, spec.label):  # it is about other labels
+            raw_graph.frame = raw_graph.frame.drop(columns=raw_graph.trusted)
         else:
-            spec = spec.with_roles(columns, {"trusted": raw.trusted})
-    spec.check_column_roles(list(raw.frame.columns), raw.title)
-    _identify_nodes(raw, spec)
-    return raw, spec
+            spec = spec.with_default_roles(columns, {"trusted": raw_graph.trusted})
+    spec.check_column_roles(list(raw_graph.frame.columns), raw_graph.title)
+    _set_node_ids_and_roles_in_place(raw_graph, spec)
+    return raw_graph, spec
 
 
-def _read_tables(nodes: Table, edges: PathLike | pd.DataFrame, spec: ImportSpec) -> tuple[RawGraph, ImportSpec]:
+def _read_raw_graph_and_complete_spec(
+    nodes: Table, edges: PathLike | pd.DataFrame, spec: ImportSpec
+) -> tuple[RawGraph, ImportSpec]:
     """Read a table of nodes and one of edges."""
     id_column = next((name for name in nodes.columns if nodes.has_header and name.lower() in ID_NAMES), None)
-    spec = spec.with_roles(nodes.columns, {"id": id_column})
+    spec = spec.with_default_roles(nodes.columns, {"id": id_column})
     if len(set(nodes.columns)) < len(nodes.columns):
         twice = next(name for name in nodes.columns if nodes.columns.count(name) > 1)
         raise DataError(f"{nodes.name} has two columns named '{twice}'; rename one")
     if isinstance(nodes, FrameTable) and not nodes.num_rows:
         raise DataError(f"{nodes.name} has no rows")
-    frame = nodes.read_dataframe([name for name in spec.list_roles() if name in nodes.columns])
+    frame = nodes.read_dataframe([name for name in spec.map_columns_to_roles() if name in nodes.columns])
     spec.check_column_roles(list(frame.columns), nodes.name)
     if spec.encoder is not None and spec.features is None:  # before the edges, which fit no other table either
         spec.encoder.check_has_columns(frame.columns, nodes.name)
-    raw = RawGraph(nodes.name, frame, ends=np.empty((2, 0), np.int64))
-    origin = raw.origin
+    raw_graph = RawGraph(nodes.name, frame, ends=np.empty((2, 0), np.int64))
+    origin = raw_graph.origin
     origin.sha256, origin.has_header, origin.delimiter = nodes.sha256, nodes.has_header, nodes.delimiter
     origin.edges = str(edges) if isinstance(edges, str | os.PathLike) else None
-    _identify_nodes(raw, spec)
+    _set_node_ids_and_roles_in_place(raw_graph, spec)
     ids = f"ids are column '{spec.id}'" if spec.id else "no column of ids: nodes are numbered by their rows, from 0"
     origin.notes += [] if isinstance(nodes, FrameTable) else [f"nodes: {nodes.describe()}"]
     origin.notes.append(f"nodes: {ids}")
-    imported = read_edges(edges, raw.ids, frame, spec)
-    raw.ends, raw.weight = imported.ends, imported.weight
+    imported = read_edges(edges, raw_graph.ids, frame, spec)
+    raw_graph.ends, raw_graph.weight = imported.ends, imported.weight
     origin.notes += imported.notes
-    return raw, spec
+    return raw_graph, spec
 
 
-def _identify_nodes(raw: RawGraph, spec: ImportSpec) -> None:
+def _set_node_ids_and_roles_in_place(raw_graph: RawGraph, spec: ImportSpec) -> None:
     """Set the ids of the nodes, and in the origin the columns with a role."""
-    origin = raw.origin
+    origin = raw_graph.origin
     origin.id, origin.label, origin.trusted, origin.source = spec.id, spec.label, spec.trusted, spec.source
     if spec.id is None:
-        raw.ids = NodeIds.from_rows(raw.num_nodes, raw.title)
+        raw_graph.ids = NodeIds.from_rows(raw_graph.num_nodes, raw_graph.title)
     else:
-        column, title = raw.frame[spec.id], f"{raw.title}, column '{spec.id}'"
-        raw.ids = NodeIds.from_column(column, title, origin.first_row_number)
+        column, title = raw_graph.frame[spec.id], f"{raw_graph.title}, column '{spec.id}'"
+        raw_graph.ids = NodeIds.from_column(column, title, origin.first_row_number)

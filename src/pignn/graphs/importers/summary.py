@@ -9,12 +9,12 @@ from typing import Any
 from torch_geometric.data import Data
 
 from ...core.text import pluralize
-from ..summary import describe_graph
+from ..summary import compute_graph_statistics
 
 
 @dataclass
 class ImportSummary:
-    """Facts of :func:`~pignn.graphs.describe_graph`, what was guessed and changed, what became of each column."""
+    """Facts of :func:`~pignn.graphs.compute_graph_statistics`, what was guessed and changed, and each column's fate."""
 
     facts: dict[str, Any]
     notes: list[str]
@@ -33,7 +33,7 @@ class ImportSummary:
         num_labeled = sum(facts["classes"].values())
         if facts["classes"]:
             sizes = sorted(facts["classes"].items(), key=lambda item: -item[1])
-            shown = ", ".join(f"{_shorten(name)} {size:,}" for name, size in sizes[:12])
+            shown = ", ".join(f"{_clean_and_shorten(name)} {size:,}" for name, size in sizes[:12])
             more = f" and {len(sizes) - 12:,} more" if len(sizes) > 12 else ""
             lines.append(f"{len(sizes):,} classes: {shown}{more}; {facts['unlabeled']:,} nodes without a label")
         if facts["homophily"] is not None:
@@ -58,7 +58,7 @@ class ImportSummary:
         ]
         entries = []
         for note, group in groupby(described, key=lambda item: item[1]):
-            names = [_shorten(name) for name, _ in group]
+            names = [_clean_and_shorten(name) for name, _ in group]
             listing = ", ".join(names) if len(names) < 5 else f"{names[0]} … {names[-1]} ({len(names):,} columns)"
             entries.append((listing, note))
         return entries
@@ -66,13 +66,15 @@ class ImportSummary:
 
 def summarize_import(data: Data) -> ImportSummary:
     """Summarize a graph from :func:`~pignn.read_graph` and its kin; `print` the summary."""
-    facts = describe_graph(data)
+    facts = compute_graph_statistics(data)
     trusted, sources = data.get("trusted_mask"), data.get("label_source")
     if trusted is not None:
         facts["trusted"] = pluralize(int(trusted.sum()), "label")
     if sources is not None:
         counts = {name: int((sources == i).sum()) for i, name in enumerate(data.source_names)}
-        facts["sources"] = ", ".join(f"{_shorten(name)} {count:,}" for name, count in list(counts.items())[:12])
+        facts["sources"] = ", ".join(
+            f"{_clean_and_shorten(name)} {count:,}" for name, count in list(counts.items())[:12]
+        )
     origin, encoder = data.get("origin"), data.get("encoder")
     return ImportSummary(
         facts,
@@ -82,6 +84,6 @@ def summarize_import(data: Data) -> ImportSummary:
     )
 
 
-def _shorten(name: str, max_chars: int = 40) -> str:
+def _clean_and_shorten(name: str, max_chars: int = 40) -> str:
     text = " ".join("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(name)).split())
     return text if len(text) <= max_chars else text[: max_chars - 1] + "…"

@@ -12,11 +12,11 @@ import numpy as np
 
 from ..._version import __version__
 from ...core.errors import ConfigError
-from ..tables.arrays import ArrayOrFile, PathLike, is_array
+from ..tables.arrays import ArrayOrFile, PathLike, is_array_or_npy_path
 from ..tables.edge_columns import choose_edge_columns
 from ..tables.reader import open_edges, open_table
 from ..tables.text_files import parse_delimiter
-from .external_sort import write_edges
+from .external_sort import sort_and_write_edges
 from .nodes import NodeWriter, choose_feature_columns
 from .output import ProgressBar, StoreFile, check_out_folder, open_store_folder
 from .result import Conversion
@@ -99,7 +99,7 @@ class _Inputs:
     @property
     def mask_columns(self) -> dict[str, str]:
         """The masks that are columns of the node file."""
-        return {name: str(mask) for name, mask in self.masks.items() if not is_array(mask)}
+        return {name: str(mask) for name, mask in self.masks.items() if not is_array_or_npy_path(mask)}
 
     def check(self) -> None:
         if self.memory < 1:
@@ -115,8 +115,8 @@ class _Inputs:
 def _convert(inputs: _Inputs) -> Conversion:
     inputs.check()
     delimiter = parse_delimiter(inputs.delimiter)
-    node_table = None if inputs.nodes is None else open_table(inputs.nodes, delimiter, check_encoding=False)
-    edge_table = open_edges(inputs.edges, delimiter, check_encoding=False)
+    node_table = None if inputs.nodes is None else open_table(inputs.nodes, delimiter, with_encoding_check=False)
+    edge_table = open_edges(inputs.edges, delimiter, with_encoding_check=False)
     edge_columns = choose_edge_columns(edge_table, inputs.source, inputs.target, inputs.weight)
     mask_columns = inputs.mask_columns
     with open_store_folder(Path(inputs.out)) as folder, ProgressBar(inputs.progress) as bar:
@@ -133,11 +133,11 @@ def _convert(inputs: _Inputs) -> Conversion:
             if name not in mask_columns:
                 writer.write_mask(name, mask)
         conversion = Conversion(
-            str(inputs.out), nodes=writer.count_nodes(inputs.num_nodes), features=writer.num_features
+            str(inputs.out), nodes=writer.check_and_count_nodes(inputs.num_nodes), features=writer.num_features
         )
-        conversion.class_names, conversion.labeled = writer.finish_labels()
+        conversion.class_names, conversion.labeled = writer.write_labels_and_get_class_names_and_count()
         conversion.classes = len(conversion.class_names or [])
-        files = writer.files + write_edges(edge_table, edge_columns, folder, conversion, inputs.memory, bar)
+        files = writer.files + sort_and_write_edges(edge_table, edge_columns, folder, conversion, inputs.memory, bar)
         conversion.bytes = sum(file.bytes for file in files)
         _write_header(folder / HEADER_NAME, conversion, files)
     return conversion

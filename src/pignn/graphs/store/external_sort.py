@@ -15,15 +15,15 @@ import pandas as pd
 import torch
 
 from ...core.errors import DataError
-from ..edges import mark_first_of_runs, merge_duplicates, sort_keys_
+from ..edges import mark_first_of_runs, merge_runs_of_equal_keys, sort_keys_with_weights_
 from ..tables.cells import parse_edge_weights, quote_cell_for_message, to_numbers
 from ..tables.edge_columns import EdgeColumns
 from ..tables.table import Table
-from .output import ProgressBar, StoreFile, write_array
+from .output import ProgressBar, StoreFile, write_array_and_get_bytes
 from .result import Conversion
 
 
-def write_edges(
+def sort_and_write_edges(
     table: Table, columns: EdgeColumns, folder: Path, conversion: Conversion, memory: int, bar: ProgressBar
 ) -> list[StoreFile]:
     """Write crow, col and weight. What was changed is counted in ``conversion``."""
@@ -57,8 +57,8 @@ def write_edges(
         names = ("crow.i64", "col.i32", "weight.f32")[: 3 if conversion.weighted else 2]
         files = [stack.enter_context(StoreFile(folder / name)) for name in names]
         files[0].write(np.zeros(1, np.int64))
-        for low, high, key, weight in ranges.iter_sorted(max_entries):
-            pair, weight = _merge_and_count_edges(key, weight, conversion)
+        for low, high, key, weight in ranges.iter_sorted_ranges(max_entries):
+            pair, weight = _merge_edges_and_count_changes(key, weight, conversion)
             # Rows that end in this range: their ends are where the next row would begin.
             for start in range(low // num_nodes + 1, high // num_nodes + 1, max_entries):
                 rows = np.arange(start, min(start + max_entries, high // num_nodes + 1))
@@ -87,13 +87,15 @@ def _parse_node_numbers(column: pd.Series[Any], num_nodes: int, title: str, firs
     return values.astype(np.int64)
 
 
-def _merge_and_count_edges(
-    key: np.ndarray, weight: np.ndarray | None, conversion: Conversion
+def _merge_edges_and_count_changes(
+    pair_keys: np.ndarray, pair_weights: np.ndarray | None, conversion: Conversion
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Each pair (row · N + column) once, as `simplify_edges` would have it, and its weight."""
-    keys, weights = sort_keys_(torch.from_numpy(key), None if weight is None else torch.from_numpy(weight))
+    keys, weights = sort_keys_with_weights_(
+        torch.from_numpy(pair_keys), None if pair_weights is None else torch.from_numpy(pair_weights)
+    )
     before = int((keys & 1 == 0).sum())
-    keys, weights = merge_duplicates(keys, weights)
+    keys, weights = merge_runs_of_equal_keys(keys, weights)
     read = int((keys & 1 == 0).sum())
     conversion.duplicates_merged += before - read
     pair = keys >> 1
@@ -119,21 +121,21 @@ class _RangeFiles:
         self.dtype = np.dtype([("key", "<i8"), ("weight", "<f4")] if weighted else [("key", "<i8")])
         self.files = [open(folder / f"{name}.{i}", "wb", buffering=0) for i in range(num_files)]  # noqa: SIM115
 
-    def add(self, key: np.ndarray, weight: np.ndarray | None) -> None:
-        part = ((key >> 1) - self.low) // self.width
-        records = np.empty(len(key), self.dtype)
-        records["key"] = key
-        if weight is not None:
-            records["weight"] = weight
+    def add(self, keys: np.ndarray, weights: np.ndarray | None) -> None:
+        part = ((keys >> 1) - self.low) // self.width
+        records = np.empty(len(keys), self.dtype)
+        records["key"] = keys
+        if weights is not None:
+            records["weight"] = weights
         if len(self.files) > 1:
             # Stable, so that weights are summed in the order in which they came.
             records = records[np.argsort(part.astype(np.uint8), kind="stable")]
         stop = 0
         for file, count in zip(self.files, np.bincount(part, minlength=len(self.files)).tolist(), strict=True):
-            write_array(file, records[stop : stop + count])
+            write_array_and_get_bytes(file, records[stop : stop + count])
             stop += count
 
-    def iter_sorted(self, max_entries: int) -> Iterator[tuple[int, int, np.ndarray, np.ndarray | None]]:
+    def iter_sorted_ranges(self, max_entries: int) -> Iterator[tuple[int, int, np.ndarray, np.ndarray | None]]:
         """(low, high, keys, weights) of each range in turn. One with more than ``max_entries`` is divided again."""
         for part in self.files:
             part.close()
@@ -146,7 +148,7 @@ class _RangeFiles:
                     while len(records := np.fromfile(file, self.dtype, max_entries)):
                         inner.add(records["key"], records["weight"] if self.weighted else None)
                 path.unlink()
-                yield from inner.iter_sorted(max_entries)
+                yield from inner.iter_sorted_ranges(max_entries)
             else:
                 records = np.fromfile(path, self.dtype)
                 path.unlink()

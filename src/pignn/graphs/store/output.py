@@ -41,7 +41,7 @@ def open_store_folder(out: Path) -> Iterator[Path]:
         shutil.rmtree(new / "work")
 
 
-def write_array(file: IO[bytes], array: np.ndarray) -> memoryview:
+def write_array_and_get_bytes(file: IO[bytes], array: np.ndarray) -> memoryview:
     """Write all bytes of an array, although the system may take a part at a time; returns the bytes."""
     rest = block = memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))  # type: ignore[arg-type]
     while rest:
@@ -57,7 +57,7 @@ class StoreFile:
         self.file: IO[bytes] = open(path, "wb", buffering=0)  # noqa: SIM115
 
     def write(self, array: np.ndarray) -> None:
-        block = write_array(self.file, np.asarray(array, DTYPES.get(self.name)))
+        block = write_array_and_get_bytes(self.file, np.asarray(array, DTYPES.get(self.name)))
         self.crc32, self.bytes = zlib.crc32(block, self.crc32), self.bytes + len(block)
 
     def __enter__(self) -> StoreFile:

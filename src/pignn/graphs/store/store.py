@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ...core.errors import ConfigError, DataError, unknown
+from ...core.errors import ConfigError, DataError, build_unknown_name_error
 from ...io.files import UNFINISHED
 from ..splits import Masks, split_per_class
 from ..tables.arrays import PathLike
@@ -63,7 +63,7 @@ class StoreHeader(_Format):
     weighted: bool
     files: dict[str, FileHeader]
 
-    def has_right_files(self) -> bool:
+    def has_expected_file_names(self) -> bool:
         required = {"crow.i64", "col.i32"}
         required |= {"x.f32"} if self.features else set()
         required |= {"weight.f32"} if self.weighted else set()
@@ -96,7 +96,9 @@ def open_graph_store(path: PathLike, *, verify: bool = False) -> Data:
         data.class_names = header.class_names
     first, last = data.crow[[0, -1]].tolist()
     if first != 0 or last != num_entries:
-        raise _damaged_store_error(folder, f"crow.i64 goes from {first:,} to {last:,}, expected 0 to {num_entries:,}")
+        raise _build_damaged_store_error(
+            folder, f"crow.i64 goes from {first:,} to {last:,}, expected 0 to {num_entries:,}"
+        )
     content = {name: msgspec.to_builtins(each) for name, each in header.files.items() if name in GRAPH_FILES}
     data.digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
     return data
@@ -112,7 +114,7 @@ def load_graph_store(path: PathLike, *, split: str = "default", split_seed: int 
         split_seed: random seed of the split.
     """
     if split not in ("default", "own", "random"):
-        raise unknown("split", split, ("default", "own", "random"))
+        raise build_unknown_name_error("split", split, ("default", "own", "random"))
     data = open_graph_store(path)
     masks = [data.get(f"{name}_mask") for name in MASK_NAMES]
     if split == "own" and masks[0] is None:
@@ -139,15 +141,15 @@ def _read_header(folder: Path) -> StoreHeader:
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        raise _damaged_store_error(folder, f"{HEADER_NAME} is not the description of a store") from None
+        raise _build_damaged_store_error(folder, f"{HEADER_NAME} is not the description of a store") from None
     if version != FORMAT:
         raise DataError(f"store {folder} has version {version}, this pignn reads {FORMAT}; convert again")
     try:
         header = msgspec.json.decode(content, type=StoreHeader)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise _damaged_store_error(folder, f"{HEADER_NAME} does not describe a store ({error})") from None
-    if not header.has_right_files():
-        raise _damaged_store_error(folder, f"{HEADER_NAME} does not describe a store")
+        raise _build_damaged_store_error(folder, f"{HEADER_NAME} does not describe a store ({error})") from None
+    if not header.has_expected_file_names():
+        raise _build_damaged_store_error(folder, f"{HEADER_NAME} does not describe a store")
     return header
 
 
@@ -159,14 +161,14 @@ def _map_tensor(folder: Path, name: str, shape: tuple[int, ...], header: FileHea
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size != expected or size != header.bytes:
-                raise _damaged_store_error(folder, f"{name} has {size:,} bytes, {expected:,} expected")
+                raise _build_damaged_store_error(folder, f"{name} has {size:,} bytes, {expected:,} expected")
             if not size:
                 return torch.from_numpy(np.empty(shape, dtype))
             if (verify or size <= SMALL_FILE_BYTES) and _compute_crc32(file) != header.crc32:
-                raise _damaged_store_error(folder, f"the checksum of {name} differs")
+                raise _build_damaged_store_error(folder, f"the checksum of {name} differs")
             content = _map_file(file.fileno(), size)
     except FileNotFoundError:
-        raise _damaged_store_error(folder, f"{name} is missing") from None
+        raise _build_damaged_store_error(folder, f"{name} is missing") from None
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from None
     return torch.from_numpy(np.frombuffer(content, dtype).reshape(shape))
@@ -187,5 +189,5 @@ def _compute_crc32(file: IO[bytes]) -> int:
     return crc
 
 
-def _damaged_store_error(folder: Path, reason: str) -> DataError:
+def _build_damaged_store_error(folder: Path, reason: str) -> DataError:
     return DataError(f"store {folder} is damaged: {reason}; convert again")

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from ...core.lazy import import_on_first_use
+from ...core.lazy import make_lazy_getattr_and_dir
 
 if TYPE_CHECKING:
-    from .formats import FORMATS, FileFormat, file_suffix, find_format, is_graph_file, list_suffixes
+    from .formats import FORMATS, FileFormat, find_format_name, get_format_suffix, is_graph_file, list_suffixes
     from .reader import open_table
     from .table import Table
 
@@ -13,12 +13,12 @@ __all__ = [
     "FORMATS",
     "FileFormat",
     "Table",
-    "file_suffix",
-    "find_format",
+    "find_format_name",
+    "get_format_suffix",
     "is_graph_file",
     "list_suffixes",
     "open_table",
 ]
 
 # Imported on first use, so that listing things does not wait for torch.
-__getattr__, __dir__ = import_on_first_use(__name__, __file__)
+__getattr__, __dir__ = make_lazy_getattr_and_dir(__name__, __file__)

@@ -15,15 +15,15 @@ PathLike: TypeAlias = str | os.PathLike[str]
 ArrayOrFile: TypeAlias = PathLike | np.ndarray
 
 
-def is_array(value: ArrayOrFile) -> bool:
+def is_array_or_npy_path(array_or_path: ArrayOrFile) -> bool:
     """Whether it is an array, or the name of a file with one."""
-    return isinstance(value, np.ndarray) or str(value).lower().endswith(".npy")
+    return isinstance(array_or_path, np.ndarray) or str(array_or_path).lower().endswith(".npy")
 
 
-def load_array(value: ArrayOrFile) -> np.ndarray:
+def load_array(array_or_path: ArrayOrFile) -> np.ndarray:
     """An array as it is, or memory-mapped from its file."""
-    if isinstance(value, np.ndarray):
-        return value
-    if Path(value).suffix.lower() != ".npy":
-        raise DataError(f"cannot read {value}: expected a .npy file")
-    return read_npy(Path(value), memory_map=True)
+    if isinstance(array_or_path, np.ndarray):
+        return array_or_path
+    if Path(array_or_path).suffix.lower() != ".npy":
+        raise DataError(f"cannot read {array_or_path}: expected a .npy file")
+    return read_npy(Path(array_or_path), memory_map=True)

@@ -44,7 +44,7 @@ def parse_edge_weights(column: pd.Series[Any], title: str, first_row_number: int
     return values
 
 
-def encode_labels(column: pd.Series[Any]) -> tuple[np.ndarray, list[str]]:
+def encode_labels_as_codes(column: pd.Series[Any]) -> tuple[np.ndarray, list[str]]:
     """The distinct values as texts, and the code of each row: -1 where the value is missing."""
     codes, values = pd.factorize(column)
     return codes, [_label_text(value) for value in values]

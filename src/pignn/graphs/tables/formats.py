@@ -30,7 +30,7 @@ class FileFormat:
     content: Literal["table", "array", "graph"]
     reader: str | Callable[..., Any]
 
-    def load_reader(self) -> Callable[..., Any]:
+    def import_reader(self) -> Callable[..., Any]:
         """Import the reader."""
         if not isinstance(self.reader, str):
             return self.reader
@@ -46,9 +46,9 @@ JSON_LINES = FileFormat((".jsonl", ".ndjson", ".json"), "table", "pignn.graphs.t
 PARQUET = FileFormat((".parquet", ".pq"), "table", "pignn.graphs.tables.reader:ParquetTable")
 NPY = FileFormat((".npy",), "array", "pignn.graphs.tables.arrays:load_array")
 NPZ = FileFormat((".npz",), "graph", "pignn.io.safe_readers:read_npz")
-TORCH = FileFormat((".pt", ".pth"), "graph", f"{_GRAPHS}:read_torch")
-GRAPHML = FileFormat((".graphml",), "graph", f"{_GRAPHS}:read_graphml")
-GML = FileFormat((".gml",), "graph", f"{_GRAPHS}:read_gml")
+TORCH = FileFormat((".pt", ".pth"), "graph", f"{_GRAPHS}:read_torch_arrays")
+GRAPHML = FileFormat((".graphml",), "graph", f"{_GRAPHS}:read_graphml_as_networkx")
+GML = FileFormat((".gml",), "graph", f"{_GRAPHS}:read_gml_as_networkx")
 
 FORMATS: Registry[FileFormat] = Registry(
     "file format",
@@ -66,24 +66,24 @@ FORMATS: Registry[FileFormat] = Registry(
 )
 
 
-def file_suffix(path: str | os.PathLike[str]) -> str:
+def get_format_suffix(path: str | os.PathLike[str]) -> str:
     """The suffix that tells the format, in lower case: that of ``nodes.csv.gz`` is ``.csv``."""
     path = Path(path)
     return (Path(path.stem) if path.suffix.lower() in COMPRESSED_SUFFIXES else path).suffix.lower()
 
 
-def find_format(path: str | os.PathLike[str]) -> str | None:
+def find_format_name(path: str | os.PathLike[str]) -> str | None:
     """The name in ``FORMATS`` of the format of a file, by its suffix. None if no format has it."""
-    suffix = file_suffix(path)
+    suffix = get_format_suffix(path)
     return next((name for name in FORMATS if suffix in FORMATS.get(name).suffixes), None)
 
 
-def list_suffixes(content: str | None = None) -> tuple[str, ...]:
-    """The suffixes of all formats, or of those with this content: ``"table"``, ``"array"`` or ``"graph"``."""
+def list_suffixes(content_kind: str | None = None) -> tuple[str, ...]:
+    """The suffixes of all formats, or of those with this content_kind: ``"table"``, ``"array"`` or ``"graph"``."""
     formats = [FORMATS.get(name) for name in FORMATS]
-    return tuple(suffix for each in formats if content in (None, each.content) for suffix in each.suffixes)
+    return tuple(suffix for each in formats if content_kind in (None, each.content) for suffix in each.suffixes)
 
 
 def is_graph_file(path: str | os.PathLike[str]) -> bool:
     """Whether a file of this name holds a whole graph, not a table."""
-    return file_suffix(path) in list_suffixes("graph")
+    return get_format_suffix(path) in list_suffixes("graph")

@@ -17,14 +17,14 @@ import pandas as pd
 
 from ...core.errors import DataError
 from .arrays import PathLike, load_array
-from .formats import FORMATS, find_format
+from .formats import FORMATS, find_format_name
 from .table import ArrayTable, Chunk, FrameTable, Table
 from .text_files import (
     MAX_LINE_BYTES,
     check_text_and_compute_sha256,
     detect_layout,
-    translate_read_errors,
-    warn_about_guess,
+    read_errors_context,
+    warn_about_guessed_layout,
     write_plain_csv,
     write_plain_json_lines,
 )
@@ -41,7 +41,7 @@ def open_table(
     delimiter: str | None = None,
     *,
     kind: Literal["nodes", "edges"] = "nodes",
-    check_encoding: bool = True,
+    with_encoding_check: bool = True,
 ) -> Table:
     """Open a table file of nodes or edges, one per row. What cannot be a table is refused in one line.
 
@@ -49,17 +49,17 @@ def open_table(
         path: CSV, TSV, JSON lines or Parquet, or any other table in ``FORMATS``; for edges also .npy.
         delimiter: between the columns of a text file. Detected if None.
         kind: what the rows are. A first row with a number in it is an edge; only one of numbers alone is a node.
-        check_encoding: read a text file through before anything else, for its checksum and for errors with line
+        with_encoding_check: read a text file through before anything else, for its checksum and for errors with line
             numbers.
     """
     path = Path(path)
     if not path.is_file():
         raise DataError(f"cannot read {path}: " + ("it is a folder" if path.is_dir() else "no such file"))
-    name = find_format(path)
+    name = find_format_name(path)
     if name == "npy":
         return _open_edge_array(path)
-    reader = FORMATS.get(name if name is not None and FORMATS.get(name).content == "table" else "text").load_reader()
-    sha256 = check_text_and_compute_sha256(path) if check_encoding and reader in (TextTable, JsonTable) else ""
+    reader = FORMATS.get(name if name is not None and FORMATS.get(name).content == "table" else "text").import_reader()
+    sha256 = check_text_and_compute_sha256(path) if with_encoding_check and reader in (TextTable, JsonTable) else ""
     table = TextTable(path, delimiter, kind) if reader is TextTable else reader(path)
     if not isinstance(table, Table):
         table = FrameTable(str(path), table)
@@ -68,11 +68,11 @@ def open_table(
 
 
 def open_edges(
-    edges: PathLike | pd.DataFrame | Iterable[np.ndarray], delimiter: str | None, *, check_encoding: bool = True
+    edges: PathLike | pd.DataFrame | Iterable[np.ndarray], delimiter: str | None, *, with_encoding_check: bool = True
 ) -> Table:
     """Open a table of edges: a file, a data frame, or arrays of shape [n, 2] that come one after the other."""
     if isinstance(edges, str | os.PathLike):
-        return open_table(edges, delimiter, kind="edges", check_encoding=check_encoding)
+        return open_table(edges, delimiter, kind="edges", with_encoding_check=with_encoding_check)
     return FrameTable("edges", edges) if isinstance(edges, pd.DataFrame) else ArrayTable("edges", edges)
 
 
@@ -90,11 +90,11 @@ class FileTable(Table):
         self.path, self.name = path, str(path)
 
     @abstractmethod
-    def _source_sql(self, path: Path, *, is_plain: bool) -> str:
+    def _build_select_sql(self, path: Path, *, is_plain_copy: bool) -> str:
         """The query that gives the columns as they are in the file, or in its plain copy."""
 
     @abstractmethod
-    def _typed_sql(self, cursor: Any, source: str, text_columns: Sequence[str]) -> list[str]:
+    def _build_typed_columns_sql(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
         """One expression per column, which gives its values in their type."""
 
     def _write_as_plain_csv(self, out_path: Path) -> None:
@@ -102,15 +102,15 @@ class FileTable(Table):
         raise NotImplementedError
 
     def _convert_column(self, column: pd.Series[Any], name: str) -> Any:
-        return _without_masks(column)
+        return _replace_masked_dtype(column)
 
     def iter_chunks(self, max_rows: int, text_columns: Sequence[str] = ()) -> Iterator[Chunk]:
         import duckdb
 
-        done = 0
-        with translate_read_errors(self.path):
+        done, sql = 0, self._build_select_sql(self.path, is_plain_copy=False)
+        with read_errors_context(self.path):
             try:
-                for chunk in self._stream(self._source_sql(self.path, is_plain=False), max_rows, text_columns, 0):
+                for chunk in self._iter_sql_chunks(sql, max_rows, text_columns, 0):
                     yield chunk
                     done = chunk.start + len(chunk.frame)
                 return
@@ -120,13 +120,14 @@ class FileTable(Table):
             with tempfile.TemporaryDirectory() as folder:
                 copy = Path(folder) / "plain"
                 self._write_as_plain_csv(copy)
-                yield from self._stream(self._source_sql(copy, is_plain=True), max_rows, text_columns, done)
+                sql = self._build_select_sql(copy, is_plain_copy=True)
+                yield from self._iter_sql_chunks(sql, max_rows, text_columns, done)
 
-    def _stream(self, source: str, max_rows: int, text_columns: Sequence[str], skip_rows: int) -> Iterator[Chunk]:
+    def _iter_sql_chunks(self, sql: str, max_rows: int, text_columns: Sequence[str], skip_rows: int) -> Iterator[Chunk]:
         """The rows behind the first ``skip_rows``, in the order of the file."""
-        with _connect() as cursor:
-            typed = ", ".join(self._typed_sql(cursor, source, text_columns))
-            cursor.execute(f"SELECT {typed} FROM ({source})" + (f" OFFSET {skip_rows}" if skip_rows else ""))
+        with _open_database_in_memory() as cursor:
+            typed = ", ".join(self._build_typed_columns_sql(cursor, sql, text_columns))
+            cursor.execute(f"SELECT {typed} FROM ({sql})" + (f" OFFSET {skip_rows}" if skip_rows else ""))
             done = skip_rows
             while len(frame := cursor.fetch_df_chunk(max(max_rows // VECTOR_ROWS, 1))):
                 converted = {name: self._convert_column(frame[f"c{i}"], name) for i, name in enumerate(self.columns)}
@@ -146,7 +147,7 @@ class TextTable(FileTable):
         self.delimiter, self.num_rows = self._layout.delimiter, self._layout.num_rows
         self.columns, self.has_header = self._layout.columns, self._layout.has_header
         self._booleans: set[str] = set()
-        warn_about_guess(path, self._layout)
+        warn_about_guessed_layout(path, self._layout)
 
     def describe(self) -> str:
         return self._layout.describe()
@@ -159,47 +160,47 @@ class TextTable(FileTable):
     def _write_as_plain_csv(self, out_path: Path) -> None:
         write_plain_csv(self.path, self._layout, out_path)
 
-    def _source_sql(self, path: Path, *, is_plain: bool) -> str:
+    def _build_select_sql(self, path: Path, *, is_plain_copy: bool) -> str:
         layout = self._layout
         names = [f"c{i}" for i in range(len(self.columns))]
-        by_blanks = layout.delimiter == " " and not is_plain
-        mark, quote = ("\x1f", "") if by_blanks else ("," if is_plain else layout.delimiter, '"')
+        by_blanks = layout.delimiter == " " and not is_plain_copy
+        mark, quote = ("\x1f", "") if by_blanks else ("," if is_plain_copy else layout.delimiter, '"')
         options = {
             "columns": "{" + ", ".join(f"'{name}': 'VARCHAR'" for name in (["line"] if by_blanks else names)) + "}",
             "delim": _quote_sql_text(mark),
             "quote": _quote_sql_text(quote),
             "escape": _quote_sql_text(quote),
-            "skip": 0 if is_plain else layout.skip_lines,
+            "skip": 0 if is_plain_copy else layout.skip_lines,
             "max_line_size": MAX_LINE_BYTES,
             "compression": _quote_sql_text({".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower(), "none")),
         }
         fixed = "auto_detect = false, header = false, strict_mode = true, nullstr = '', hive_partitioning = false"
         read = f"read_csv({_quote_path(path)}, {fixed}, {', '.join(f'{k} = {v}' for k, v in options.items())})"
         if by_blanks:
-            return _split_at_blanks_sql(read, names)
+            return _build_sql_that_splits_at_blanks(read, names)
         filled = " WHERE ltrim(c0, ' ') <> ''" if len(names) == 1 else ""  # blank lines of a table with one column
         cells = ", ".join(f"nullif(ltrim({name}, ' '), '') AS {name}" for name in names)
         return f"SELECT {cells} FROM {read}{filled}"
 
-    def _typed_sql(self, cursor: Any, source: str, text_columns: Sequence[str]) -> list[str]:
-        types = self._infer_types(cursor, source, text_columns)
+    def _build_typed_columns_sql(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
+        types = self._infer_column_types(cursor, select_sql, text_columns)
         self._booleans = {name for name, kind in zip(self.columns, types, strict=True) if kind == "BOOLEAN"}
         cast = {"VARCHAR": "c{}", "BOOLEAN": "c{}"}  # booleans may be missing, which pandas has as objects
         return [cast.get(kind, f"TRY_CAST(c{{}} AS {kind})").format(i) + f" AS c{i}" for i, kind in enumerate(types)]
 
-    def _infer_types(self, cursor: Any, source: str, text_columns: Sequence[str]) -> list[str]:
+    def _infer_column_types(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
         """The narrowest type that all values of each column have: suggested by the first rows, confirmed by all."""
-        head = cursor.execute(f"SELECT * FROM ({source}) LIMIT {SAMPLE_ROWS}").fetchall()
+        head = cursor.execute(f"SELECT * FROM ({select_sql}) LIMIT {SAMPLE_ROWS}").fetchall()
         samples = [[value for value in column if value is not None] for column in zip(*head, strict=True)]
         types = [
-            "VARCHAR" if name in text_columns else _suggest_type(sample)
+            "VARCHAR" if name in text_columns else _suggest_column_type(sample)
             for name, sample in zip(self.columns, samples or [[]] * len(self.columns), strict=True)
         ]
         pending = {i for i, kind in enumerate(types) if kind != "VARCHAR"}
         while pending:
             checks = ", ".join(f"coalesce({_TYPE_CHECKS[types[i]].format(c=f'c{i}')}, true)" for i in pending)
             gaps = ", ".join(f"count(*) > count(c{i})" for i in pending)
-            row = cursor.execute(f"SELECT {checks}, {gaps} FROM ({source})").fetchone()
+            row = cursor.execute(f"SELECT {checks}, {gaps} FROM ({select_sql})").fetchone()
             fits = dict(zip(pending, row, strict=False))
             has_gaps = dict(zip(pending, row[len(pending) :], strict=True))
             for i in pending:
@@ -212,11 +213,11 @@ class TextTable(FileTable):
 
     def _convert_column(self, column: pd.Series[Any], name: str) -> Any:
         if name not in self._booleans:
-            return _without_masks(column)
-        return _without_masks(column.map({text: text.lower() == "true" for text in _BOOLEANS}).astype("boolean"))
+            return _replace_masked_dtype(column)
+        return _replace_masked_dtype(column.map({text: text.lower() == "true" for text in _BOOLEANS}).astype("boolean"))
 
 
-def _split_at_blanks_sql(lines: str, names: list[str]) -> str:
+def _build_sql_that_splits_at_blanks(lines: str, names: list[str]) -> str:
     """The cells of lines in which any number of blanks is one delimiter.
 
     A line of another length, or with quotes, is an error here: the plain copy deals with it.
@@ -241,7 +242,7 @@ _TYPE_CHECKS = {
 _WIDER_TYPES = {"BIGINT": "UBIGINT", "UBIGINT": "FLOAT8"}  # of others: VARCHAR
 
 
-def _suggest_type(sample: list[str]) -> str:
+def _suggest_column_type(sample: list[str]) -> str:
     if not sample:
         return "DOUBLE"  # missing throughout, as far as one sees
     if all(value in _BOOLEANS for value in sample):
@@ -257,8 +258,7 @@ class JsonTable(FileTable):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._objects: set[str] = set()
-        self.num_rows, self.columns = 0, []
-        with translate_read_errors(path), self._open_plain() as source, _connect() as cursor:
+        with read_errors_context(path), self._open_plain_select_sql() as source, _open_database_in_memory() as cursor:
             keys = cursor.execute(
                 "SELECT keys, count(*) FROM (SELECT json_keys(json) AS keys, row_number() OVER () AS i "
                 f"FROM ({source})) GROUP BY keys ORDER BY min(i)"
@@ -269,26 +269,26 @@ class JsonTable(FileTable):
             raise DataError(f"{path} is empty")
 
     @contextlib.contextmanager
-    def _open_plain(self) -> Iterator[str]:
+    def _open_plain_select_sql(self) -> Iterator[str]:
         """The file, or its plain copy if DuckDB refuses it, checked: objects without repeated keys throughout."""
         import duckdb
 
         check = "json_type(json) <> 'OBJECT' OR len(json_keys(json)) <> len(list_distinct(json_keys(json)))"
-        source = self._source_sql(self.path, is_plain=False)
-        with tempfile.TemporaryDirectory() as folder, _connect() as cursor:
+        source = self._build_select_sql(self.path, is_plain_copy=False)
+        with tempfile.TemporaryDirectory() as folder, _open_database_in_memory() as cursor:
             try:
                 is_plain = not cursor.execute(f"SELECT bool_or({check}) FROM ({source})").fetchone()[0]
             except duckdb.Error:
                 is_plain = False
             if not is_plain:
                 write_plain_json_lines(self.path, Path(folder) / "plain")
-                source = self._source_sql(Path(folder) / "plain", is_plain=True)
+                source = self._build_select_sql(Path(folder) / "plain", is_plain_copy=True)
             yield source
 
     def describe(self) -> str:
         return "JSON lines"
 
-    def _source_sql(self, path: Path, *, is_plain: bool) -> str:
+    def _build_select_sql(self, path: Path, *, is_plain_copy: bool) -> str:
         compression = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower(), "none")
         return (
             f"SELECT json FROM read_ndjson_objects({_quote_path(path)}, compression = '{compression}', "
@@ -296,15 +296,15 @@ class JsonTable(FileTable):
         )
 
     def iter_chunks(self, max_rows: int, text_columns: Sequence[str] = ()) -> Iterator[Chunk]:
-        with translate_read_errors(self.path), self._open_plain() as source:
-            yield from self._stream(source, max_rows, text_columns, 0)
+        with read_errors_context(self.path), self._open_plain_select_sql() as source:
+            yield from self._iter_sql_chunks(source, max_rows, text_columns, 0)
 
-    def _typed_sql(self, cursor: Any, source: str, text_columns: Sequence[str]) -> list[str]:
+    def _build_typed_columns_sql(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
         paths = [_quote_sql_text("/" + name.replace("~", "~0").replace("/", "~1")) for name in self.columns]
         if not paths:
             return ["1"]  # objects without keys are rows too
         kinds = ", ".join(f"list(DISTINCT {_JSON_KIND.format(path=path)})" for path in paths)
-        row = cursor.execute(f"SELECT {kinds} FROM ({source})").fetchone()
+        row = cursor.execute(f"SELECT {kinds} FROM ({select_sql})").fetchone()
         self._objects, typed = set(), []
         for i, (path, json_kinds) in enumerate(zip(paths, map(set, row), strict=True)):
             kind = _choose_json_type(json_kinds)
@@ -316,7 +316,7 @@ class JsonTable(FileTable):
 
     def _convert_column(self, column: pd.Series[Any], name: str) -> Any:
         if name not in self._objects:
-            return _without_masks(column)
+            return _replace_masked_dtype(column)
         values = [json.loads(value) if isinstance(value, str) else None for value in column]
         return pd.Series(values, index=column.index, dtype=object)
 
@@ -344,7 +344,7 @@ class ParquetTable(FileTable):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        with translate_read_errors(path), _connect() as cursor:
+        with read_errors_context(path), _open_database_in_memory() as cursor:
             read = f"read_parquet({_quote_path(path)}, hive_partitioning = false)"
             self.num_rows = cursor.execute(f"SELECT count(*) FROM {read}").fetchone()[0]
             cursor.execute(f"SELECT * FROM {read} LIMIT 0")
@@ -356,16 +356,16 @@ class ParquetTable(FileTable):
     def describe(self) -> str:
         return "Parquet"
 
-    def _source_sql(self, path: Path, *, is_plain: bool) -> str:
+    def _build_select_sql(self, path: Path, *, is_plain_copy: bool) -> str:
         names = ", ".join(f"c{i}" for i in range(self._width))
         return f"SELECT * FROM read_parquet({_quote_path(path)}, hive_partitioning = false) AS t({names})"
 
-    def _typed_sql(self, cursor: Any, source: str, text_columns: Sequence[str]) -> list[str]:
+    def _build_typed_columns_sql(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
         return [f"c{position} AS c{i}" for i, position in enumerate(self._positions)]
 
 
 @contextlib.contextmanager
-def _connect() -> Iterator[Any]:
+def _open_database_in_memory() -> Iterator[Any]:
     """A connection to an empty database in memory, which loads no extensions and prints no progress."""
     import duckdb
 
@@ -378,7 +378,7 @@ def _connect() -> Iterator[Any]:
         connection.close()
 
 
-def _without_masks(column: pd.Series[Any]) -> pd.Series[Any]:
+def _replace_masked_dtype(column: pd.Series[Any]) -> pd.Series[Any]:
     """Integers and booleans as NumPy has them: where values are missing, floats and objects."""
     if isinstance(column.dtype, np.dtype) or not hasattr(column.array, "_mask"):
         return column

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ...core.errors import DataError, unknown
+from ...core.errors import DataError, build_unknown_name_error
 
 CHUNK_ROWS = 1 << 18
 
@@ -54,7 +54,7 @@ class Table(ABC):
     def check_column(self, name: str) -> str:
         """The name, or an error if there is no such column."""
         if name not in self.columns:
-            raise unknown(f"column of {self.name}", name, self.columns)
+            raise build_unknown_name_error(f"column of {self.name}", name, self.columns)
         return name
 
     def read_dataframe(self, text_columns: Sequence[str] = ()) -> pd.DataFrame:

@@ -21,7 +21,7 @@ from typing import IO, Any, Literal
 from ...core.errors import ConfigError, DataError, PignnError, PignnWarning
 from ...core.text import one_line_text, pluralize
 from .cells import is_number_text
-from .formats import file_suffix
+from .formats import get_format_suffix
 
 BLOCK_BYTES = 1 << 20
 MAX_LINE_BYTES = 1 << 24  # what is longer is no row of a table, and would be held in memory whole
@@ -30,7 +30,7 @@ _END = "\x1eend-of-file\x1e"  # a row of its own, unless a quote before it is ne
 
 
 @contextlib.contextmanager
-def translate_read_errors(path: Path) -> Iterator[None]:
+def read_errors_context(path: Path) -> Iterator[None]:
     """Turn what libraries say about a file that cannot be read into one line."""
     import duckdb
 
@@ -52,7 +52,7 @@ def translate_read_errors(path: Path) -> Iterator[None]:
         raise DataError(f"cannot read {path}: {one_line_text(error)}") from None
 
 
-def open_bytes(path: Path) -> IO[bytes]:
+def open_decompressed(path: Path) -> IO[bytes]:
     """Open a file, decompressed if its suffix says that it is compressed."""
     suffix = path.suffix.lower()
     if suffix == ".gz":
@@ -67,12 +67,12 @@ def open_bytes(path: Path) -> IO[bytes]:
     return open(path, "rb")
 
 
-def parse_delimiter(name: str | None) -> str | None:
+def parse_delimiter(name_or_character: str | None) -> str | None:
     """A delimiter from its character or its name."""
     named = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
-    delimiter = None if name is None else named.get(name, name)
+    delimiter = None if name_or_character is None else named.get(name_or_character, name_or_character)
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '\r\n"#'):
-        raise ConfigError(f"a delimiter is one character, tab or space, not '{name}'")
+        raise ConfigError(f"a delimiter is one character, tab or space, not '{name_or_character}'")
     return delimiter
 
 
@@ -102,11 +102,11 @@ class TextLayout:
 
 def detect_layout(path: Path, delimiter: str | None, kind: Literal["nodes", "edges"]) -> TextLayout:
     """Detect delimiter and header from the first rows of a text file."""
-    with translate_read_errors(path), open_bytes(path) as file:
-        skip_lines, first, second = _read_first_rows(file)
+    with read_errors_context(path), open_decompressed(path) as file:
+        skip_lines, first, second = _count_skipped_lines_and_read_two_rows(file)
         if not first:
             raise DataError(f"{path} is empty")
-        expected = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get(file_suffix(path))
+        expected = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get(get_format_suffix(path))
         present = (mark for mark in (expected, *DELIMITER_NAMES) if mark and mark in first.strip())
         mark = delimiter or next(present, expected or ",")
         cells = first.split() if mark == " " else [cell.strip() for cell in next(csv.reader([first], delimiter=mark))]
@@ -116,14 +116,14 @@ def detect_layout(path: Path, delimiter: str | None, kind: Literal["nodes", "edg
     for cell in cells if has_header else ():
         if cells.count(cell) > 1:
             raise DataError(f"{path} has two columns named '{cell}'; rename one")
-    size = path.stat().st_size * (1 if path.suffix.lower() == file_suffix(path) else 4)  # about, where compressed
+    size = path.stat().st_size * (1 if path.suffix.lower() == get_format_suffix(path) else 4)  # about, where compressed
     num_rows = size // max(len(second or first) + 1, 2) if second or not has_header else 0
     columns = cells if has_header else [str(i) for i in range(len(cells))]
     is_guess = delimiter is None and mark != expected and len(columns) > 1
     return TextLayout(mark, has_header, columns, skip_lines + has_header, num_rows, is_guess)
 
 
-def _read_first_rows(file: IO[bytes]) -> tuple[int, str, str]:
+def _count_skipped_lines_and_read_two_rows(file: IO[bytes]) -> tuple[int, str, str]:
     """How many lines are before the first row, and the first two rows."""
     skip_lines, rows = 0, list[str]()
     while len(rows) < 2 and (line := file.readline(MAX_LINE_BYTES)):
@@ -136,7 +136,7 @@ def _read_first_rows(file: IO[bytes]) -> tuple[int, str, str]:
     return skip_lines, first, second
 
 
-def warn_about_guess(path: Path, layout: TextLayout) -> None:
+def warn_about_guessed_layout(path: Path, layout: TextLayout) -> None:
     if layout.is_guess:
         warnings.warn(f"{path}: read as {layout.describe()}", PignnWarning, stacklevel=5)
 
@@ -145,11 +145,11 @@ def check_text_and_compute_sha256(path: Path) -> str:
     """Check a text file block by block (UTF-8, no NUL bytes, lines of bounded length); returns the SHA-256."""
     decoder, digest = codecs.getincrementaldecoder("utf-8")(), hashlib.sha256()
     done = line_start = 0  # bytes before the block, and before the line that it begins in
-    with translate_read_errors(path), open_bytes(path) as file:
+    with read_errors_context(path), open_decompressed(path) as file:
         while block := file.read(BLOCK_BYTES):
             digest.update(block)
             if (offset := block.find(b"\0")) >= 0:
-                raise _not_text_error(path, done + offset, "a NUL byte")
+                raise _build_not_text_error(path, done + offset, "a NUL byte")
             pending = decoder.getstate()[0]
             if pending or not block.isascii():
                 try:
@@ -157,7 +157,7 @@ def check_text_and_compute_sha256(path: Path) -> str:
                 except UnicodeDecodeError as error:
                     offset = done + error.start - len(pending)
                     reason = f"the byte 0x{error.object[error.start]:02x} is not UTF-8"
-                    raise _not_text_error(path, offset, reason) from None
+                    raise _build_not_text_error(path, offset, reason) from None
             line_start = done + block.rfind(b"\n") + 1 if b"\n" in block else line_start
             done += len(block)
             if done - line_start > MAX_LINE_BYTES:
@@ -166,35 +166,35 @@ def check_text_and_compute_sha256(path: Path) -> str:
                     f"{path}, line {line:,} is longer than {MAX_LINE_BYTES >> 20} MiB: not a row of a table"
                 )
         if decoder.getstate()[0]:
-            raise _not_text_error(path, done, "it ends within a character")
+            raise _build_not_text_error(path, done, "it ends within a character")
     return digest.hexdigest()
 
 
 def _find_line_number(path: Path, offset: int) -> int:
     """The line, from 1, in which a byte is."""
     line = 1
-    with open_bytes(path) as file:
+    with open_decompressed(path) as file:
         while offset > 0 and (block := file.read(min(BLOCK_BYTES, offset))):
             line += block.count(b"\n")
             offset -= len(block)
     return line
 
 
-def _not_text_error(path: Path, offset: int, reason: str) -> DataError:
+def _build_not_text_error(path: Path, offset: int, reason: str) -> DataError:
     line = _find_line_number(path, offset)
     return DataError(f"cannot read {path}, line {line:,}: {reason}; save the table as CSV in UTF-8, or as Parquet")
 
 
-def write_plain_csv(path: Path, layout: TextLayout, out: Path) -> None:
+def write_plain_csv(path: Path, layout: TextLayout, out_path: Path) -> None:
     """Copy the rows of a text file into a CSV that DuckDB reads; a row of another length is an error with its number.
 
     DuckDB refuses rows of blanks, line ends of several kinds and text behind a closing quote, and does not take
     several blanks for one delimiter.
     """
     with (
-        open_bytes(path) as raw,
+        open_decompressed(path) as raw,
         io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file,
-        open(out, "w", encoding="utf-8", newline="") as copy,
+        open(out_path, "w", encoding="utf-8", newline="") as copy,
         _long_fields_context(),
     ):
         lines: Iterator[str] = itertools.chain(itertools.islice(file, layout.skip_lines, None), ["\n", _END])
@@ -227,9 +227,9 @@ def _long_fields_context() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def write_plain_json_lines(path: Path, out: Path) -> None:
+def write_plain_json_lines(path: Path, out_path: Path) -> None:
     """Copy JSON lines without blank lines, byte order mark and repeated keys; a line that is no object is an error."""
-    with open_bytes(path) as file, open(out, "w", encoding="utf-8") as copy:
+    with open_decompressed(path) as file, open(out_path, "w", encoding="utf-8") as copy:
         for number, line in enumerate(file, start=1):
             line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
             if line.isspace() or not line:

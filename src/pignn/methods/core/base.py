@@ -66,7 +66,7 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "name" not in cls.__dict__:
-            cls.name = METHODS.find_name(f"{cls.__module__}:{cls.__qualname__}") or cls.__name__
+            cls.name = METHODS.find_name_of_target(f"{cls.__module__}:{cls.__qualname__}") or cls.__name__
 
     @abstractmethod
     def fit(self, data: Data, *, split_index: int | None = None) -> Self:
@@ -107,7 +107,7 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
 
     def _predict_logits(self, data: Data) -> Tensor:
         self._check_fitted()
-        data = graphs.check_graph(data, with_labels=False)
+        data = graphs.copy_checked_graph(data, needs_labels=False)
         if data.x.shape[1] != self.num_features_:
             raise DataError(
                 f"the model was fitted on {self.num_features_} features, this graph has {data.x.shape[1]}; "

@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 
 from ... import backbones, graphs
 from ...core.settings import Anything, Bool, Choice, Float, Int, setting
+from ...core.threads import threads_context
 from ...propagation import Embedding
 from .base import FitFacts, Method, build_inputs
 from .calibration import NUM_FOLDS, cross_val_scores, fit_inverse_temperature
@@ -49,12 +50,12 @@ class EmbeddingClassifier(Method):
     def fit(self, data: Data, *, split_index: int | None = None) -> Self:
         """Learn from the given labels of the training nodes, and of validation nodes with ``labels="train+val"``."""
         self.check_settings()
-        data = graphs.check_graph(data, split_index=split_index)
+        data = graphs.copy_checked_graph(data, split_index=split_index)
         given_labels = GivenLabels.from_data(data, self.labels, self.class_weight)
         embedding = self.make_embedding()
-        return self.fit_embedded(
-            data, given_labels, embedding, embedding.fit_transform(build_inputs(data, self.directed))
-        )
+        with threads_context(data.x.numel()):
+            embedded = embedding.fit_transform(build_inputs(data, self.directed))
+            return self.fit_embedded(data, given_labels, embedding, embedded)
 
     def fit_embedded(self, data: Data, given_labels: GivenLabels, embedding: Embedding, embedded: Tensor) -> Self:
         """Learn from a graph that is checked and embedded already; ``embedded`` are its nodes."""

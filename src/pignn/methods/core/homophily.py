@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ... import backbones
-from ...graphs.homophily import compute_homophily, get_end_labels
+from ...graphs.homophily import compute_homophily, list_labels_at_ends_of_labeled_edges
 from .labels import GivenLabels
 
 
@@ -20,7 +20,7 @@ def estimate_homophily(
     The effect of the noise on both kinds of edges is removed. None if no edge joins two labeled nodes.
     """
     y = torch.full((inputs.num_nodes,), -1).index_copy_(0, given_labels.nodes, given_labels.y)
-    ends = get_end_labels(y, inputs.adj.crow.diff(), inputs.adj.col)
+    ends = list_labels_at_ends_of_labeled_edges(y, inputs.adj.crow.diff(), inputs.adj.col)
     count, agreement = len(ends[0]), compute_homophily(*ends)
     if agreement is None:
         return None

@@ -16,6 +16,7 @@ from torch_geometric.data import Data
 from ... import backbones, graphs, pairs
 from ...core.errors import ConfigError, ModelFileError, PignnWarning
 from ...core.settings import Float, Int
+from ...core.threads import threads_context
 from ...training import SELECTIONS, Phase, Selection, TrainingLoop, distributed
 from ...training.callbacks import Callback, EarlyStopping, ProgressBar, resolve_callbacks
 from ...training.checkpoint import Checkpointer
@@ -121,14 +122,14 @@ class NetworkMethod(NetworkSettings):
         ``KeyboardInterrupt``.
         """
         self.check_settings()
-        Int(min=1).check("checkpoint_every", checkpoint_every)
-        Float(min=0).check("checkpoint_minutes", checkpoint_minutes)
+        Int(min=1).raise_unless_valid("checkpoint_every", checkpoint_every)
+        Float(min=0).raise_unless_valid("checkpoint_minutes", checkpoint_minutes)
         if self.batch_size is None and distributed.get_rank_and_world_size()[1] > 1:
             raise ConfigError("several processes share the batches: set batch_size (1024, say)")
-        data = graphs.check_graph(data, split_index=split_index)
+        data = graphs.copy_checked_graph(data, split_index=split_index)
         self._set_pair_mode(int(data.num_nodes))
         device = _parse_device(str(self.device))
-        with seed_context(int(self.seed), device):
+        with seed_context(int(self.seed), device), threads_context(self._count_numbers_per_operation(data)):
             learner = self._build_learner(data, device)
             selection, scored = self._build_selection(data, device)
             loop = TrainingLoop(self.phases(), selection, self.name, self.settings_as_json(), scored)
@@ -145,6 +146,11 @@ class NetworkMethod(NetworkSettings):
         if text := self.warmup_warning_text():  # last: a run that fails should give one line only
             warnings.warn(text, PignnWarning, stacklevel=2)
         return self
+
+    def _count_numbers_per_operation(self, data: Data) -> int:
+        """Size of the largest arrays that an epoch works on."""
+        num_nodes = int(data.num_nodes)
+        return max(data.x.numel(), num_nodes**2 if self.pairs_ == "exact" else 0)
 
     def _set_pair_mode(self, num_nodes: int) -> None:
         self.pairs_, self.pairs_explanation_ = self.pairs, ""

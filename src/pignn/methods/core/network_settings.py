@@ -32,7 +32,7 @@ PAIRS_HELP = (
 class BackboneName:
     """The name of a backbone, or a callable that builds one."""
 
-    def check(self, name: str, value: Any) -> None:
+    def raise_unless_valid(self, setting_name: str, value: Any) -> None:
         backbones.resolve_backbone(value)
 
     def describe(self) -> str:

@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 from ... import backbones, graphs
 from ...core.settings import Bool, setting
+from ...core.threads import threads_context
 from .base import Method, build_inputs
 from .labels import usable_mask
 
@@ -35,11 +36,12 @@ class NonIterativeMethod(Method):
     def fit(self, data: Data, *, split_index: int | None = None) -> Self:
         """Learn from the given labels of the training nodes."""
         self.check_settings()
-        data = graphs.check_graph(data, split_index=split_index)
+        data = graphs.copy_checked_graph(data, split_index=split_index)
         inputs = build_inputs(data, self.directed)
         weight = torch.ones(len(data.y)) if data.get("label_weight") is None else data.label_weight.float()
         y = torch.where(usable_mask(data, data.train_mask), data.y, -1)
-        self.state_ = self.fit_state(inputs, y, weight * (y >= 0), graphs.num_classes(data))
+        with threads_context(data.x.numel()):
+            self.state_ = self.fit_state(inputs, y, weight * (y >= 0), graphs.num_classes(data))
         self._record_fit(data)
         return self
 

@@ -21,8 +21,8 @@ def select_scored_labels(
 
     These are ``y_true`` if the graph has it, else ``y``; with ``against="given"`` always ``y``.
     """
-    Choice(SPLITS).check("split", split)
-    Choice(LABEL_KINDS).check("against", against)
+    Choice(SPLITS).raise_unless_valid("split", split)
+    Choice(LABEL_KINDS).raise_unless_valid("against", against)
     check_data_type(data)
     labels = data.get("y_true") if against == "truth" else None
     labels = data.get("y") if labels is None else labels

@@ -18,7 +18,8 @@ from markupsafe import Markup
 from torch_geometric.data import Data
 
 from ...graphs.checks import node_ids
-from ..page import build_document, clip_text
+from ..page import build_document
+from ..rendering import clip_text
 from .overview import AuditOverview
 
 SCRIPTS = ("helpers.js", "overview.js", "decisions.js", "suspect_detail.js", "suspect_list.js")  # in this order

@@ -16,32 +16,14 @@ from ...core.errors import DataError, PignnWarning
 from ...core.versions import collect_versions
 from ...methods.core.base import FitFacts, Method
 from .. import svg
-from ..page import (
-    Section,
-    Tile,
-    build_page,
-    clip_text,
-    render_class_matrix,
-    render_facts,
-    render_heading,
-    render_list,
-    render_note,
-    render_side_by_side,
-    render_table,
-    render_text,
-    shorten_names,
-)
+from ..page import Section, Tile, build_page, render_class_matrix, render_facts, shorten_names
+from ..rendering import clip_text, format_percent, load_macros
 from ..table import Table
 from .scores import NUM_BINS, LabelComparison, TrainingScores, compare_with_labels, project_nodes
 from .summary import TrainingSummary
 
 MAX_CURVE_POINTS = 500
 LEARNED, HELD_OUT, TEST = "given labels learned from", "held-out given labels", "true labels of test nodes"
-SELECTION_TEXTS = {
-    "clean-val": "The epoch was selected by true labels of validation nodes, an oracle that real data does not have.",
-    "noisy-val": "The epoch was selected by the held-out given labels, so agreement with them is slightly too high.",
-    "last": "The last epoch was kept.",
-}
 
 
 def build_training_page(
@@ -68,7 +50,7 @@ def build_training_page(
     facts = model.fit_facts()
     with warnings.catch_warnings(record=True) as caught:  # the page shows them
         warnings.simplefilter("always", PignnWarning)
-        data = graphs.check_graph(data, split_index=split_index)
+        data = graphs.copy_checked_graph(data, split_index=split_index)
     if graphs.num_classes(data) != len(model.class_names_):
         raise DataError(
             f"the model knows {len(model.class_names_)} classes, this graph has {graphs.num_classes(data)}; "
@@ -78,18 +60,27 @@ def build_training_page(
     logits = model.embed(data) if logits is None else logits
     scores = compare_with_labels(data, logits, facts.learns_from_val)
     names = model.class_names_
-    doubts = [*_list_doubts(facts, data, scores, summary), *(_format_sentence(str(one.message)) for one in caught)]
+    trusted = data.get("trusted_mask")
+    words = load_macros(
+        "training.html",
+        facts=facts,
+        data=data,
+        scores=scores,
+        summary=summary,
+        num_trusted=0 if trusted is None else int(trusted.sum()),
+        has_val_labels=bool((data.val_mask & (data.y >= 0)).any()),
+        warnings=[str(one.message) for one in caught],
+    )
     sections = [
-        Section("How far to trust it", [render_list(doubts)]),
-        Section("Learning curves", _build_curves(facts)),
-        Section("Predictions and labels", _build_confusion(names, scores)),
-        Section("By class", _build_class_table(names, data, scores)),
-        Section("Calibration", _build_calibration(scores)),
-        Section("Map of the nodes", _build_map(names, logits)),
+        Section("How far to trust it", [words.doubts()]),
+        Section("Learning curves", [_build_curves(facts, words)]),
+        Section("Predictions and labels", [_build_confusion(names, scores, words)]),
+        Section("By class", [_build_class_table(names, data, scores)]),
+        *_build_calibration(scores, words),
+        Section("Map of the nodes", [_build_map(names, logits, words)]),
         Section("Settings", [render_facts({"method": facts.method} | _format_settings(facts.settings))]),
         Section("How it was made", [render_facts(_collect_run_facts(facts, data, summary))]),
     ]
-    sections = [section for section in sections if section.blocks]
     return build_page(
         title or f"{model.name} on {_name_graph(data)}", sections, tiles=_build_tiles(names, data, scores, summary)
     )
@@ -129,70 +120,13 @@ def _build_tiles(
     return tiles
 
 
-def _list_doubts(facts: FitFacts, data: Data, scores: TrainingScores, summary: TrainingSummary) -> list[str]:
-    """What limits the numbers of this page, and how they came about."""
-    trusted = data.get("trusted_mask")
-    num_trusted = 0 if trusted is None else int(trusted.sum())
-    noise_text = _noise_text(data.get("noise"))
-    is_estimated = scores.wrong_share is not None or summary.estimated_wrong is not None or facts.estimates_noise
-    has_val_labels = bool((data.val_mask & (data.y >= 0)).any())
-    held_out_text = "." if scores.held_out is not None else "; none were held out."
-    candidates = [
-        (True, "A score against given labels is agreement, not accuracy: some of them may be wrong."),
-        (not is_estimated, "The share of wrong labels was not estimated here; pignn audit estimates it."),
-        (
-            scores.test is None,
-            "The accuracy is unknown, because no true labels of test nodes are known. A review of randomly drawn "
-            "labels reveals how many are wrong: pignn audit --review 100.",
-        ),
-        (
-            scores.learned is not None,
-            f"Agreement with the labels it learned from shows how closely it follows them, right or not{held_out_text}",
-        ),
-        (
-            facts.learns_from_val and has_val_labels,
-            "It also learned from the given labels of validation nodes: this method does not need them for selection.",
-        ),
-        (
-            facts.repeats_given_labels,
-            "Labeled nodes get their given labels back, so agreement with those says nothing about the method.",
-        ),
-        (facts.selection in SELECTION_TEXTS, SELECTION_TEXTS.get(facts.selection or "", "")),
-        (facts.uses_true_labels, "Pair labels were made from true labels: an oracle."),
-        (num_trusted > 0, f"{num_trusted:,} labels are trusted: somebody verified them."),
-        (data.get("label_weight") is not None, "Given labels have weights, which came with the graph."),
-        (
-            summary.suspects is not None,
-            f"An audit came first: {summary.suspects or 0:,} suspects were {summary.suspects_were}. On this page, "
-            "given labels are those that were left to learn from.",
-        ),
-        (bool(noise_text), noise_text),
-        (bool(facts.explanation), _format_sentence(facts.explanation or "")),
-        (bool(facts.kept_in_warmup), "The selected epoch is in the warm-up, before pair labels were used."),
-        (bool(summary.note), _format_sentence(summary.note or "")),
-    ]
-    return [sentence for applies, sentence in candidates if applies]
-
-
-def _noise_text(noise: Mapping[str, Any] | None) -> str:
-    if noise is None or noise["kind"] == "none":
-        return ""
-    if noise["kind"] == "recorded":
-        return "The given labels were read from a file of recorded labels."
-    return f"Labels were corrupted on purpose: {noise['kind']}" + (
-        "." if noise["rate"] is None else f", rate {noise['rate']}."
-    )
-
-
 # ---- the sections ----
 
 
-def _build_curves(facts: FitFacts) -> list[Markup | Table]:
+def _build_curves(facts: FitFacts, words: Any) -> Markup:
     rows = [row for row in facts.history if row.get("train_agreement") is not None]
     if len(rows) < 2:
-        reason = "it was trained for one epoch" if rows else f"'{facts.method}' does not learn in epochs"
-        return [render_text(f"There is no learning curve: {reason}.")]
-    epoch = facts.best_epoch
+        return words.no_curves(len(rows))
     shares = {
         "train_agreement": "agreement with given training labels",
         "val_accuracy": "accuracy on true validation labels"
@@ -201,27 +135,22 @@ def _build_curves(facts: FitFacts) -> list[Markup | Table]:
         "test_accuracy": "accuracy on test nodes",
     }
     losses = {key: key.removesuffix("_loss") for row in rows for key in row if key.endswith("_loss")}
-    drawings: list[Markup] = []
+    drawings = []
     for title, names, y_label in (("Agreement and accuracy", shares, "share of nodes"), ("Losses", losses, "loss")):
         lines = [line for key, name in names.items() if (line := _make_curve(rows, key, name)) is not None]
-        description = "; ".join(
-            f"{line.label}: {line.y[0]:.3g} at first, {line.y[-1]:.3g} at the end" for line in lines
-        )
+        ends = [f"{line.label}: {line.y[0]:.3g} at first, {line.y[-1]:.3g} at the end" for line in lines]
         if lines:
             drawing = svg.draw_lines(
                 f"{title} by epoch",
-                description,
+                "; ".join(ends),
                 lines,
                 x_label="epoch",
                 y_label=y_label,
                 y_range=(0, 1) if names is shares else None,
-                vertical_mark=None if epoch is None else (epoch, f"selected: {epoch}"),
+                vertical_mark=None if facts.best_epoch is None else (facts.best_epoch, f"selected: {facts.best_epoch}"),
             )
             drawings.append(drawing)
-    note = "The vertical line marks the selected epoch."
-    if any(row.get("test_accuracy") is not None for row in rows):
-        note += " Accuracy on test nodes is shown for information only; nothing was selected by it."
-    return [render_side_by_side(drawings), render_note(note)]
+    return words.curves(drawings, any(row.get("test_accuracy") is not None for row in rows))
 
 
 def _make_curve(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> svg.Line | None:
@@ -231,7 +160,8 @@ def _make_curve(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> svg.L
         return None
     step = -(-len(points) // MAX_CURVE_POINTS)
     kept = [*points[::step], *([points[-1]] if (len(points) - 1) % step else [])]
-    return svg.Line(name, [epoch for epoch, _ in kept], [value for _, value in kept])
+    epochs, values = zip(*kept, strict=True)
+    return svg.Line(name, epochs, values)
 
 
 def _list_comparisons(scores: TrainingScores) -> list[tuple[str, LabelComparison]]:
@@ -240,17 +170,16 @@ def _list_comparisons(scores: TrainingScores) -> list[tuple[str, LabelComparison
     return [(name, comparison) for name, comparison in (given, (TEST, scores.test)) if comparison is not None]
 
 
-def _build_confusion(class_names: Sequence[str], scores: TrainingScores) -> list[Markup | Table]:
-    blocks: list[Markup] = []
+def _build_confusion(class_names: Sequence[str], scores: TrainingScores, words: Any) -> Markup:
+    matrices = []
     for name, comparison in _list_comparisons(scores):
-        heading = render_heading(f"{name[0].upper()}{name[1:]} ({len(comparison):,})")
         axes = ("true" if name == TEST else "given", "predicted")
-        blocks.append(heading + render_class_matrix(axes, class_names, comparison.count_confusion()))
-    note = "Number of nodes by label (rows) and predicted class (columns), shaded by share of the row."
-    return [render_note(note), render_side_by_side(blocks)]
+        matrix = render_class_matrix(axes, class_names, comparison.count_confusion())
+        matrices.append((name, len(comparison), matrix))
+    return words.confusion(matrices)
 
 
-def _build_class_table(class_names: Sequence[str], data: Data, scores: TrainingScores) -> list[Markup | Table]:
+def _build_class_table(class_names: Sequence[str], data: Data, scores: TrainingScores) -> Table:
     given = np.bincount(data.y[data.y >= 0].cpu().numpy(), minlength=len(class_names))
     predicted = np.bincount(scores.probs.argmax(1), minlength=len(class_names))
     columns = ["class", "given labels", "predicted, all nodes"]
@@ -260,69 +189,48 @@ def _build_class_table(class_names: Sequence[str], data: Data, scores: TrainingS
         for c, counts in enumerate(comparison.count_confusion()):
             total = sum(counts)
             rows[c] += [f"{total:,}", format_percent(counts[c] / total) if total else "–"]
-    return [Table(columns, rows)]
+    return Table(columns, rows)
 
 
-def _build_calibration(scores: TrainingScores) -> list[Markup | Table]:
-    comparisons = _list_comparisons(scores)
+def _build_calibration(scores: TrainingScores, words: Any) -> list[Section]:
+    """The section, if there is any label to compare with."""
+    comparisons = dict(_list_comparisons(scores))
     if not comparisons:
         return []
-    bins = {name: comparison.compute_calibration_bins() for name, comparison in comparisons}
-    errors = "; ".join(f"{name}: {comparison.calibration_error:.3f}" for name, comparison in comparisons)
-    lines = [
-        svg.Line(name, [x for x, _, _ in one.values()], [y for _, y, _ in one.values()], dots=True)
-        for name, one in bins.items()
-    ]
+    bins = {name: comparison.compute_calibration_bins() for name, comparison in comparisons.items()}
+    errors = "; ".join(f"{name}: {comparison.calibration_error:.3f}" for name, comparison in comparisons.items())
     drawing = svg.draw_lines(
         "Calibration",
         f"expected calibration error, {errors}",
-        lines,
+        [
+            svg.Line(name, [x for x, _, _ in one.values()], [y for _, y, _ in one.values()], dots=True)
+            for name, one in bins.items()
+        ],
         x_label="mean confidence",
         y_label="share of equal labels",
         y_range=(0, 1),
         diagonal=True,
     )
-    note = (
-        "Nodes by confidence, the probability of the predicted class. On the dotted line, labels equal the prediction "
-        "as often as the confidence says."
-    )
-    if any(name != TEST for name, _ in comparisons):
-        note += (
-            " Wrong given labels pull a line down, so a line below it need not mean that the model is overconfident."
-        )
-    rows = [
-        [f"{b / NUM_BINS:.1f} – {(b + 1) / NUM_BINS:.1f}"]
-        + [
-            text
-            for one in bins.values()
-            for text in ([f"{one[b][2]:,}", f"{one[b][0]:.3f}", f"{one[b][1]:.3f}"] if b in one else ["0", "–", "–"])
-        ]
-        for b in sorted({b for one in bins.values() for b in one})
-    ]
+    rows = []
+    for b in sorted({b for one in bins.values() for b in one}):
+        row = [f"{b / NUM_BINS:.1f} – {(b + 1) / NUM_BINS:.1f}"]
+        for one in bins.values():
+            row += [f"{one[b][2]:,}", f"{one[b][0]:.3f}", f"{one[b][1]:.3f}"] if b in one else ["0", "–", "–"]
+        rows.append(row)
     columns = ["confidence", *["nodes", "mean confidence", "equal labels"] * len(bins)]
-    table = Table(columns, rows, f"Expected calibration error, {errors}", [("", 1), *((name, 3) for name in bins)])
-    return [render_note(note), render_side_by_side([drawing, render_table(table)])]
+    groups = [("", 1), *((name, 3) for name in bins)]
+    table = Table(columns, rows, f"Expected calibration error, {errors}", groups)
+    return [Section("Calibration", [words.calibration(drawing, table, any(name != TEST for name in bins))])]
 
 
-def _build_map(class_names: Sequence[str], logits: np.ndarray) -> list[Markup | Table]:
+def _build_map(class_names: Sequence[str], logits: np.ndarray, words: Any) -> Markup:
     positions = project_nodes(logits)
-    num_drawn, predicted = len(positions.nodes), logits[positions.nodes].argmax(1)
+    predicted = logits[positions.nodes].argmax(1)
     groups = [(name, positions.xy[predicted == c]) for c, name in enumerate(class_names)]
-    subject = "All nodes," if num_drawn == len(logits) else f"{num_drawn:,} of {len(logits):,} nodes, drawn at random,"
-    axes = (
-        "From left to right: from one class to the other; the height has no meaning."
-        if positions.is_flat
-        else "The axes are the first two principal components of the log-probabilities, with "
-        f"{format_percent(positions.variance_share)} of the variance."
-    )
-    note = (
-        f"{subject} placed by their predicted probabilities: nodes with similar predictions are close together. {axes} "
-        "Shape, color and bold text show the predicted class. Nodes far from other classes have confident predictions."
-    )
-    description = "; ".join(f"{clip_text(name)}: {len(points)}" for name, points in groups if len(points))
-    title = f"{num_drawn:,} nodes placed by their predicted probabilities"
-    drawing = svg.draw_scatter(title, f"nodes by predicted class: {description}", groups, shorten_names(class_names))
-    return [render_note(note), drawing]
+    counts = "; ".join(f"{clip_text(name)}: {len(points)}" for name, points in groups if len(points))
+    title = f"{len(positions.nodes):,} nodes placed by their predicted probabilities"
+    drawing = svg.draw_scatter(title, f"nodes by predicted class: {counts}", groups, shorten_names(class_names))
+    return words.map(drawing, positions, len(logits))
 
 
 # ---- how it was made ----
@@ -351,16 +259,6 @@ def _format_settings(values: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def format_percent(share: float) -> str:
-    """A share in percent, with one decimal unless it is 0 or 100."""
-    value = share * 100
-    return f"{value:.0f}\u00a0%" if value in (0, 100) else f"{value:.1f}\u00a0%"
-
-
 def _interval_text(comparison: LabelComparison) -> str:
     low, high = comparison.interval
     return f"95\u00a0% interval {format_percent(low)} to {format_percent(high)}"
-
-
-def _format_sentence(text: str) -> str:
-    return text[:1].upper() + text[1:].rstrip(".") + "."

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.stats import binomtest
+from sklearn.metrics import confusion_matrix
 from torch_geometric.data import Data
 
 from ...training.metrics import calibration_error
@@ -47,16 +49,11 @@ class LabelComparison:
     @property
     def interval(self) -> tuple[float, float]:
         """Wilson's 95 % interval of the share, as if the nodes were drawn independently."""
-        n, z = len(self), 1.96
-        center = self.share + z**2 / (2 * n)
-        margin = z * math.sqrt(self.share * (1 - self.share) / n + z**2 / (4 * n**2))
-        return (center - margin) / (1 + z**2 / n), (center + margin) / (1 + z**2 / n)
+        return binomtest(self.num_equal, len(self)).proportion_ci(method="wilson")
 
     def count_confusion(self) -> list[list[int]]:
         """How many nodes of each label (rows) are predicted as each class (columns)."""
-        num_classes = self.probs.shape[1]
-        cell = self.labels * num_classes + self.predicted
-        return np.bincount(cell, minlength=num_classes**2).reshape(num_classes, num_classes).tolist()
+        return confusion_matrix(self.labels, self.predicted, labels=range(self.probs.shape[1])).tolist()
 
     @property
     def calibration_error(self) -> float:

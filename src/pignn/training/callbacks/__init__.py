@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ConfigError
-from ...core.lazy import import_on_first_use
+from ...core.lazy import make_lazy_getattr_and_dir
 from ...core.registry import Entry, Registry
 
 if TYPE_CHECKING:
@@ -64,4 +64,4 @@ __all__ = [
 ]
 
 # Imported on first use, so that listing things does not wait for torch.
-__getattr__, __dir__ = import_on_first_use(__name__, __file__)
+__getattr__, __dir__ = make_lazy_getattr_and_dir(__name__, __file__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.errors import unknown
+from ...core.errors import build_unknown_name_error
 from ...core.settings import Float, Int
 from .base import Callback, Row, TrainingContext
 
@@ -21,8 +21,8 @@ class EarlyStopping(Callback):
     """
 
     def __init__(self, patience: int, monitor: str = "val_accuracy", min_delta: float = 0.0) -> None:
-        Int(min=1).check("patience", patience)
-        Float(min=0).check("min_delta", min_delta)
+        Int(min=1).raise_unless_valid("patience", patience)
+        Float(min=0).raise_unless_valid("min_delta", min_delta)
         self.patience = patience
         self.monitor = monitor
         self.min_delta = min_delta
@@ -34,7 +34,7 @@ class EarlyStopping(Callback):
 
     def on_epoch_end(self, context: TrainingContext, row: Row) -> bool:
         if self.monitor not in row and "val_accuracy" in row and not self.monitor.endswith("_loss"):
-            raise unknown("column of the history", self.monitor, row)
+            raise build_unknown_name_error("column of the history", self.monitor, row)
         value = row.get(self.monitor)
         if value is None:
             return False
