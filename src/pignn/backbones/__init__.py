@@ -13,13 +13,15 @@ from .gcn import GCN
 from .init import INITIALIZATIONS, initialize
 from .inputs import GraphInputs
 from .mlp import MLP
-from .registry import BACKBONES, Builder, build, default_lr, resolve_backbone
+from .registry import BACKBONES, Builder, build, default_lr, paper_hidden_channels, resolve_backbone
 from .sage import GraphSAGE
+from .scaling import FEATURE_SCALINGS, FeatureScaling
 from .sgc import SGC
 
 __all__ = [
     "APPNP",
     "BACKBONES",
+    "FEATURE_SCALINGS",
     "GAT",
     "GCN",
     "INITIALIZATIONS",
@@ -27,11 +29,13 @@ __all__ = [
     "SGC",
     "Backbone",
     "Builder",
+    "FeatureScaling",
     "GraphInputs",
     "GraphSAGE",
     "PyGAdapter",
     "build",
     "default_lr",
     "initialize",
+    "paper_hidden_channels",
     "resolve_backbone",
 ]

@@ -22,6 +22,7 @@ class Backbone(nn.Module):
     uses_weights: ClassVar[bool] = True  # whether edge weights change the outputs
     default_lr: ClassVar[float] = 0.01  # learning rate if the user sets none
     default_hidden_channels: ClassVar[int] = 64
+    paper_hidden_channels: ClassVar[int | None] = None  # of the paper's experiments, where they had another width
     default_dropout: ClassVar[float] = 0.5
 
     def __init__(

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from ..graphs.sparse import SparseFeatures, SparsityPattern, row_softmax, weighted_spmm
 from .base import Backbone, make_empty_matrices, make_zero_vectors
 from .inputs import GraphInputs
+from .scaling import ChunkedFeatures
 
 
 class GAT(Backbone):
@@ -39,9 +40,9 @@ class GAT(Backbone):
         self.biases = make_zero_vectors(widths[1:])
 
     def forward(self, inputs: GraphInputs) -> Tensor:
-        h: Tensor | SparseFeatures = inputs.features
+        h: Tensor | SparseFeatures | ChunkedFeatures = inputs.features
         for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            if isinstance(h, SparseFeatures):
+            if not isinstance(h, Tensor):
                 mapped = h.dropout(self.dropout, self.training) @ weight
             else:
                 mapped = F.dropout(h if i == 0 else F.elu(h), self.dropout, self.training) @ weight

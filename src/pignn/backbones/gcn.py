@@ -15,7 +15,7 @@ class GCN(MLP):
     """
 
     uses_weights = True
-    default_hidden_channels = 16
+    paper_hidden_channels = 16
 
     def aggregate(self, inputs: GraphInputs, h: Tensor) -> Tensor:
         return inputs.gcn_adj @ h

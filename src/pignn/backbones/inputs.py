@@ -13,9 +13,9 @@ from torch_geometric.data import Data
 from ..core.errors import ConfigError
 from ..graphs import simplify_edges
 from ..graphs.sparse import ChunkedOperator, Operator, SparseFeatures, SparsityPattern
+from .scaling import MAX_SPARSE_DENSITY, ChunkedFeatures, FeatureScaling
 
 ALL_ROWS = slice(None)
-MAX_SPARSE_DENSITY = 0.1  # features with a smaller share of non-zeros are multiplied as a sparse matrix
 
 
 class GraphInputs:
@@ -34,7 +34,8 @@ class GraphInputs:
         directed: bool = False,
         parent_degrees: tuple[Tensor, Tensor] | None = None,
     ) -> None:
-        self.x = x
+        self.raw_x = x  # as the graph has them
+        self.scaling: FeatureScaling | None = None
         self.parent_degrees = parent_degrees  # of a sampled subgraph: degrees and numbers of neighbors in its parent
         self.adj = adj
         self.edge_weight = edge_weight
@@ -42,6 +43,29 @@ class GraphInputs:
         self.num_nodes = int(x.shape[0])
         self.notes: list[str] = []
         self.chunked = False
+
+    @cached_property
+    def x(self) -> Tensor:
+        """The features as networks read them: scaled, if there is a scaling."""
+        return self.raw_x if self.scaling is None else self.scaling.apply(self.raw_x)
+
+    @property
+    def device(self) -> torch.device:
+        return self.raw_x.device
+
+    def with_scaling(self, scaling: FeatureScaling | None) -> GraphInputs:
+        """A copy whose features are scaled when they are read, so that a graph on disk stays there."""
+        result = copy.copy(self)
+        for name in ("x", "features"):
+            result.__dict__.pop(name, None)
+        result.scaling = None if scaling is None else scaling.to(self.device)
+        return result
+
+    def select_features(self, nodes: Tensor) -> Tensor:
+        """The rows of ``x`` of some nodes, without making the others."""
+        if self.scaling is None or "x" in self.__dict__:
+            return self.x[nodes]
+        return self.scaling.apply(self.raw_x[nodes])
 
     def as_chunked(self) -> GraphInputs:
         """A copy for inference, whose matrices are built a few million entries at a time and not kept."""
@@ -61,11 +85,12 @@ class GraphInputs:
         """
         if edge_index is None:
             result = copy.copy(self)
-            result.__dict__.pop("features", None)
-            result.x = self.x if x is None else x
+            if x is not None:
+                result = result.with_scaling(None)
+                result.raw_x = x
             return result
         data = Data(x=self.x if x is None else x, edge_index=edge_index, edge_weight=edge_weight)
-        result = GraphInputs.from_data(data, directed=self.directed, device=self.x.device)
+        result = GraphInputs.from_data(data, directed=self.directed, device=self.device)
         result.parent_degrees = self.parent_degrees
         return result
 
@@ -99,18 +124,21 @@ class GraphInputs:
         return torch.stack([self.adj.col.long(), self.adj.row])
 
     @cached_property
-    def features(self) -> Tensor | SparseFeatures:
+    def features(self) -> Tensor | SparseFeatures | ChunkedFeatures:
         """x, as a sparse matrix where most of it is zero (bags of words)."""
-        probe = self.x[:: max(1, self.num_nodes // 1000)]
-        if self.x.requires_grad or probe.count_nonzero() >= MAX_SPARSE_DENSITY * probe.numel():
+        probe = self.raw_x[:: max(1, self.num_nodes // 1000)]
+        if self.raw_x.requires_grad or probe.count_nonzero() >= MAX_SPARSE_DENSITY * probe.numel():
+            return ChunkedFeatures(self.raw_x, self.scaling) if self.chunked and self.scaling is not None else self.x
+        if self.scaling is not None and self.scaling.center is not None:  # fitted on a graph that was not sparse
             return self.x
-        return SparseFeatures.from_dense(self.x)
+        sparse = SparseFeatures.from_dense(self.raw_x)
+        return sparse if self.scaling is None else self.scaling.apply_sparse(sparse)
 
     @cached_property
     def degree(self) -> Tensor:
         """The (weighted) in-degree of every node."""
         if self.edge_weight is None:
-            return self.adj.entries_per_row.to(self.x.dtype)
+            return self.adj.entries_per_row.to(self.raw_x.dtype)
         return torch.segment_reduce(self.edge_weight, "sum", lengths=self.adj.entries_per_row, initial=0)
 
     @cached_property
@@ -136,7 +164,7 @@ class GraphInputs:
     @cached_property
     def mean_adj(self) -> Operator | ChunkedOperator:
         """D^{-1}A, the (weighted) mean over the neighbors. Zero for a node without any."""
-        share = 1 / self.degree.clamp(min=torch.finfo(self.x.dtype).tiny)
+        share = 1 / self.degree.clamp(min=torch.finfo(self.raw_x.dtype).tiny)
 
         def compute_entries(part: SparsityPattern, rows: slice, entries: slice) -> Tensor:
             values = part.repeat_rows(share[rows])

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from ..graphs.sparse import SparseFeatures
 from .base import Backbone, make_empty_matrices, make_zero_vectors
 from .inputs import GraphInputs
+from .scaling import ChunkedFeatures
 
 
 class MLP(Backbone):
@@ -22,7 +23,7 @@ class MLP(Backbone):
         self.weights, self.biases = make_empty_matrices(pairwise(sizes)), make_zero_vectors(sizes[1:])
 
     def forward(self, inputs: GraphInputs) -> Tensor:
-        h: Tensor | SparseFeatures = inputs.features
+        h: Tensor | SparseFeatures | ChunkedFeatures = inputs.features
         for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             if i:
                 h = F.dropout(F.relu(h), self.dropout, self.training)  # type: ignore[arg-type]

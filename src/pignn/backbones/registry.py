@@ -23,7 +23,7 @@ BACKBONES: Registry[type[Backbone] | Builder] = Registry(
     "backbone",
     "pignn.backbones",
     [
-        Entry("gcn", "pignn.backbones.gcn:GCN", "graph convolution, 16 hidden channels"),
+        Entry("gcn", "pignn.backbones.gcn:GCN", "graph convolution, 64 hidden channels (16 in the paper)"),
         Entry("gat", "pignn.backbones.gat:GAT", "graph attention, 8 heads of 8 channels"),
         Entry("sage", "pignn.backbones.sage:GraphSAGE", "GraphSAGE, mean aggregator, 64 hidden channels"),
         Entry("appnp", "pignn.backbones.appnp:APPNP", "MLP smoothed by personalized PageRank, 64 hidden channels"),
@@ -46,6 +46,11 @@ def resolve_backbone(backbone: str | Builder) -> type[Backbone] | Builder:
 def default_lr(backbone: str | Builder) -> float:
     """The learning rate of a backbone if the user sets none."""
     return float(getattr(resolve_backbone(backbone), "default_lr", Backbone.default_lr))
+
+
+def paper_hidden_channels(backbone: str | Builder) -> int | None:
+    """The width that a backbone had in the paper's experiments; ``None`` where that is its default."""
+    return getattr(resolve_backbone(backbone), "paper_hidden_channels", None)
 
 
 def build(

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from ..graphs.sparse import SparseFeatures
 from .base import Backbone, make_empty_matrices, make_zero_vectors
 from .inputs import GraphInputs
+from .scaling import ChunkedFeatures
 
 
 class GraphSAGE(Backbone):
@@ -25,7 +26,7 @@ class GraphSAGE(Backbone):
         self.biases = make_zero_vectors(sizes[1:])
 
     def forward(self, inputs: GraphInputs) -> Tensor:
-        h: Tensor | SparseFeatures = inputs.features
+        h: Tensor | SparseFeatures | ChunkedFeatures = inputs.features
         layers = zip(self.neighbor_weights, self.self_weights, self.biases, strict=True)
         for i, (neighbor_weight, self_weight, bias) in enumerate(layers):
             if i:

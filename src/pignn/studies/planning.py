@@ -115,7 +115,8 @@ def build_run_spec_without_graph(study: Study, row: StudyRow) -> RunSpec:
     for name, owner in (("seed", "the list of seeds"), ("selection", "the protocol")):
         if name in row.settings or name in study.settings:
             raise ConfigError(f"{title}: {name} is not a setting of a study; {owner} says it")
-    given = {name: value for name, value in study.settings.items() if name in known} | row.settings
+    given = {"preset": study.protocol.preset} if "preset" in known else {}
+    given |= {name: value for name, value in study.settings.items() if name in known} | row.settings
     if "selection" in known:
         given["selection"] = study.protocol.selection
     trials = study.protocol.trials if row.work == "train" else 0

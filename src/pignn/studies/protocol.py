@@ -18,6 +18,7 @@ SPLIT_TEXTS = {
 }
 NOISY_SPLITS = ("train", "val", "test", "all")
 NOISE_DRAWS = ("ours", "released")
+PRESETS_OF_SETTINGS = ("default", "paper")
 
 
 class Protocol(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -32,6 +33,7 @@ class Protocol(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
         selection: which epoch is kept. ``"clean-val"`` reads true validation labels: an oracle.
         trials: how many settings are tried per run, the same number for all methods. They are compared on *given*
             validation labels. 0 means no tuning.
+        preset: what settings of networks mean that are not given, see the setting of that name.
         draws: ``"released"`` makes the very labels wrong that the program of the paper's authors does.
     """
 
@@ -41,6 +43,7 @@ class Protocol(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     noisy: tuple[str, ...] = ("train", "val")
     selection: str = "noisy-val"
     trials: int = 0
+    preset: str = "default"
     draws: str = "ours"
 
     def __post_init__(self) -> None:
@@ -48,6 +51,7 @@ class Protocol(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 
         Choice(tuple(SPLIT_TEXTS)).raise_unless_valid("split", self.split)
         Choice(SELECTIONS).raise_unless_valid("selection", self.selection)
+        Choice(PRESETS_OF_SETTINGS).raise_unless_valid("preset", self.preset)
         Choice(NOISE_DRAWS).raise_unless_valid("draws", self.draws)
         for split in self.noisy:
             Choice(NOISY_SPLITS).raise_unless_valid("split", split)
@@ -84,6 +88,7 @@ class Protocol(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
             f"protocol {self.name}: {SPLIT_TEXTS[self.split]}{' per seed' if self.resplit else ''}",
             f"given labels of {' and '.join(self.noisy) or 'no split'} noisy",
             *(["the authors' own draws of noise"] if self.draws == "released" else []),
+            *(["the paper's settings"] if self.preset == "paper" else []),
             f"epoch by {self.selection}{oracle}",
             f"{self.trials} trials of settings per run on given validation labels" if self.trials else "no tuning",
         ]
@@ -95,8 +100,8 @@ PRESETS = {
     for protocol in (
         # The paper chooses the epoch on clean validation labels. Which given validation labels there are does not
         # matter to that. They are noisy, so that nothing else can profit from clean ones.
-        Protocol(name="paper", selection="clean-val"),
-        Protocol(name="released", selection="clean-val", noisy=("train",), draws="released"),
+        Protocol(name="paper", selection="clean-val", preset="paper"),
+        Protocol(name="released", selection="clean-val", noisy=("train",), preset="paper", draws="released"),
         Protocol(name="honest"),
         Protocol(name="honest-resplit", resplit=True),
         Protocol(name="noisygl", split="noisygl", resplit=True),

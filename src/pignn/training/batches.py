@@ -88,7 +88,7 @@ class PyGNeighborSampler:
 def make_neighbor_sampler(inputs: GraphInputs, num_neighbors: Sequence[int]) -> NeighborSampler | PyGNeighborSampler:
     """PyG's sampler if pyg-lib is installed and a copy of the edges fits, else ours."""
     uses_pyg = (
-        torch_geometric.typing.WITH_PYG_LIB and inputs.x.device.type == "cpu" and inputs.adj.size <= MAX_COPIED_EDGES
+        torch_geometric.typing.WITH_PYG_LIB and inputs.device.type == "cpu" and inputs.adj.size <= MAX_COPIED_EDGES
     )
     return PyGNeighborSampler(inputs, num_neighbors) if uses_pyg else NeighborSampler(inputs, num_neighbors)
 
@@ -98,7 +98,7 @@ def build_subgraph_inputs(inputs: GraphInputs, nodes: Tensor, pattern: SparsityP
     weight = None if inputs.edge_weight is None else inputs.edge_weight[entry]
     crow = inputs.adj.crow
     parent_degrees = (inputs.degree[nodes], crow[nodes + 1] - crow[nodes])
-    return GraphInputs(inputs.x[nodes], pattern, weight, directed=True, parent_degrees=parent_degrees)
+    return GraphInputs(inputs.select_features(nodes), pattern, weight, directed=True, parent_degrees=parent_degrees)
 
 
 def sample_row_entries(pattern: SparsityPattern, rows: Tensor, max_entries: int) -> tuple[Tensor, Tensor]:

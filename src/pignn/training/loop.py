@@ -6,7 +6,7 @@ import contextlib
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import torch
@@ -66,6 +66,7 @@ class TrainingLoop:
         history: one row per epoch.
         stopped_by: the signal that ended the training, if one did.
         position: (index of the phase, epoch) of the epoch that comes next.
+        attempt: how often the training began anew before, with other weights.
     """
 
     phases: list[Phase]
@@ -78,6 +79,14 @@ class TrainingLoop:
     history: list[dict[str, Any]] = field(default_factory=list)
     stopped_by: int | None = None
     position: tuple[int, int] = (0, 0)
+    attempt: int = 0
+
+    def copy_for_next_attempt(self) -> TrainingLoop:
+        """The same configuration at the beginning of another attempt."""
+        selection = Selection(self.selection.rule, self.selection.nodes, self.selection.labels)
+        return replace(
+            self, selection=selection, history=[], stopped_by=None, position=(0, 0), attempt=self.attempt + 1
+        )
 
     def run(self, learner: Learner, *, resume: bool = False) -> None:
         """Train, and leave the selected classifier in the learner.
@@ -175,6 +184,7 @@ class TrainingLoop:
             "selection": self.selection.state_dict(),
             "history": self.history,
             "position": self.position,
+            "attempt": self.attempt,
             "callbacks": callbacks.state_dicts(),
         }
         self.checkpointer.save(learner.networks, learner.optimizers, self.selection.weights, header)
@@ -190,6 +200,7 @@ class TrainingLoop:
             raise self.checkpointer.build_resume_error(f"{num_done} epochs are done, and only {num_epochs} asked for")
         best = restore_checkpoint(tensors, header, learner.networks, learner.optimizers)
         self.selection.load_state_dict(best, header["selection"])
+        self.attempt = header.get("attempt", 0)
         self.history, self.position = header["history"], (header["position"][0], header["position"][1])
         return [(name, state) for name, state in header["callbacks"]]
 

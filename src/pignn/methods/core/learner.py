@@ -33,7 +33,7 @@ class Task:
     @classmethod
     def from_data(cls, data: Data, inputs: backbones.GraphInputs, class_weight: str | Sequence[float] | None) -> Task:
         """The given labels of the training nodes, on the device of ``inputs``. Labels of weight 0 are left out."""
-        device, classes = inputs.x.device, graphs.num_classes(data)
+        device, classes = inputs.device, graphs.num_classes(data)
         counts = usable_mask(data, data.train_mask)
         nodes = counts.nonzero().view(-1).to(device)
         y = torch.where(counts, data.y, -1).to(device)

@@ -23,10 +23,13 @@ from ...training.checkpoint import Checkpointer
 from ...training.loop import seed_context
 from ...training.selection import LastEpoch
 from .base import FitFacts, build_inputs, to_json_value
+from .collapse import LR_FACTOR, MAX_RESTARTS, describe_restarts, has_collapsed, seed_of_attempt
 from .data_hash import hash_training_data
 from .learner import NetworkLearner, Step, Task
 from .network_settings import NetworkSettings
 from .pair_regularizer import PairRegularizer, choose_pair_mode
+
+SCALING_PREFIX = "feature_scaling."  # of the tensors of a model that are no weights
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -66,7 +69,8 @@ class NetworkMethod(NetworkSettings):
         self, backbone: str | Callable[[int, int], nn.Module], in_channels: int, out_channels: int
     ) -> nn.Module:
         """A network with the common settings."""
-        options = {"hidden_channels": self.hidden_channels, "num_layers": self.num_layers, "dropout": self.dropout}
+        hidden_channels = self.resolve_hidden_channels(backbone)
+        options = {"hidden_channels": hidden_channels, "num_layers": self.num_layers, "dropout": self.dropout}
         return backbones.build(backbone, in_channels, out_channels, init=self.init, **options)
 
     def make_optimizer(self, name: str, network: nn.Module) -> torch.optim.Optimizer:
@@ -90,7 +94,7 @@ class NetworkMethod(NetworkSettings):
             epochs_done=len(self.history_),
             history=self.history_,
             stopped_by=getattr(self, "stopped_by_", None),
-            warning=self.warmup_warning_text() or None,
+            warning=self.warmup_warning_text() or self.collapse_ or None,
         )
 
     # ---- fitting ----
@@ -130,7 +134,8 @@ class NetworkMethod(NetworkSettings):
         self._set_pair_mode(int(data.num_nodes))
         device = _parse_device(str(self.device))
         with seed_context(int(self.seed), device), threads_context(self._count_numbers_per_operation(data)):
-            learner = self._build_learner(data, device)
+            task, regularizer = self._build_task(data, device)
+            learner = self._build_learner(task, regularizer)
             selection, scored = self._build_selection(data, device)
             loop = TrainingLoop(self.phases(), selection, self.name, self.settings_as_json(), scored)
             loop.callbacks = [ProgressBar(progress), *resolve_callbacks(callbacks)]
@@ -140,12 +145,37 @@ class NetworkMethod(NetworkSettings):
                 identity = self._build_checkpoint_identity(data)
                 loop.checkpointer = Checkpointer(Path(checkpoint), identity, checkpoint_every, checkpoint_minutes)
             loop.run(learner, resume=resume)
+            learner, loop = self._restart_while_collapsed(learner, loop)
         self._store_results(data, learner, loop)
         if loop.stopped_by:
             raise KeyboardInterrupt
-        if text := self.warmup_warning_text():  # last: a run that fails should give one line only
-            warnings.warn(text, PignnWarning, stacklevel=2)
+        for text in (self.warmup_warning_text(), self.collapse_):  # last: a run that fails should give one line only
+            if text:
+                warnings.warn(text, PignnWarning, stacklevel=2)
         return self
+
+    def _restart_while_collapsed(
+        self, learner: NetworkLearner, loop: TrainingLoop
+    ) -> tuple[NetworkLearner, TrainingLoop]:
+        """Train again, with other initial weights and smaller steps, as long as nearly all nodes get one class.
+
+        The number of the attempt is part of a checkpoint, and the decision follows from the weights that it holds: a
+        resumed run takes the same way.
+        """
+        self.collapse_ = ""
+        if self.follows_paper():
+            return learner, loop
+        while not loop.stopped_by and has_collapsed(learner) and loop.attempt < MAX_RESTARTS:
+            loop = loop.copy_for_next_attempt()
+            torch.manual_seed(seed_of_attempt(int(self.seed), loop.attempt))
+            learner = self._build_learner(learner.task, learner.regularizer)
+            for optimizer in learner.optimizers.values():
+                for group in optimizer.param_groups:
+                    group["lr"] *= LR_FACTOR**loop.attempt
+            loop.run(learner)
+        if loop.attempt:
+            self.collapse_ = describe_restarts(loop.attempt, not loop.stopped_by and has_collapsed(learner))
+        return learner, loop
 
     def _count_numbers_per_operation(self, data: Data) -> int:
         """Size of the largest arrays that an epoch works on."""
@@ -173,11 +203,15 @@ class NetworkMethod(NetworkSettings):
         self.selection_ = loop.selection.rule.name
         self.stopped_by_ = loop.stopped_by
 
-    def _build_learner(self, data: Data, device: torch.device) -> NetworkLearner:
-        inputs = build_inputs(data, self.directed, device, stacklevel=4)
+    def _build_task(self, data: Data, device: torch.device) -> tuple[Task, PairRegularizer | None]:
+        self.feature_scaling_ = backbones.FeatureScaling.fit(data.x, self.resolve_feature_scaling())
+        inputs = build_inputs(data, self.directed, device, stacklevel=4).with_scaling(self.feature_scaling_)
         task = Task.from_data(data, inputs, self.class_weight)
-        regularizer = None if self.pairs is None else self._build_pair_regularizer(data, task)
-        networks = self.make_networks(inputs.x.shape[1], task.num_classes, inputs.num_nodes)
+        return task, None if self.pairs is None else self._build_pair_regularizer(data, task)
+
+    def _build_learner(self, task: Task, regularizer: PairRegularizer | None) -> NetworkLearner:
+        inputs, device = task.inputs, task.inputs.device
+        networks = self.make_networks(inputs.raw_x.shape[1], task.num_classes, inputs.num_nodes)
         networks = {name: network.to(device) for name, network in networks.items()}
         for name, network in networks.items():
             if inputs.edge_weight is not None and not getattr(network, "uses_weights", True):
@@ -187,7 +221,8 @@ class NetworkMethod(NetworkSettings):
         rank, world_size = distributed.get_rank_and_world_size()
         if world_size > 1:  # the same networks everywhere, but not the same dropout
             torch.manual_seed(self.seed + 1_000_003 * (1 + rank))
-        return NetworkLearner(self, task, networks, optimizers, regularizer)
+        fresh = None if regularizer is None else replace(regularizer)
+        return NetworkLearner(self, task, networks, optimizers, fresh)
 
     def _build_pair_regularizer(self, data: Data, task: Task) -> PairRegularizer:
         inputs, source, target = task.inputs, self.pair_label_source(), pairs.PAIR_TARGETS.get(self.target)()
@@ -247,6 +282,7 @@ class NetworkMethod(NetworkSettings):
     def _compute_logits(self, data: Data) -> Tensor:
         device = _parse_device(str(self.device))
         inputs = backbones.GraphInputs.from_data(data, directed=self.directed, device=device)
+        inputs = inputs.with_scaling(self.feature_scaling_)
         self.networks_.to(device)
         return self.networks_["classifier"](inputs.as_chunked())
 
@@ -256,12 +292,21 @@ class NetworkMethod(NetworkSettings):
             "selection": self.selection_,
             "num_nodes": self.num_nodes_,
             "history": self.history_,
+            "collapse": self.collapse_,
+            "feature_scaling": None if self.feature_scaling_ is None else self.feature_scaling_.kind,
             "learned": {name: to_json_value(getattr(self, name)) for name in self.learned_attributes},
         }
-        return dict(self.networks_.state_dict()), metadata
+        tensors = dict(self.networks_.state_dict())
+        if self.feature_scaling_ is not None:
+            tensors |= {f"{SCALING_PREFIX}{key}": value for key, value in self.feature_scaling_.tensors().items()}
+        return tensors, metadata
 
     def _set_state(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
         self.num_nodes_ = metadata["num_nodes"]
+        kind = metadata.get("feature_scaling")  # a model of an older version has none
+        statistics = {key: tensors.pop(key) for key in list(tensors) if key.startswith(SCALING_PREFIX)}
+        statistics = {key.removeprefix(SCALING_PREFIX): value for key, value in statistics.items()}
+        self.feature_scaling_ = None if kind is None else backbones.FeatureScaling(kind, **statistics)
         self.networks_ = nn.ModuleDict(self.make_networks(self.num_features_, self.num_classes_, self.num_nodes_))
         missing = set(self.networks_.state_dict()) ^ set(tensors)
         if missing:
@@ -271,6 +316,7 @@ class NetworkMethod(NetworkSettings):
         self.best_epoch_ = metadata["best_epoch"]
         self.selection_ = metadata["selection"]
         self.history_ = metadata["history"]
+        self.collapse_ = metadata.get("collapse", "")
         for name in self.learned_attributes:
             setattr(self, name, metadata["learned"][name])
 

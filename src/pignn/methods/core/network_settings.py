@@ -18,6 +18,7 @@ from .labels import CLASS_WEIGHT_HELP
 
 SCHEDULES = ("joint", "pretrain")
 PAIR_MODES = ("auto", "exact", "sampled")
+PRESETS = ("default", "paper")
 BACKBONE_HELP = (
     "network that is trained; in Python also a callable (in_channels, out_channels) that builds a module which is "
     "called as PyG's are, module(x, edge_index)"
@@ -43,9 +44,23 @@ class BackboneName:
 class NetworkSettings(Method):
     """What can be set about networks, their training and the pair regularizer."""
 
+    preset: str = setting(
+        "default",
+        Choice(PRESETS),
+        "what settings mean that are not given: our defaults, or those of the paper to the letter (GCN of width 16, "
+        "features as they are, the pair loss at full weight, no restart after a collapse)",
+    )
     backbone: str | Callable[[int, int], nn.Module] = setting("gcn", BackboneName(), BACKBONE_HELP)
+    feature_scaling: str = setting(
+        "auto",
+        Choice(("auto", *backbones.FEATURE_SCALINGS)),
+        "how features enter the networks: as they are, rows of length 1, standardized columns, or by what they look "
+        "like (auto: rows if at least a third of the values are zero, else columns; none with preset 'paper')",
+    )
     hidden_channels: int | None = setting(
-        None, Int(min=1, bits=31), "width of the hidden layers; by default the backbone's own"
+        None,
+        Int(min=1, bits=31),
+        "width of the hidden layers; by default the backbone's own (GCN: 64, or 16 with preset 'paper')",
     )
     num_layers: int = setting(2, Int(min=1), "number of layers of the backbone")
     dropout: float | None = setting(
@@ -86,7 +101,10 @@ class NetworkSettings(Method):
     )
     target: str = setting("masked", Choice(PAIR_TARGETS), "how pair labels enter the pair loss")
     beta: float | str = setting(
-        "auto", Either(("auto",), Float()), "weight of the pair loss; auto is N²/(2(N² − Q)) for Q directed edges"
+        "auto",
+        Either(("auto",), Float()),
+        "weight of the pair loss; auto is N²/(2(N² − Q)) for Q directed edges, times how far edges tell of classes "
+        "(0 to 1, estimated from given labels; 1 with preset 'paper')",
     )
     warmup: int = setting(50, Int(min=-1), "last epoch before pair labels are used")
     estimator: str | Callable[[int, int], nn.Module] | None = setting(
@@ -101,6 +119,19 @@ class NetworkSettings(Method):
         super().check_settings()
         if self.batch_size is not None and len(self.num_neighbors) < self.num_layers:
             raise ConfigError(f"num_neighbors must be at least {self.num_layers} numbers, one per layer: [15, 10]")
+
+    def follows_paper(self) -> bool:
+        return self.preset == "paper"
+
+    def resolve_feature_scaling(self) -> str:
+        """The scaling to fit: the one that is set, or what ``auto`` means under the preset."""
+        return "none" if self.feature_scaling == "auto" and self.follows_paper() else self.feature_scaling
+
+    def resolve_hidden_channels(self, backbone: str | Callable[[int, int], nn.Module]) -> int | None:
+        """The width that is set, or that of the preset; ``None`` for the backbone's own."""
+        if self.hidden_channels is None and self.follows_paper():
+            return backbones.paper_hidden_channels(backbone)
+        return self.hidden_channels
 
     def pair_label_source(self) -> PairLabelSource:
         return PAIR_LABEL_SOURCES.get(self.pair_labels)
