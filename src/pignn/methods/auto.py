@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -13,71 +13,65 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from .. import backbones, graphs
+from .. import graphs
+from ..backbones import GraphInputs
 from ..core.errors import DataError, ModelFileError, PignnWarning
-from ..core.settings import Bool, Choice, setting
+from ..core.settings import Bool, Choice, Float, setting
 from ..core.threads import threads_context
-from ..propagation import Embedding
+from ..propagation import NodeViews, uses_structure
 from .auto_candidates import (
-    CAUTIOUS_CANDIDATES,
-    EXTRA_CANDIDATES,
-    FEATURES_ONLY,
-    LINEAR_CANDIDATES,
-    MAIN_CANDIDATES,
-    NETWORK_CANDIDATES,
-    SUBSET_CANDIDATES,
-    SUBSET_FRACTION,
+    LEARNER_CLASSES,
+    LINEAR_LEARNERS,
+    NETWORK_BACKBONES,
     Candidate,
-    LinearCandidate,
+    Ensemble,
     weigh_candidates,
 )
-from .core.base import FitFacts, Method, build_inputs, get_class_names
+from .core.base import FitFacts, Method, build_inputs
 from .core.calibration import assign_folds
 from .core.embedding_classifier import EmbeddingClassifier
-from .core.ensembling import compute_agreement, compute_upper_bound, log_mean_probs, mix_log_probs_with_uniform
-from .core.homophily import estimate_homophily
+from .core.ensembling import log_mean_probs, mix_log_probs_with_uniform
 from .core.labels import GivenLabels
 
 LABELS = ("train+val", "train", "noisy-val")
-NETWORK_FOLDS = 5  # folds of the labels in the comparison with networks
-HELD_OUT_FOLDS = 2  # how many of these are held out, one at a time
-LINEAR_AVERAGE = "linear models"  # the name of their average in the comparison with networks
-LOW_HOMOPHILY = "most edges join different classes"
-RARE_CLASSES = "on held-out labels the linear models do worse than always predicting the largest class"
+DIMENSIONS, MANY_LABELS_DIMENSIONS = 64, 256
+HOLDOUT_FOLDS = 5  # with many labels, one fold of so many is held out
+MAX_HOLDOUT_LABELS = 5_000  # they tell candidates apart that differ by half a percent
+MAX_COMPARED_LABELS = 10_000  # labels that candidates learn from in the comparison; the chosen ones learn from all
+SUBSET_LEARNERS = ("low density", "denoised")
+SUBSETS_PER_LEARNER = 24
+SUBSET_FRACTION = 0.6  # of the labels of each class
 MAX_EXPLAINED = 4  # candidates that the explanation names
 
-Embeddings = dict[float, tuple[Embedding, Tensor]]  # by alpha: the embedding, and the nodes of a graph in it
+Views = dict[str, Tensor]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Auto(Method):
-    """Compares several methods on held-out *given* labels, under the estimated noise, and averages the good ones.
+    """Compares many classifiers on held-out *given* labels, under the estimated noise, and averages the good ones.
+
+    Candidates are four linear learners (``denoised``, ``low-density``, ``prototypes`` and class means) in each of seven
+    views of the nodes (:class:`pignn.propagation.NodeViews`): features smoothed far and nearby, features alone, own
+    features beside those of neighbors, structure alone, and combinations. From 1,000 labels on, networks (GraphSAGE,
+    GCN) are candidates too.
 
     The comparison is by the log-likelihood of given labels that a candidate was not trained on, Σ log Σ_c
     softmax(s·scores)_c T[c, given], under the transition matrix T and the inverse temperature s that suit it best. So a
     candidate that is certain and attributes the rest to noise loses nothing against one that has learned the noise.
-    Candidates are linear classifiers of smoothed features and a mixture of prototypes. Their probabilities are
-    averaged with weights ∝ likelihood^0.3. Features without the graph take their place if they are better by more than
-    a standard error.
+    Probabilities are averaged with weights ∝ likelihood^0.2. Few labels are held out in five folds, of many labels a
+    fifth is held out once, and what is chosen learns from all of them afterwards.
 
-    A GCN and an MLP are compared too if there are at least 300 labels and either fewer than half of the edges join
-    nodes of one class, or the average predicts fewer held-out labels than the largest class has. Two fifths of the
-    labels are held out for that, one fifth at a time. The model that agrees with them most often is taken.
-
-    With ``labels="noisy-val"`` there are more candidates, many of which learn from random parts of the labels, so that
-    some have seen fewer wrong ones. Weights are then ∝ exp(0.3·validation labels that a candidate predicts). No true
-    label is read.
+    With ``labels="noisy-val"`` validation labels judge, no candidate learns from them, and weights are
+    ∝ exp(0.3·validation labels that a candidate predicts). Candidates in the best view then also learn from random
+    parts of the labels, so that some have seen fewer wrong ones. No true label is read.
 
     After fit: ``chosen_`` (the candidate of largest weight), ``weights_``, ``explanation_`` (one line),
-    ``holdout_log_likelihood_`` (means), ``agreement_`` (with held-out labels, if it was measured), ``models_`` (what is
-    averaged, trained on all labels), ``transition_``, ``homophily_`` (share of edges within a class and its standard
-    error, the lower of two estimates; None if no edge joins two labels), ``inverse_temperature_``.
+    ``holdout_log_likelihood_`` (means) and ``agreement_`` (with held-out labels), by candidate, ``models_`` (what is
+    averaged, trained on all labels), ``transition_``, ``inverse_temperature_``.
     """
 
-    min_network_labels: ClassVar[int] = 300  # fewer cannot tell a network from the rest
-    max_network_nodes: ClassVar[int] = 50_000  # of larger graphs, networks would take too long
-    low_homophily: ClassVar[float] = 0.5  # networks are tried where the share of edges within a class is surely lower
-    network_candidates: ClassVar[tuple[Candidate, ...]] = NETWORK_CANDIDATES
+    min_holdout_labels: ClassVar[int] = 1000  # from so many on, one fold tells candidates apart, networks among them
+    max_network_nodes: ClassVar[dict[str, int]] = {"GraphSAGE": 200_000, "GCN": 20_000}  # larger ones take too long
 
     labels: str = setting(
         "train+val",
@@ -86,6 +80,9 @@ class Auto(Method):
         "nodes while those of validation nodes choose (noisy-val)",
     )
     networks: str = setting("auto", Choice(("auto", "never")), "whether networks are compared too")
+    time_limit: float | None = setting(
+        None, Float(open_min=True), "seconds after which no further candidate is tried; by default all are"
+    )
     directed: bool = setting(False, Bool(), "propagate along the direction of edges only")
 
     def fit(self, data: Data, *, split_index: int | None = None) -> Self:
@@ -94,35 +91,38 @@ class Auto(Method):
         start = time.perf_counter()
         data = graphs.copy_checked_graph(data, split_index=split_index)
         with threads_context(data.x.numel()):
-            self._choose_and_fit(data)
+            self._choose_and_fit(data, start)
         self.seconds_ = time.perf_counter() - start
         self._record_fit(data)
         if self.warning_:
             warnings.warn(self.warning_, PignnWarning, stacklevel=2)
         return self
 
-    def _choose_and_fit(self, data: Data) -> None:
+    def _choose_and_fit(self, data: Data, start: float) -> None:
         inputs = build_inputs(data, self.directed, stacklevel=4)
         given_labels = GivenLabels.from_data(data, self._get_training_split())
-        judging_labels = GivenLabels.from_data(data, "val") if self.labels == "noisy-val" else given_labels
-        fitted, unseen = self._fit_candidates_and_predict_held_out(data, inputs, given_labels, judging_labels)
-        ensemble = weigh_candidates(fitted, unseen, judging_labels, independent=judging_labels is not given_labels)
-        self.weights_, self.inverse_temperature_ = ensemble.weights, ensemble.inverse_temperature
-        self.transition_, self.agreement_ = ensemble.transition, ensemble.agreement
-        self.holdout_log_likelihood_ = ensemble.log_likelihood
-        self.uniform_mass_ = 1 / (len(given_labels.y) + 1)
-        self.models_: dict[str, Any] = {name: fitted[name] for name in self.weights_}
-        transitions = [fitted[candidate.name].transition_ for candidate in CAUTIOUS_CANDIDATES]
-        estimates = [estimate_homophily(inputs, given_labels, transition) for transition in transitions]
-        self.homophily_ = min((each for each in estimates if each is not None), key=compute_upper_bound, default=None)
-        doubt = self._explain_doubt(ensemble.held_out, judging_labels)
-        if doubt and self.networks == "auto" and self._can_try_networks(len(given_labels.y), inputs.num_nodes):
-            self._try_networks(data, given_labels, judging_labels, ensemble.held_out)
-        self.chosen_ = max(self.weights_, key=lambda name: self.weights_[name])
-        self.explanation_ = self._explain_choice(float(1 - (self.transition_.diag()[given_labels.y]).mean()), doubt)
+        self._deadline, self._untried = None if self.time_limit is None else start + self.time_limit, 0
+        many = self.labels != "noisy-val" and len(given_labels.y) >= self.min_holdout_labels
+        self.views_ = NodeViews(
+            MANY_LABELS_DIMENSIONS if many else DIMENSIONS, directed=self.directed, seed=int(self.seed) % 2**31
+        )
+        views = self.views_.fit_transform(inputs)
+        if self.labels == "noisy-val":
+            ensemble, fitted = self._judge_by_validation_labels(data, views, given_labels)
+        elif many:
+            ensemble, fitted = self._judge_by_holdout(data, views, given_labels)
+        else:
+            ensemble, fitted = self._judge_by_folds(views, given_labels)
+        self._keep(ensemble, fitted, len(given_labels.y))
+        untried = f"; the time limit left {self._untried} candidates untried" if self._untried else ""
+        self.explanation_ = self._explain_choice(given_labels) + untried
+        present = given_labels.present
         self.warning_ = None
-        if doubt == RARE_CLASSES and not self._chose_network():
-            self.warning_ = f"auto: {doubt}: they favor rare classes; a network ('vanilla', 'pi-gnn') may suit better"
+        if int(present.sum()) > 1 and float(self.agreement_[self.chosen_]) <= _majority_share(given_labels):
+            self.warning_ = (
+                "auto: no candidate predicts held-out labels better than always naming the largest class; "
+                "features and graph may say nothing about these labels"
+            )
 
     def refit(self, data: Data) -> Self:
         """A copy with the same choice, weights and temperatures, trained on the labels of this graph.
@@ -141,18 +141,19 @@ class Auto(Method):
             )
         given_labels = GivenLabels.from_data(data, self._get_training_split())
         other.uniform_mass_ = 1 / (len(given_labels.y) + 1)
-        if self._chose_network():
-            network, epochs = self._find_network_candidate(self.chosen_), int(self.models_[self.chosen_].epochs)
-            other.models_ = {self.chosen_: self._fit_network(network, data, given_labels, epochs)}
-            return other
-        candidates = [LINEAR_CANDIDATES[name] for name in self.models_]
-        embeddings = self._embed_nodes(build_inputs(data, self.directed), candidates)
+        inputs = build_inputs(data, self.directed)
+        candidates = [self.candidates_[name] for name in self._select_weights(inputs)]
+        views = self.views_.transform(inputs, _list_views(candidates))
         other.models_ = {}
-        trained_on_all: dict[str, EmbeddingClassifier] = {}
         for candidate in candidates:
-            model = self._fit_linear_candidate(candidate, given_labels, embeddings, trained_on_all)
-            model.inverse_temperature_ = self.models_[candidate.name].inverse_temperature_
-            other.models_[candidate.name] = model
+            model = self.models_[candidate.name]
+            if candidate.view:
+                again = self._fit_linear(candidate, views, given_labels)
+                again.inverse_temperature_ = model.inverse_temperature_
+            else:
+                again = self._fit_network(candidate, data, given_labels, int(model.epochs))
+            other.models_[candidate.name] = again
+        other.weights_ = self._select_weights(inputs)
         return other
 
     def fit_facts(self) -> FitFacts:
@@ -168,217 +169,248 @@ class Auto(Method):
     def _get_training_split(self) -> str:
         return "train+val" if self.labels == "train+val" else "train"
 
-    # ---- linear candidates ----
+    # ---- three ways to hold labels out ----
 
-    def _fit_candidates_and_predict_held_out(
-        self, data: Data, inputs: backbones.GraphInputs, given_labels: GivenLabels, judging_labels: GivenLabels
-    ) -> tuple[dict[str, EmbeddingClassifier], dict[str, Tensor]]:
-        """By name: trained candidates, and their scores of judging labels that they were not trained on.
+    def _judge_by_folds(self, views: Views, given_labels: GivenLabels) -> tuple[Ensemble, dict[Candidate, Any]]:
+        """Few labels: each is judged by candidates that learned from the other folds."""
+        fitted = {}
+        for candidate in self._iter_in_time(_list_linear_candidates(views)):
+            model = self._make_linear(candidate).fit_embedded(views[candidate.view], given_labels)
+            fitted[candidate] = model
+        unseen = {candidate.name: model.held_out_ for candidate, model in fitted.items()}
+        return self._weigh(unseen, fitted, given_labels), fitted
 
-        Labels that no candidate was trained on can tell more candidates apart, and need no folds.
-        """
-        fitted: dict[str, EmbeddingClassifier] = {}
-        if judging_labels is given_labels:
-            candidates = [*MAIN_CANDIDATES, FEATURES_ONLY]
-            embeddings = self._embed_nodes(inputs, candidates)
-            for candidate in candidates:
-                model = self._make_linear_candidate(candidate)
-                fitted[candidate.name] = model.fit_embedded(data, given_labels, *embeddings[candidate.alpha])
-            return fitted, {name: model.held_out_ for name, model in fitted.items()}
-        candidates = [*MAIN_CANDIDATES, *EXTRA_CANDIDATES, FEATURES_ONLY, *SUBSET_CANDIDATES]
-        embeddings = self._embed_nodes(inputs, candidates)
+    def _judge_by_holdout(self, data: Data, views: Views, given_labels: GivenLabels) -> tuple[Ensemble, dict[Candidate, Any]]:
+        """Many labels: a fifth is held out once, and what is chosen learns from all."""
+        fold = assign_folds(given_labels.y, HOLDOUT_FOLDS, int(self.seed))
+        judging_labels = given_labels.sample(fold == 0, MAX_HOLDOUT_LABELS, int(self.seed))
+        training_labels = given_labels.sample(fold != 0, MAX_COMPARED_LABELS, int(self.seed))
+        candidates = [*_list_linear_candidates(views), *self._list_networks(len(data.y))]
+        fitted: dict[Candidate, Any] = {}
         unseen = {}
-        for candidate in candidates:
-            model = self._fit_linear_candidate(candidate, given_labels, embeddings, fitted)
-            model.class_names_ = get_class_names(data)
-            fitted[candidate.name] = model
-            unseen[candidate.name] = model.score_embedded(embeddings[candidate.alpha][1][judging_labels.nodes])
-        return fitted, unseen
+        for candidate in self._iter_in_time(candidates):
+            if candidate.view:
+                model = self._fit_linear(candidate, views, training_labels)
+                scores = model.score_embedded(views[candidate.view][judging_labels.nodes])
+            else:
+                rest = given_labels.subset(fold != 0)
+                model = self._fit_network(candidate, data, rest, None, judging_labels)
+                scores = model._compute_logits(data)[judging_labels.nodes]
+            fitted[candidate], unseen[candidate.name] = model, scores
+        ensemble = self._weigh(unseen, fitted, judging_labels)
+        for candidate, model in fitted.items():
+            if candidate.name in ensemble.weights or candidate is _find_fallback(ensemble, fitted):
+                fitted[candidate] = (
+                    self._fit_linear(candidate, views, given_labels)
+                    if candidate.view
+                    else self._fit_network(candidate, data, given_labels, model.best_epoch_ + 1)
+                )
+        return ensemble, fitted
 
-    def _fit_linear_candidate(
-        self,
-        candidate: LinearCandidate,
-        given_labels: GivenLabels,
-        embeddings: Embeddings,
-        trained_on_all: dict[str, EmbeddingClassifier],
-    ) -> EmbeddingClassifier:
-        """A trained candidate. ``wholes`` keeps those trained on all labels, of which others are refitted copies."""
-        name = candidate.parent or candidate.name
-        if name not in trained_on_all:
-            whole = LINEAR_CANDIDATES[name]
-            trained_on_all[name] = self._make_linear_candidate(whole).fit_uncalibrated(
-                given_labels, *embeddings[whole.alpha]
-            )
-        if candidate.subset is None:
-            return trained_on_all[name]
-        seed = (int(self.seed) * len(SUBSET_CANDIDATES) + candidate.subset) % 2**63
-        part = given_labels.sample_fraction(SUBSET_FRACTION, seed)
-        return trained_on_all[name].refit_subset(part, embeddings[candidate.alpha][1])
+    def _judge_by_validation_labels(
+        self, data: Data, views: Views, given_labels: GivenLabels
+    ) -> tuple[Ensemble, dict[Candidate, Any]]:
+        """Validation labels judge. In the best view, candidates also learn from random parts of the labels."""
+        judging_labels = GivenLabels.from_data(data, "val")
+        fitted: dict[Candidate, Any] = {}
+        unseen = {}
 
-    def _make_linear_candidate(self, candidate: LinearCandidate) -> EmbeddingClassifier:
+        def add(candidates: Iterable[Candidate]) -> Ensemble:
+            for candidate in self._iter_in_time(candidates):
+                whole = fitted.get(replace(candidate, subset=None))
+                fitted[candidate] = self._fit_linear(candidate, views, given_labels, whole)
+                unseen[candidate.name] = fitted[candidate].score_embedded(views[candidate.view][judging_labels.nodes])
+            return self._weigh(unseen, fitted, judging_labels, by_agreement=True)
+
+        ensemble = add(_list_linear_candidates(views))
+        best_view = _find_best_view(ensemble, fitted)
+        return add(
+            Candidate(learner, best_view, number * SUBSETS_PER_LEARNER + k)
+            for number, learner in enumerate(SUBSET_LEARNERS)
+            for k in range(SUBSETS_PER_LEARNER)
+        ), fitted
+
+    def _iter_in_time(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+        """The candidates, until the time is over. The first one always comes."""
+        for number, candidate in enumerate(candidates):
+            if number and self._deadline is not None and time.perf_counter() > self._deadline:
+                self._untried += 1
+            else:
+                yield candidate
+
+    def _weigh(
+        self, unseen: dict[str, Tensor], fitted: dict[Candidate, Any], labels: GivenLabels, by_agreement: bool = False
+    ) -> Ensemble:
+        transitions = {each.name: model.transition_ for each, model in fitted.items() if each.view}
+        return weigh_candidates(unseen, transitions, labels, by_agreement=by_agreement)
+
+    def _keep(self, ensemble: Ensemble, fitted: dict[Candidate, Any], num_labels: int) -> None:
+        """Keep what is averaged, and the best candidate that can predict for other graphs."""
+        self.weights_, self.inverse_temperature_ = ensemble.weights, ensemble.inverse_temperature
+        self.transition_, self.agreement_ = ensemble.transition, ensemble.agreement
+        self.holdout_log_likelihood_ = ensemble.log_likelihood
+        self.uniform_mass_ = 1 / (num_labels + 1)
+        self.fallback_ = _find_fallback(ensemble, fitted).name
+        self.candidates_ = {each.name: each for each in fitted if each.name in {*self.weights_, self.fallback_}}
+        self.models_: dict[str, Any] = {each.name: fitted[each] for each in self.candidates_.values()}
+        for name, model in self.models_.items():
+            model.inverse_temperature_ = ensemble.inverse_temperatures[name]
+        self.chosen_ = max(self.weights_, key=lambda name: self.weights_[name])
+
+    # ---- candidates ----
+
+    def _make_linear(self, candidate: Candidate) -> EmbeddingClassifier:
         model = candidate.make(seed=self.seed, directed=self.directed, labels=self._get_training_split())
         assert isinstance(model, EmbeddingClassifier)
         return model
 
-    def _embed_nodes(self, inputs: backbones.GraphInputs, candidates: Iterable[LinearCandidate]) -> Embeddings:
-        """The embeddings that the candidates need, each computed once."""
-        embeddings: Embeddings = {}
-        for candidate in candidates:
-            if candidate.alpha not in embeddings:
-                embedding = self._make_linear_candidate(candidate).make_embedding()
-                embeddings[candidate.alpha] = embedding, embedding.fit_transform(inputs)
-        return embeddings
+    def _fit_linear(
+        self, candidate: Candidate, views: Views, given_labels: GivenLabels, whole: EmbeddingClassifier | None = None
+    ) -> EmbeddingClassifier:
+        """A candidate that learned from all these labels, or from its part of them, as a copy of ``whole``."""
+        embedded = views[candidate.view]
+        if candidate.subset is None or whole is None:
+            whole = self._make_linear(candidate).fit_uncalibrated(embedded, given_labels)
+        if candidate.subset is None:
+            return whole
+        seed = (int(self.seed) * len(SUBSET_LEARNERS) * SUBSETS_PER_LEARNER + candidate.subset) % 2**63
+        return whole.refit_subset(given_labels.sample_fraction(SUBSET_FRACTION, seed), embedded)
 
-    # ---- networks ----
+    def _list_networks(self, num_nodes: int) -> list[Candidate]:
+        if self.networks == "never":
+            return []
+        return [Candidate(name) for name in NETWORK_BACKBONES if num_nodes <= self.max_network_nodes[name]]
 
-    def _explain_doubt(self, held_out: Tensor, judging_labels: GivenLabels) -> str:
-        """Why linear classifiers of smoothed features, which balance classes, may not suit this graph. Or nothing."""
-        if self.homophily_ is not None and compute_upper_bound(self.homophily_) < self.low_homophily:
-            return LOW_HOMOPHILY
-        weight = judging_labels.weight.double()
-        largest = float(torch.bincount(judging_labels.y, weights=weight).max() / weight.sum())
-        error = (largest * (1 - largest) / len(judging_labels.y)) ** 0.5
-        agreement = compute_agreement(held_out, judging_labels)
-        return RARE_CLASSES if compute_upper_bound((agreement, error)) < largest else ""
-
-    def _can_try_networks(self, num_labels: int, num_nodes: int) -> bool:
-        return num_labels >= self.min_network_labels and num_nodes <= self.max_network_nodes
-
-    def _chose_network(self) -> bool:
-        return not all(isinstance(model, EmbeddingClassifier) for model in self.models_.values())
-
-    def _find_network_candidate(self, name: str) -> Candidate:
-        return next(candidate for candidate in self.network_candidates if candidate.name == name)
-
-    def _try_networks(
-        self, data: Data, given_labels: GivenLabels, judging_labels: GivenLabels, linear_scores: Tensor
-    ) -> None:
-        """Let a network that agrees with held-out labels more often than the linear average take its place.
-
-        By agreement: the transition matrix is that of a linear classifier, and a poor one takes its mistakes for noise.
-        """
-        fold = assign_folds(
-            judging_labels.y, NETWORK_FOLDS if judging_labels is given_labels else HELD_OUT_FOLDS, int(self.seed)
-        )
-        trials = []
-        for number in range(HELD_OUT_FOLDS):
-            train = given_labels.nodes[fold != number] if judging_labels is given_labels else given_labels.nodes
-            trials.append(_replace_masks(data, train, judging_labels.nodes[fold == number]))
-        held_out = fold < HELD_OUT_FOLDS
-        self.agreement_[LINEAR_AVERAGE] = compute_agreement(linear_scores[held_out], judging_labels.subset(held_out))
-        epochs = {}
-        for candidate in self.network_candidates:
-            self.agreement_[candidate.name], epochs[candidate.name] = self._measure_network(candidate, trials)
-        names = [LINEAR_AVERAGE, *epochs]
-        best = max(names, key=lambda name: self.agreement_[name])
-        if best != LINEAR_AVERAGE:
-            self.weights_, self.inverse_temperature_ = {best: 1.0}, 1.0
-            network = self._find_network_candidate(best)
-            self.models_ = {best: self._fit_network(network, data, given_labels, epochs[best])}
-
-    def _measure_network(self, candidate: Candidate, trials: list[Data]) -> tuple[float, int]:
-        """(share of held-out labels that a network predicts, number of epochs that suited them best).
-
-        Each held-out fold is scored after the epochs that were best for the other ones: after those that were best for
-        itself, agreement would be luck as well.
-        """
-        curves = []
-        for trial in trials:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", PignnWarning)
-                model = candidate.make(seed=self.seed, directed=self.directed).fit(trial, progress=False)
-            curves.append(torch.tensor([row["val_accuracy"] for row in model.history_]))
-        curve = torch.stack(curves)
-        best_for_others = (curve.sum(0) - curve).argmax(1)
-        return float(curve.gather(1, best_for_others[:, None]).mean()), int(curve.mean(0).argmax()) + 1
-
-    def _fit_network(self, candidate: Candidate, data: Data, given_labels: GivenLabels, epochs: int) -> Method:
-        """A network trained on all labels, for as many epochs as suited the held-out ones best."""
-        with warnings.catch_warnings():  # the trials have given these warnings already
+    def _fit_network(
+        self,
+        candidate: Candidate,
+        data: Data,
+        given_labels: GivenLabels,
+        epochs: int | None,
+        judging_labels: GivenLabels | None = None,
+    ) -> Any:
+        """A network trained for so many epochs, or for those that suit the judging labels best."""
+        settings = {"selection": "noisy-val"} if epochs is None else {"epochs": max(epochs, 1), "selection": "last"}
+        val = given_labels.nodes[:0] if judging_labels is None else judging_labels.nodes
+        model = candidate.make(seed=self.seed, directed=self.directed)
+        with warnings.catch_warnings():  # about settings that the user has not chosen
             warnings.simplefilter("ignore", PignnWarning)
-            model = candidate.make(seed=self.seed, directed=self.directed, epochs=max(epochs, 1), selection="last")
-            fitted: Method = model.fit(_replace_masks(data, given_labels.nodes, given_labels.nodes[:0]), progress=False)
-        return fitted
+            return model.set_params(**settings).fit(_replace_masks(data, given_labels.nodes, val), progress=False)
 
     # ---- predictions and state ----
 
+    def _select_weights(self, inputs: GraphInputs) -> dict[str, float]:
+        """The weights of what can predict for this graph: without views of the structure for another one."""
+        if self.views_.is_fitted_graph(inputs):
+            return self.weights_
+        candidates = {name: self.candidates_[name] for name in self.weights_}
+        left = {name: self.weights_[name] for name, each in candidates.items() if not _uses_structure(each)}
+        if not left:
+            return {self.fallback_: 1.0}
+        return {name: weight / sum(left.values()) for name, weight in left.items()}
+
     def _compute_logits(self, data: Data) -> Tensor:
-        if self._chose_network():
-            return next(iter(self.models_.values()))._compute_logits(data)
-        inputs = backbones.GraphInputs.from_data(data, directed=self.directed)
-        embedded: dict[float, Tensor] = {}
-        for model in self.models_.values():
-            if model.alpha not in embedded:
-                embedded[model.alpha] = model.embed_inputs(inputs)
-        scores = {
-            name: model.inverse_temperature_ * model.score_embedded(embedded[model.alpha])
-            for name, model in self.models_.items()
-        }
-        mean = self.inverse_temperature_ * log_mean_probs(scores, self.weights_)
+        inputs = GraphInputs.from_data(data, directed=self.directed)
+        weights = self._select_weights(inputs)
+        views = self.views_.transform(inputs, _list_views(self.candidates_[name] for name in weights))
+        scores = {}
+        for name in weights:
+            model, view = self.models_[name], self.candidates_[name].view
+            logits = model.score_embedded(views[view]) if view else model._compute_logits(data)
+            scores[name] = model.inverse_temperature_ * logits
+        mean = self.inverse_temperature_ * log_mean_probs(scores, weights)
         return mix_log_probs_with_uniform(mean, self.uniform_mass_)
 
-    def _explain_choice(self, noise_rate: float, doubt: str) -> str:
+    def _explain_choice(self, given_labels: GivenLabels) -> str:
         name, values = self.chosen_, self.holdout_log_likelihood_
-        if self._chose_network():
-            names = [LINEAR_AVERAGE, *(candidate.name for candidate in self.network_candidates)]
-            others = _format_values({each: self.agreement_[each] for each in names if each != name}, "{:.1%}")
-            return (
-                f"chose '{name}': it predicts {self.agreement_[name]:.1%} of held-out given labels ({others}); {doubt}"
-            )
         largest = dict(sorted(self.weights_.items(), key=lambda each: -each[1])[:MAX_EXPLAINED])
         terms = " + ".join(f"{weight:.2f} '{each}'" for each, weight in largest.items())
         if len(self.weights_) > len(largest):
-            terms += f" + {1 - sum(largest.values()):.2f} of the rest"
+            terms += f" + {1 - sum(largest.values()):.2f} of {len(self.weights_) - len(largest)} others"
         choice = f"chose '{name}'" if len(self.weights_) == 1 else f"averaged {terms}"
         if self.labels == "noisy-val":
-            worst = f"the worst of {len(values)} predicts {min(self.agreement_[each] for each in values):.1%}"
+            worst = f"the worst of {len(values)} predicts {min(self.agreement_.values()):.1%}"
             agreement = f"'{name}' predicts {self.agreement_[name]:.1%} of them"
             return f"{choice} by given labels of validation nodes: {agreement}, {worst}"
-        others = _format_values({each: value for each, value in values.items() if each != name}, "{:.3f}")
+        noise_rate = float(1 - (self.transition_.diag()[given_labels.y]).mean())
         return (
-            f"{choice} by held-out given labels: log-likelihood of '{name}' {values[name]:.3f} "
-            f"with an estimated {noise_rate:.0%} of wrong labels ({others})"
+            f"{choice} by held-out given labels, of which '{name}' predicts {self.agreement_[name]:.1%} "
+            f"and an estimated {noise_rate:.0%} are wrong ({len(values)} candidates)"
         )
 
     def _get_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        tensors, models = {"auto.transition": self.transition_.clone()}, []
+        tensors, views = self.views_.get_state()
+        tensors = {f"views.{key}": value.clone() for key, value in tensors.items()}
+        tensors["auto.transition"] = self.transition_.clone()
+        models = []
         for number, (name, model) in enumerate(self.models_.items()):
             own, metadata = model._get_state()
-            if "components" in own:  # by far the largest, and the same for all models of one alpha
-                tensors[_build_embedding_key(model)] = own.pop("components").clone()
             tensors |= {f"{number}.{key}": value.clone() for key, value in own.items()}  # some are shared
+            candidate = self.candidates_[name]
+            place = {"learner": candidate.learner, "view": candidate.view, "subset": candidate.subset}
+            temperature = {"inverse_temperature": float(model.inverse_temperature_)}
             settings = model.settings_as_json()
-            models.append({"name": name, "method": model.name, "settings": settings, "metadata": metadata})
-        return tensors, {"models": models} | {name: getattr(self, f"{name}_") for name in STATE_ATTRIBUTES}
+            models.append(place | temperature | {"method": model.name, "settings": settings, "metadata": metadata})
+        state = {name: getattr(self, f"{name}_") for name in STATE_ATTRIBUTES}
+        return tensors, {"models": models, "views": views} | state
 
     def _set_state(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
         self.transition_ = tensors["auto.transition"]
-        self.models_ = {}
-        methods: dict[str, type[Method]] = {each.method.name: each.method for each in LINEAR_CANDIDATES.values()}
-        methods |= {each.method.name: each.method for each in self.network_candidates}
+        self.views_ = NodeViews.from_state(
+            _select_prefix(tensors, "views."), metadata["views"], directed=self.directed, seed=int(self.seed) % 2**31
+        )
+        self.models_, self.candidates_ = {}, {}
         for number, inner in enumerate(metadata["models"]):
-            if inner["method"] not in methods:
+            if inner["method"] not in LEARNER_CLASSES:
                 raise ModelFileError(f"the model inside is '{inner['method']}', which 'auto' never chooses")
-            model: Any = methods[inner["method"]](**inner["settings"])
+            model: Any = LEARNER_CLASSES[inner["method"]](**inner["settings"])
             model.class_names_, model.num_features_ = self.class_names_, self.num_features_
-            prefix = f"{number}."
-            own = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
-            if isinstance(model, EmbeddingClassifier):
-                own["components"] = tensors[_build_embedding_key(model)]
-            model._set_state(own, inner["metadata"])
-            self.models_[inner["name"]] = model
+            model._set_state(_select_prefix(tensors, f"{number}."), inner["metadata"])
+            model.inverse_temperature_ = float(inner["inverse_temperature"])
+            candidate = Candidate(str(inner["learner"]), str(inner["view"]), inner["subset"])
+            self.models_[candidate.name], self.candidates_[candidate.name] = model, candidate
         for name in STATE_ATTRIBUTES:
             setattr(self, f"{name}_", metadata[name])
         self.weights_ = {str(name): float(weight) for name, weight in metadata["weights"].items()}
         self.inverse_temperature_ = float(metadata["inverse_temperature"])
         self.uniform_mass_ = float(metadata["uniform_mass"])
-        self.homophily_ = None if metadata["homophily"] is None else tuple(metadata["homophily"])
 
 
 STATE_ATTRIBUTES = (
-    *("weights", "inverse_temperature", "uniform_mass", "chosen", "explanation"),
-    *("holdout_log_likelihood", "agreement", "homophily", "seconds"),
+    *("weights", "inverse_temperature", "uniform_mass", "chosen", "fallback", "explanation"),
+    *("holdout_log_likelihood", "agreement", "seconds"),
 )
+
+
+def _list_linear_candidates(views: Iterable[str]) -> list[Candidate]:
+    return [Candidate(learner, view) for view in views for learner in LINEAR_LEARNERS]
+
+
+def _list_views(candidates: Iterable[Candidate]) -> list[str]:
+    return sorted({each.view for each in candidates if each.view})
+
+
+def _uses_structure(candidate: Candidate) -> bool:
+    return bool(candidate.view) and uses_structure(candidate.view)
+
+
+def _find_fallback(ensemble: Ensemble, fitted: Iterable[Candidate]) -> Candidate:
+    """The likeliest candidate that can predict for other graphs."""
+    return max(
+        (each for each in fitted if not _uses_structure(each)), key=lambda each: ensemble.log_likelihood[each.name]
+    )
+
+
+def _find_best_view(ensemble: Ensemble, fitted: Iterable[Candidate]) -> str:
+    weights: dict[str, float] = {}
+    for each in fitted:
+        weights[each.view] = weights.get(each.view, 0.0) + ensemble.weights.get(each.name, 0.0)
+    return max(weights, key=lambda view: weights[view])
+
+
+def _majority_share(given_labels: GivenLabels) -> float:
+    counts = torch.bincount(given_labels.y, weights=given_labels.weight.double())
+    return float(counts.max() / counts.sum())
 
 
 def _replace_masks(data: Data, train: Tensor, val: Tensor) -> Data:
@@ -392,9 +424,5 @@ def _replace_masks(data: Data, train: Tensor, val: Tensor) -> Data:
     return data
 
 
-def _build_embedding_key(model: EmbeddingClassifier) -> str:
-    return f"embedding.{float(model.alpha)!r}"
-
-
-def _format_values(values: dict[str, float], form: str) -> str:
-    return ", ".join(f"{name} {form.format(value)}" for name, value in values.items())
+def _select_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}

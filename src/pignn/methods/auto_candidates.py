@@ -2,87 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from .core.base import Method
-from .core.calibration import estimate_transition, fit_inverse_temperature, fit_inverse_temperature_and_noise
+from .core.calibration import fit_inverse_temperature, fit_inverse_temperature_and_noise
 from .core.embedding_classifier import EmbeddingClassifier
-from .core.ensembling import compute_agreement, is_significantly_better, log_mean_probs, softmax_weights
-from .core.labels import GivenLabels, log_likelihood
+from .core.ensembling import compute_agreement, log_mean_probs, softmax_weights
+from .core.labels import GivenLabels, log_likelihood, symmetric_transition
 from .denoised import Denoised
 from .low_density import LowDensity
 from .prototypes import Prototypes
-from .references import MLP
 from .vanilla import Vanilla
 
-SUBSETS_PER_CANDIDATE = 24
-SUBSET_FRACTION = 0.6  # of the labels of each class, which a candidate learns from that has but a part of them
+INITIAL_NOISE_RATE = 0.2
+NETWORK_EPOCHS = 150
+LIKELIHOOD_PER_LABEL = 0.2  # less than one: held-out labels of nearby nodes are predicted from the same neighbors
+AGREEMENT_PER_LABEL = 0.3
+
+# What learns in each view. One that estimates the noise from few labels errs in its own way, so there are several.
+LINEAR_LEARNERS: Mapping[str, Callable[..., EmbeddingClassifier]] = {
+    "denoised": Denoised,
+    "low density": LowDensity,
+    "mixture": lambda **common: Prototypes(unlabeled_weight=0.01, **common),
+    "class means": lambda **common: Prototypes(noise="none", **common),
+}
+NETWORK_BACKBONES = {"GraphSAGE": "sage", "GCN": "gcn"}
+LEARNER_CLASSES: dict[str, type[Method]] = {
+    learner.name: learner for learner in (Denoised, LowDensity, Prototypes, Vanilla)
+}
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A method with settings, under the name that explanations use."""
+    """A learner in a view of the nodes; with a ``subset``, one that learns from a random part of the labels.
 
-    name: str
-    method: type[Method]
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    A network reads the graph itself and has no view.
+    """
 
-    def make(self, **common: Any) -> Any:
-        return self.method(**{**self.settings, **common})
-
-
-@dataclass(frozen=True)
-class LinearCandidate(Candidate):
-    """A linear classifier of smoothed features; with a ``subset``, one that learns from a random part of the labels."""
-
+    learner: str
+    view: str = ""
     subset: int | None = None
-    parent: str = ""  # the candidate that learns from all labels, of which this one is a refitted copy
 
     @property
-    def alpha(self) -> float:
-        """Restart probability of its embedding. Candidates with the same one share an embedding."""
-        return float(self.settings.get("alpha", EmbeddingClassifier.alpha))
+    def name(self) -> str:
+        """What explanations call it."""
+        part = "" if self.subset is None else f", part {self.subset + 1}"
+        return f"{self.learner} ({self.view}){part}" if self.view else self.learner
 
-
-DENOISED = LinearCandidate("denoised", Denoised)
-NEARBY_DENOISED = LinearCandidate("denoised, nearer", Denoised, {"alpha": 0.3})
-LOW_DENSITY = LinearCandidate("low density", LowDensity)
-FEATURES_ONLY = LinearCandidate("features alone", Denoised, {"alpha": 1.0})
-
-MAIN_CANDIDATES = (
-    DENOISED,
-    NEARBY_DENOISED,
-    LinearCandidate("mixture", Prototypes, {"unlabeled_weight": 0.01}),
-    LOW_DENSITY,
-)
-CAUTIOUS_CANDIDATES = (DENOISED, NEARBY_DENOISED)  # they attribute less to noise than the others
-EXTRA_CANDIDATES = (  # only labels that no candidate was trained on can tell these apart
-    LinearCandidate("class means", Prototypes, {"noise": "none"}),
-    LinearCandidate("class means, nearer", Prototypes, {"noise": "none", "alpha": 0.3}),
-    LinearCandidate("mixture, more unlabeled", Prototypes, {"unlabeled_weight": 0.05}),
-    LinearCandidate("mixture, any noise", Prototypes, {"unlabeled_weight": 0.01, "noise": "full"}),
-    LinearCandidate("low density, nearer", LowDensity, {"alpha": 0.3}),
-    LinearCandidate("low density, weak", LowDensity, {"information_weight": 5.0}),
-    LinearCandidate("low density, strong", LowDensity, {"information_weight": 40.0}),
-)
-SUBSET_CANDIDATES = tuple(
-    replace(
-        whole,
-        name=f"{whole.name}, part {k + 1}",
-        subset=number * SUBSETS_PER_CANDIDATE + k,
-        parent=whole.name,
-    )
-    for number, whole in enumerate((LOW_DENSITY, DENOISED))
-    for k in range(SUBSETS_PER_CANDIDATE)
-)
-LINEAR_CANDIDATES = {
-    candidate.name: candidate for candidate in (*MAIN_CANDIDATES, *EXTRA_CANDIDATES, FEATURES_ONLY, *SUBSET_CANDIDATES)
-}
-NETWORK_CANDIDATES = (Candidate("GCN", Vanilla), Candidate("MLP", MLP))
+    def make(self, **common: Any) -> Any:
+        """The method, not fitted."""
+        if self.view:
+            return LINEAR_LEARNERS[self.learner](**common)
+        return Vanilla(backbone=NETWORK_BACKBONES[self.learner], epochs=NETWORK_EPOCHS, **common)
 
 
 @dataclass(frozen=True)
@@ -90,42 +66,45 @@ class Ensemble:
     """How candidates are averaged, and what held-out labels said about them."""
 
     weights: dict[str, float]
-    inverse_temperature: float
+    inverse_temperatures: dict[str, float]  # of each candidate
+    inverse_temperature: float  # of the average
     transition: Tensor
-    held_out: Tensor  # averaged scores of the labels that decide
     log_likelihood: dict[str, float]  # mean per label, by candidate
-    agreement: dict[str, float]  # share of labels that a candidate predicts; only of labels nobody was trained on
+    agreement: dict[str, float]  # share of held-out labels that a candidate predicts
 
 
 def weigh_candidates(
-    fitted: dict[str, EmbeddingClassifier],
-    unseen: dict[str, Tensor],
+    unseen: Mapping[str, Tensor],
+    transitions: Mapping[str, Tensor],
     judging_labels: GivenLabels,
     *,
-    independent: bool,
+    by_agreement: bool = False,
 ) -> Ensemble:
-    """Weights, noise and temperatures by labels that are ``independent`` if no candidate was trained on them."""
-    # The transition matrix of the candidate that attributes least to noise decides the temperature.
-    transition = fitted[CAUTIOUS_CANDIDATES[0].name].transition_
+    """Weights, noise and temperatures by the scores of labels that the candidates were not trained on.
+
+    Args:
+        unseen: the scores, [labels, classes], by candidate.
+        transitions: the noise that a candidate has estimated, if it has.
+        judging_labels: these labels.
+        by_agreement: weigh by the number of labels that a candidate predicts, not by their likelihood.
+    """
     total = float(judging_labels.weight.sum())
     share = judging_labels.weight.double() / total
-    scaled, values = {}, {}
-    for name, model in fitted.items():
-        start = transition if independent else model.transition_
-        model.inverse_temperature_, by_label = fit_inverse_temperature_and_noise(unseen[name], judging_labels, start)
-        scaled[name], values[name] = model.inverse_temperature_ * unseen[name], float(share @ by_label)
-    agreement = (
-        {name: compute_agreement(scores, judging_labels) for name, scores in scaled.items()} if independent else {}
-    )
-    evidence = agreement if independent else values
-    alone = FEATURES_ONLY.name
-    weights = softmax_weights({name: total * value for name, value in evidence.items() if name != alone})
+    start = symmetric_transition(min(INITIAL_NOISE_RATE, 0.5), judging_labels.num_classes)
+    scaled, values, temperatures = {}, {}, {}
+    for name, scores in unseen.items():
+        transition = transitions.get(name, start)
+        temperatures[name], by_label = fit_inverse_temperature_and_noise(scores, judging_labels, transition)
+        scaled[name], values[name] = temperatures[name] * scores, float(share @ by_label)
+    agreement = {name: compute_agreement(scores, judging_labels) for name, scores in scaled.items()}
+    if by_agreement:
+        evidence = {name: AGREEMENT_PER_LABEL * total * value for name, value in agreement.items()}
+    else:
+        evidence = {name: LIKELIHOOD_PER_LABEL * total * value for name, value in values.items()}
+    weights = softmax_weights(evidence)
     held_out = log_mean_probs(scaled, weights)
-    if independent:
-        transition = estimate_transition(held_out, judging_labels.y, judging_labels.trusted)
+    # Each candidate takes other labels for wrong; their mean errs less than any of them.
+    transition = torch.stack([weight * transitions.get(name, start) for name, weight in weights.items()]).sum(0)
     likelihood = log_likelihood(judging_labels, transition).exp()
-    inverse_temperature, by_label = fit_inverse_temperature(held_out, likelihood, judging_labels.weight)
-    alone_by_label = fit_inverse_temperature(unseen[alone], likelihood, judging_labels.weight)[1]
-    if is_significantly_better(alone_by_label, by_label, share):
-        weights, inverse_temperature, held_out = {alone: 1.0}, 1.0, scaled[alone]
-    return Ensemble(weights, inverse_temperature, transition, held_out, values, agreement)
+    inverse_temperature, _ = fit_inverse_temperature(held_out, likelihood, judging_labels.weight)
+    return Ensemble(weights, temperatures, inverse_temperature, transition, values, agreement)

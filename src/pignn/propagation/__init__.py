@@ -1,5 +1,14 @@
-"""Features smoothed over the graph, and embeddings of them."""
+"""Features smoothed over the graph, embeddings of them, and other views of the nodes."""
 
 from .smoothing import Embedding, scale_rows_to_unit_length, smooth, to_graph_inputs
+from .views import VIEW_PARTS, NodeViews, uses_structure
 
-__all__ = ["Embedding", "scale_rows_to_unit_length", "smooth", "to_graph_inputs"]
+__all__ = [
+    "VIEW_PARTS",
+    "Embedding",
+    "NodeViews",
+    "scale_rows_to_unit_length",
+    "smooth",
+    "to_graph_inputs",
+    "uses_structure",
+]

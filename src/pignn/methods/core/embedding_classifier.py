@@ -55,11 +55,14 @@ class EmbeddingClassifier(Method):
         embedding = self.make_embedding()
         with threads_context(data.x.numel()):
             embedded = embedding.fit_transform(build_inputs(data, self.directed))
-            return self.fit_embedded(data, given_labels, embedding, embedded)
+            self.components_ = embedding.components_
+            self.fit_embedded(embedded, given_labels)
+        self._record_fit(data)
+        return self
 
-    def fit_embedded(self, data: Data, given_labels: GivenLabels, embedding: Embedding, embedded: Tensor) -> Self:
-        """Learn from a graph that is checked and embedded already; ``embedded`` are its nodes."""
-        self.fit_uncalibrated(given_labels, embedding, embedded)
+    def fit_embedded(self, embedded: Tensor, given_labels: GivenLabels) -> Self:
+        """Learn from vectors of all nodes, ``embedded``, and fit the temperature to held-out labels."""
+        self.fit_uncalibrated(embedded, given_labels)
 
         def fit_and_score(train: Tensor, held_out: Tensor) -> Tensor:
             part = given_labels.subset(train)
@@ -72,16 +75,14 @@ class EmbeddingClassifier(Method):
         self._update_transition(given_labels)
         likelihood = log_likelihood(given_labels, self.transition_).exp()
         self.inverse_temperature_ = fit_inverse_temperature(self.held_out_, likelihood, given_labels.weight)[0]
-        self._record_fit(data)
         return self
 
-    def fit_uncalibrated(self, given_labels: GivenLabels, embedding: Embedding, embedded: Tensor) -> Self:
+    def fit_uncalibrated(self, embedded: Tensor, given_labels: GivenLabels) -> Self:
         """Learn the weights only: no label is held out, and the temperature is 1."""
-        self.components_, self.present_, self.labeled_ = embedding.components_, given_labels.present, given_labels.nodes
+        self.present_, self.labeled_ = given_labels.present, given_labels.nodes
         # Laid out as a file would hold it: on some machines a product with a transposed matrix has other last digits.
         self.weight_ = self._fit_weights(embedded, given_labels).contiguous()
         self.held_out_, self.inverse_temperature_ = torch.zeros(0, given_labels.num_classes), 1.0
-        self.num_features_ = len(embedding.components_)
         return self
 
     def refit_subset(self, part: GivenLabels, embedded: Tensor) -> Self:
@@ -129,10 +130,13 @@ class EmbeddingClassifier(Method):
         return replace(super().fit_facts(), learns_from_val=self.labels == "train+val")
 
     def _get_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        tensors = {name: getattr(self, f"{name}_").contiguous() for name in self.state_tensors}
+        # One that was given embedded nodes has no components of its own.
+        names = [name for name in self.state_tensors if hasattr(self, f"{name}_")]
+        tensors = {name: getattr(self, f"{name}_").contiguous() for name in names}
         return tensors, {"inverse_temperature": self.inverse_temperature_}
 
     def _set_state(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
         for name in self.state_tensors:
-            setattr(self, f"{name}_", tensors[name])
+            if name in tensors or name != "components":
+                setattr(self, f"{name}_", tensors[name])
         self.inverse_temperature_ = float(metadata["inverse_temperature"])

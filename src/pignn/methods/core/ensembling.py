@@ -10,13 +10,12 @@ from torch import Tensor
 
 from .labels import GivenLabels
 
-EVIDENCE_PER_LABEL = 0.3  # less than one: held-out labels of nearby nodes are predicted from the same neighbors
 MIN_WEIGHT = 0.01  # smaller weights are left out of the average
 
 
 def softmax_weights(evidence: Mapping[str, float]) -> dict[str, float]:
-    """Weights ∝ exp(``EVIDENCE_PER_LABEL``·evidence), without negligible ones."""
-    weight = (EVIDENCE_PER_LABEL * torch.tensor(list(evidence.values()), dtype=torch.float64)).softmax(0)
+    """Weights ∝ exp(evidence), without negligible ones."""
+    weight = torch.tensor(list(evidence.values()), dtype=torch.float64).softmax(0)
     weight = torch.where(weight < min(MIN_WEIGHT, float(weight.max())), 0.0, weight)
     return {name: float(w / weight.sum()) for name, w in zip(evidence, weight, strict=True) if w > 0}
 
@@ -31,19 +30,6 @@ def mix_log_probs_with_uniform(logits: Tensor, uniform_mass: float) -> Tensor:
     """Log-probabilities of which ``uniform_mass`` is spread over all classes: no n labels exclude 1 in n."""
     uniform = torch.full_like(logits, math.log(uniform_mass / logits.shape[1]))
     return torch.logaddexp(logits.log_softmax(1) + math.log1p(-uniform_mass), uniform)
-
-
-def is_significantly_better(values: Tensor, others: Tensor, weight: Tensor) -> bool:
-    """Whether the weighted mean difference exceeds its standard error."""
-    difference = values - others
-    gain = float(weight @ difference)
-    return gain > float((weight.square() @ (difference - gain).square()).sqrt())
-
-
-def compute_upper_bound(estimate: tuple[float, float]) -> float:
-    """What an estimate with its standard error hardly exceeds."""
-    value, error = estimate
-    return value + 2 * error
 
 
 def compute_agreement(scores: Tensor, labels: GivenLabels) -> float:

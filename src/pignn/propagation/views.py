@@ -1,0 +1,169 @@
+"""Views of the nodes of a graph: several vectors per node, none of which needs a label.
+
+Which one tells the classes apart depends on the graph. Where neighbors share a class, smoothed features do. Where they
+do not, own features beside those of neighbors do. Where features say little, the position in the graph does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from ..backbones import FeatureScaling, GraphInputs
+from ..graphs.sparse import Operator
+from ..io.digests import compute_digest
+from .smoothing import OVERSAMPLING, Embedding, scale_rows_to_unit_length
+
+SMOOTHED_ALPHAS = {"smoothed": 0.1, "smoothed nearby": 0.3, "features": 1.0}
+VIEW_PARTS = {
+    "smoothed": ("smoothed",),
+    "smoothed nearby": ("smoothed nearby",),
+    "features": ("features",),
+    "neighbors": ("features", "neighbors 1", "neighbors 2"),
+    "structure": ("structure",),
+    "neighbors and structure": ("features", "neighbors 1", "structure"),
+    "smoothed and structure": ("smoothed", "structure"),
+}
+NEIGHBOR_HOPS = {"neighbors 1": 1, "neighbors 2": 2}
+MAX_STRUCTURE_NODES = 500_000  # of larger graphs the basis of the structure would make a model too large to keep
+SUBSPACE_ROUNDS = 6
+
+
+class NodeViews:
+    """Vectors of nodes by the name of a view, each of length 1.
+
+    - ``smoothed``, ``smoothed nearby``, ``features``: an :class:`Embedding` with alpha 0.1, 0.3 and 1.
+    - ``structure``: the leading eigenvectors of D^{-½}AD^{-½}, where every node is. Features have no part in it.
+    - ``neighbors``: own features, their mean over the neighbors, and over the neighbors of these, side by side.
+    - ``neighbors and structure``, ``smoothed and structure``: side by side.
+
+    Features are scaled as networks read them. The structure of a graph says nothing about the nodes of another one:
+    views with it are there only for the graph that they were fitted on.
+
+    Args:
+        dimensions: dimensions of each part.
+        directed: propagate along the direction of edges only. There is no structure then.
+        seed: random seed.
+    """
+
+    def __init__(self, dimensions: int = 64, *, directed: bool = False, seed: int = 0) -> None:
+        self.dimensions, self.directed, self.seed = dimensions, directed, seed
+        self.scaling_: FeatureScaling | None = None
+        self.components_: dict[str, Tensor] = {}
+        self.basis_: Tensor | None = None
+        self.graph_digest_ = ""
+
+    def fit(self, inputs: GraphInputs) -> Self:
+        """Find the directions of all parts."""
+        self.scaling_ = FeatureScaling.fit(inputs.raw_x, "auto")
+        scaled = inputs.with_scaling(self.scaling_)
+        for part in SMOOTHED_ALPHAS:
+            self.components_[part] = self._make_embedding(part).fit(scaled).components_
+        if not self.directed and inputs.adj.size and inputs.num_nodes <= MAX_STRUCTURE_NODES:
+            self.basis_ = _find_structure_basis(inputs, self.dimensions, self.seed)
+            self.graph_digest_ = _compute_graph_digest(inputs)
+        return self
+
+    def list_names(self) -> list[str]:
+        """The views that there are for the fitted graph."""
+        return [name for name in VIEW_PARTS if self.basis_ is not None or not uses_structure(name)]
+
+    def is_fitted_graph(self, inputs: GraphInputs) -> bool:
+        """Whether the structure of this graph is the one that was fitted."""
+        return self.basis_ is not None and _compute_graph_digest(inputs) == self.graph_digest_
+
+    def transform(self, inputs: GraphInputs, names: Iterable[str]) -> dict[str, Tensor]:
+        """The named views of the nodes of a graph, [N, d] each. A part that several views share is made once."""
+        scaled = inputs.with_scaling(self.scaling_)
+        parts: dict[str, Tensor] = {}
+        views = {}
+        for name in names:
+            blocks = [self._make_part(part, scaled, parts) for part in VIEW_PARTS[name]]
+            views[name] = blocks[0] if len(blocks) == 1 else torch.cat(blocks, 1) / len(blocks) ** 0.5
+        return views
+
+    def fit_transform(self, inputs: GraphInputs) -> dict[str, Tensor]:
+        return self.fit(inputs).transform(inputs, self.list_names())
+
+    def _make_part(self, part: str, inputs: GraphInputs, parts: dict[str, Tensor]) -> Tensor:
+        if part not in parts:
+            if part in SMOOTHED_ALPHAS:
+                embedding = self._make_embedding(part)
+                embedding.components_ = self.components_[part]
+                parts[part] = embedding.transform(inputs)
+            elif part == "structure":
+                assert self.basis_ is not None
+                parts[part] = scale_rows_to_unit_length(_multiply_normalized(inputs, self.basis_.to(inputs.raw_x)))
+            else:
+                mean = self._make_part("features", inputs, parts)
+                for _ in range(NEIGHBOR_HOPS[part]):
+                    mean = _get_mean_operator(inputs) @ mean
+                parts[part] = scale_rows_to_unit_length(mean)
+        return parts[part]
+
+    def _make_embedding(self, part: str) -> Embedding:
+        return Embedding(self.dimensions, alpha=SMOOTHED_ALPHAS[part], directed=self.directed, seed=self.seed)
+
+    def get_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Tensors and plain values to save."""
+        tensors = {f"components.{name}": value for name, value in self.components_.items()}
+        metadata: dict[str, Any] = {"dimensions": self.dimensions, "graph_digest": self.graph_digest_}
+        if self.basis_ is not None:
+            tensors["basis"] = self.basis_
+        if self.scaling_ is not None:
+            tensors |= {f"scaling.{name}": value for name, value in self.scaling_.tensors().items()}
+            metadata["scaling"] = self.scaling_.kind
+        return tensors, metadata
+
+    @classmethod
+    def from_state(
+        cls, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any], *, directed: bool, seed: int
+    ) -> NodeViews:
+        """What :meth:`get_state` gave."""
+        views = cls(int(metadata["dimensions"]), directed=directed, seed=seed)
+        views.components_ = {part: tensors[f"components.{part}"] for part in SMOOTHED_ALPHAS}
+        views.basis_, views.graph_digest_ = tensors.get("basis"), str(metadata["graph_digest"])
+        if "scaling" in metadata:
+            center, scale = tensors.get("scaling.center"), tensors.get("scaling.scale")
+            views.scaling_ = FeatureScaling(str(metadata["scaling"]), center, scale)
+        return views
+
+
+def uses_structure(name: str) -> bool:
+    """Whether a view says nothing about the nodes of another graph."""
+    return "structure" in VIEW_PARTS[name]
+
+
+def _find_structure_basis(inputs: GraphInputs, dimensions: int, seed: int) -> Tensor:
+    """The eigenvectors of D^{-½}AD^{-½} of the largest absolute eigenvalues, [N, d], by subspace iteration."""
+    num_nodes = inputs.num_nodes
+    generator = torch.Generator().manual_seed(seed)
+    start = torch.randn(num_nodes, min(dimensions + OVERSAMPLING, num_nodes), generator=generator).to(inputs.raw_x)
+    with torch.no_grad():
+        q = torch.linalg.qr(start).Q
+        for _ in range(SUBSPACE_ROUNDS):
+            q = torch.linalg.qr(_multiply_normalized(inputs, _multiply_normalized(inputs, q))).Q
+        small = (q.T @ _multiply_normalized(inputs, q)).double()
+        values, vectors = torch.linalg.eigh((small + small.T) / 2)
+        largest = values.abs().argsort(descending=True)[:dimensions]
+        return (q @ vectors[:, largest].to(q)).contiguous()
+
+
+def _multiply_normalized(inputs: GraphInputs, h: Tensor) -> Tensor:
+    """D^{-½}AD^{-½}·h, by the operator of means: D^{½}(D^{-1}A)D^{-½}."""
+    root = inputs.degree.clamp(min=torch.finfo(h.dtype).tiny).sqrt()[:, None]
+    return (_get_mean_operator(inputs) @ (h / root)) * root
+
+
+def _get_mean_operator(inputs: GraphInputs) -> Operator:
+    operator = inputs.mean_adj
+    assert isinstance(operator, Operator)  # propagation keeps its matrix
+    return operator
+
+
+def _compute_graph_digest(inputs: GraphInputs) -> str:
+    weight = [] if inputs.edge_weight is None else [inputs.edge_weight]
+    return compute_digest(inputs.adj.crow.long(), inputs.adj.col.long(), *weight)
