@@ -44,6 +44,7 @@ SUBSET_FRACTION = 0.6  # of the labels of each class
 MAX_EXPLAINED = 4  # candidates that the explanation names
 
 Views = dict[str, Tensor]
+Judged = tuple[Ensemble, dict[Candidate, Any]]  # what held-out labels say about fitted candidates
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -53,7 +54,7 @@ class Auto(Method):
     Candidates are four linear learners (``denoised``, ``low-density``, ``prototypes`` and class means) in each of seven
     views of the nodes (:class:`pignn.propagation.NodeViews`): features smoothed far and nearby, features alone, own
     features beside those of neighbors, structure alone, and combinations. From 1,000 labels on, networks (GraphSAGE,
-    GCN) are candidates too.
+    GCN, MLP) are candidates too.
 
     The comparison is by the log-likelihood of given labels that a candidate was not trained on, Σ log Σ_c
     softmax(s·scores)_c T[c, given], under the transition matrix T and the inverse temperature s that suit it best. So a
@@ -67,11 +68,16 @@ class Auto(Method):
 
     After fit: ``chosen_`` (the candidate of largest weight), ``weights_``, ``explanation_`` (one line),
     ``holdout_log_likelihood_`` (means) and ``agreement_`` (with held-out labels), by candidate, ``models_`` (what is
-    averaged, trained on all labels), ``transition_``, ``inverse_temperature_``.
+    averaged, trained on all labels), ``transition_``, ``inverse_temperature_`` and ``bias_`` (of the classes, where
+    their frequencies among the labels matter).
     """
 
     min_holdout_labels: ClassVar[int] = 1000  # from so many on, one fold tells candidates apart, networks among them
-    max_network_nodes: ClassVar[dict[str, int]] = {"GraphSAGE": 200_000, "GCN": 20_000}  # larger ones take too long
+    max_network_nodes: ClassVar[dict[str, int]] = {
+        "GraphSAGE": 200_000,
+        "GCN": 20_000,
+        "MLP": 20_000,
+    }  # larger ones take too long
 
     labels: str = setting(
         "train+val",
@@ -171,16 +177,19 @@ class Auto(Method):
 
     # ---- three ways to hold labels out ----
 
-    def _judge_by_folds(self, views: Views, given_labels: GivenLabels) -> tuple[Ensemble, dict[Candidate, Any]]:
+    def _judge_by_folds(self, views: Views, given_labels: GivenLabels) -> Judged:
         """Few labels: each is judged by candidates that learned from the other folds."""
         fitted = {}
+        transitions: dict[str, Any] = {}  # by view
         for candidate in self._iter_in_time(_list_linear_candidates(views)):
-            model = self._make_linear(candidate).fit_embedded(views[candidate.view], given_labels)
+            model = self._make_linear(candidate)
+            model.fit_embedded(views[candidate.view], given_labels, transitions.get(candidate.view))
+            transitions.setdefault(candidate.view, model.transitions_)
             fitted[candidate] = model
         unseen = {candidate.name: model.held_out_ for candidate, model in fitted.items()}
         return self._weigh(unseen, fitted, given_labels), fitted
 
-    def _judge_by_holdout(self, data: Data, views: Views, given_labels: GivenLabels) -> tuple[Ensemble, dict[Candidate, Any]]:
+    def _judge_by_holdout(self, data: Data, views: Views, given_labels: GivenLabels) -> Judged:
         """Many labels: a fifth is held out once, and what is chosen learns from all."""
         fold = assign_folds(given_labels.y, HOLDOUT_FOLDS, int(self.seed))
         judging_labels = given_labels.sample(fold == 0, MAX_HOLDOUT_LABELS, int(self.seed))
@@ -195,7 +204,8 @@ class Auto(Method):
             else:
                 rest = given_labels.subset(fold != 0)
                 model = self._fit_network(candidate, data, rest, None, judging_labels)
-                scores = model._compute_logits(data)[judging_labels.nodes]
+                with torch.no_grad():
+                    scores = model._compute_logits(data)[judging_labels.nodes]
             fitted[candidate], unseen[candidate.name] = model, scores
         ensemble = self._weigh(unseen, fitted, judging_labels)
         for candidate, model in fitted.items():
@@ -207,9 +217,7 @@ class Auto(Method):
                 )
         return ensemble, fitted
 
-    def _judge_by_validation_labels(
-        self, data: Data, views: Views, given_labels: GivenLabels
-    ) -> tuple[Ensemble, dict[Candidate, Any]]:
+    def _judge_by_validation_labels(self, data: Data, views: Views, given_labels: GivenLabels) -> Judged:
         """Validation labels judge. In the best view, candidates also learn from random parts of the labels."""
         judging_labels = GivenLabels.from_data(data, "val")
         fitted: dict[Candidate, Any] = {}
@@ -247,6 +255,7 @@ class Auto(Method):
     def _keep(self, ensemble: Ensemble, fitted: dict[Candidate, Any], num_labels: int) -> None:
         """Keep what is averaged, and the best candidate that can predict for other graphs."""
         self.weights_, self.inverse_temperature_ = ensemble.weights, ensemble.inverse_temperature
+        self.bias_ = ensemble.bias
         self.transition_, self.agreement_ = ensemble.transition, ensemble.agreement
         self.holdout_log_likelihood_ = ensemble.log_likelihood
         self.uniform_mass_ = 1 / (num_labels + 1)
@@ -318,7 +327,7 @@ class Auto(Method):
             model, view = self.models_[name], self.candidates_[name].view
             logits = model.score_embedded(views[view]) if view else model._compute_logits(data)
             scores[name] = model.inverse_temperature_ * logits
-        mean = self.inverse_temperature_ * log_mean_probs(scores, weights)
+        mean = self.inverse_temperature_ * log_mean_probs(scores, weights) + self.bias_
         return mix_log_probs_with_uniform(mean, self.uniform_mass_)
 
     def _explain_choice(self, given_labels: GivenLabels) -> str:
@@ -341,7 +350,7 @@ class Auto(Method):
     def _get_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         tensors, views = self.views_.get_state()
         tensors = {f"views.{key}": value.clone() for key, value in tensors.items()}
-        tensors["auto.transition"] = self.transition_.clone()
+        tensors |= {"auto.transition": self.transition_.clone(), "auto.bias": self.bias_.clone()}
         models = []
         for number, (name, model) in enumerate(self.models_.items()):
             own, metadata = model._get_state()
@@ -355,7 +364,7 @@ class Auto(Method):
         return tensors, {"models": models, "views": views} | state
 
     def _set_state(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
-        self.transition_ = tensors["auto.transition"]
+        self.transition_, self.bias_ = tensors["auto.transition"], tensors["auto.bias"]
         self.views_ = NodeViews.from_state(
             _select_prefix(tensors, "views."), metadata["views"], directed=self.directed, seed=int(self.seed) % 2**31
         )

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .core.base import Method
-from .core.calibration import fit_inverse_temperature, fit_inverse_temperature_and_noise
+from .core.calibration import fit_class_bias, fit_inverse_temperature, fit_inverse_temperature_and_noise
 from .core.embedding_classifier import EmbeddingClassifier
 from .core.ensembling import compute_agreement, log_mean_probs, softmax_weights
 from .core.labels import GivenLabels, log_likelihood, symmetric_transition
@@ -31,7 +31,7 @@ LINEAR_LEARNERS: Mapping[str, Callable[..., EmbeddingClassifier]] = {
     "mixture": lambda **common: Prototypes(unlabeled_weight=0.01, **common),
     "class means": lambda **common: Prototypes(noise="none", **common),
 }
-NETWORK_BACKBONES = {"GraphSAGE": "sage", "GCN": "gcn"}
+NETWORK_BACKBONES = {"GraphSAGE": "sage", "GCN": "gcn", "MLP": "mlp"}
 LEARNER_CLASSES: dict[str, type[Method]] = {
     learner.name: learner for learner in (Denoised, LowDensity, Prototypes, Vanilla)
 }
@@ -68,6 +68,7 @@ class Ensemble:
     weights: dict[str, float]
     inverse_temperatures: dict[str, float]  # of each candidate
     inverse_temperature: float  # of the average
+    bias: Tensor  # of the classes, added to the scaled average
     transition: Tensor
     log_likelihood: dict[str, float]  # mean per label, by candidate
     agreement: dict[str, float]  # share of held-out labels that a candidate predicts
@@ -107,4 +108,5 @@ def weigh_candidates(
     transition = torch.stack([weight * transitions.get(name, start) for name, weight in weights.items()]).sum(0)
     likelihood = log_likelihood(judging_labels, transition).exp()
     inverse_temperature, _ = fit_inverse_temperature(held_out, likelihood, judging_labels.weight)
-    return Ensemble(weights, temperatures, inverse_temperature, transition, values, agreement)
+    bias = fit_class_bias(inverse_temperature * held_out, likelihood, judging_labels.weight)
+    return Ensemble(weights, temperatures, inverse_temperature, bias, transition, values, agreement)

@@ -126,13 +126,13 @@ class Denoised(EmbeddingClassifier):
     l2: float = setting(1.0, Float(), "strength of the L2 penalty, relative to a sum over the labels")
 
     def _fit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
-        self._transitions, self.posterior_ = denoise(embedded, given_labels)
-        self.transition_ = torch.stack(self._transitions).mean(0)
+        self.transitions_, self.posterior_ = denoise(embedded, given_labels, self.transitions_)
+        self.transition_ = torch.stack(self.transitions_).mean(0)
         return self._fit_to_posterior(embedded, given_labels, self.posterior_)
 
     def _compute_weights_from_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         return self._fit_to_posterior(
-            embedded, given_labels, denoise(embedded, given_labels, self._transitions)[1]
+            embedded, given_labels, denoise(embedded, given_labels, self.transitions_)[1]
         )  # the noise is that of all labels
 
     def _fit_to_posterior(self, embedded: Tensor, given_labels: GivenLabels, posterior: Tensor) -> Tensor:

@@ -95,14 +95,14 @@ class LowDensity(EmbeddingClassifier):
     l2: float = setting(0.3, Float(), "strength of the L2 penalty, relative to a sum over the labels")
 
     def _fit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
-        self._transitions, posterior = denoise(embedded, given_labels)
+        self.transitions_, posterior = denoise(embedded, given_labels, self.transitions_)
         weights, self.transition_ = self._fit_from_posterior(embedded, given_labels, posterior)
         scores = torch.where(given_labels.present, embedded[given_labels.nodes] @ weights, IMPOSSIBLE_LOGIT)
         self.posterior_ = (scores.log_softmax(1) + log_likelihood(given_labels, self.transition_)).softmax(1)
         return weights
 
     def _compute_weights_from_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
-        return self._fit_from_posterior(embedded, given_labels, denoise(embedded, given_labels, self._transitions)[1])[
+        return self._fit_from_posterior(embedded, given_labels, denoise(embedded, given_labels, self.transitions_)[1])[
             0
         ]
 

@@ -130,7 +130,11 @@ class Prototypes(EmbeddingClassifier):
 
     def _update_transition(self, given_labels: GivenLabels) -> None:
         if self.noise == "none":  # class means have no noise model, but the temperature needs one
-            self.transition_ = estimate_transition(self.held_out_, given_labels.y, given_labels.trusted)
+            self.transition_ = (
+                estimate_transition(self.held_out_, given_labels.y, given_labels.trusted)
+                if self.transitions_ is None
+                else torch.stack(self.transitions_).mean(0)
+            )
 
     def _fit_mixture(self, embedded: Tensor, given_labels: GivenLabels) -> Mixture:
         return fit_mixture(

@@ -14,6 +14,7 @@ from .labels import GivenLabels, fit_transition, log_likelihood
 INVERSE_TEMPERATURES = [10 ** (k / 20) for k in range(-30, 31)]
 NUM_FOLDS = 5
 LOG_TEMPERATURE_STD = 1.0  # of the log-normal prior around temperature 1
+CLASS_BIAS_STD = 3.0  # of the prior around 0
 NOISE_ROUNDS = 6  # rounds in which temperature and transition matrix are fitted in turn
 MAX_CALIBRATION_LABELS = 5_000  # enough to fit one number
 
@@ -54,12 +55,7 @@ def fit_inverse_temperature(scores: Tensor, likelihood: Tensor, weight: Tensor) 
     by_class, chance, weight = (each.double().t().contiguous() for each in (scores, likelihood, weight))
 
     def compute_log_likelihoods(inverse_temperature: float, stride: int = 1) -> Tensor:
-        return (
-            ((inverse_temperature * by_class[:, ::stride]).softmax(0) * chance[:, ::stride])
-            .sum(0)
-            .clamp(min=1e-12)
-            .log()
-        )
+        return _log_mean_likelihood(inverse_temperature * by_class[:, ::stride], chance[:, ::stride])
 
     stride = max(1, len(scores) // MAX_CALIBRATION_LABELS)
 
@@ -71,6 +67,37 @@ def fit_inverse_temperature(scores: Tensor, likelihood: Tensor, weight: Tensor) 
 
     best = max(INVERSE_TEMPERATURES, key=compute_log_posterior)
     return best, compute_log_likelihoods(best)
+
+
+def fit_class_bias(scores: Tensor, likelihood: Tensor, weight: Tensor) -> Tensor:
+    """b for which softmax(scores + b) explains the labels best, [classes]; zeros unless they surely gain by it.
+
+    Classifiers that treat classes alike predict rare ones too often where given labels follow the classes'
+    frequencies. The gain in log-likelihood must exceed the Bayesian information criterion's price of b.
+    """
+    num_classes = scores.shape[1]
+    step = max(1, len(scores) // MAX_CALIBRATION_LABELS)
+    logits, chance, weight = (each.detach().double()[::step].t().contiguous() for each in (scores, likelihood, weight))
+    bias = torch.zeros(num_classes, 1, dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.LBFGS([bias], max_iter=50, line_search_fn="strong_wolfe")
+
+    def compute_loss() -> Tensor:
+        optimizer.zero_grad()
+        value = 0.5 * (bias / CLASS_BIAS_STD).square().sum() - weight @ _log_mean_likelihood(logits + bias, chance)
+        value.backward()
+        return value
+
+    with torch.enable_grad():
+        before = float(compute_loss().detach())
+        optimizer.step(compute_loss)
+        gain = (before - float(compute_loss().detach())) * step
+    price = 0.5 * (num_classes - 1) * math.log(max(float(weight.sum()) * step, 2.0))
+    return bias.detach().view(-1).float() if gain > price else torch.zeros(num_classes)
+
+
+def _log_mean_likelihood(logits: Tensor, likelihood: Tensor) -> Tensor:
+    """log Σ_c softmax(logits)_c · likelihood_c of each label; both are [classes, labels]."""
+    return (logits.softmax(0) * likelihood).sum(0).clamp(min=1e-12).log()
 
 
 def fit_inverse_temperature_and_noise(scores: Tensor, given_labels: GivenLabels, start: Tensor) -> tuple[float, Tensor]:

@@ -60,9 +60,14 @@ class EmbeddingClassifier(Method):
         self._record_fit(data)
         return self
 
-    def fit_embedded(self, embedded: Tensor, given_labels: GivenLabels) -> Self:
-        """Learn from vectors of all nodes, ``embedded``, and fit the temperature to held-out labels."""
-        self.fit_uncalibrated(embedded, given_labels)
+    def fit_embedded(
+        self, embedded: Tensor, given_labels: GivenLabels, transitions: list[Tensor] | None = None
+    ) -> Self:
+        """Learn from vectors of all nodes, ``embedded``, and fit the temperature to held-out labels.
+
+        ``transitions_`` of another classifier of the same vectors and labels spare it the estimate of the noise.
+        """
+        self.fit_uncalibrated(embedded, given_labels, transitions)
 
         def fit_and_score(train: Tensor, held_out: Tensor) -> Tensor:
             part = given_labels.subset(train)
@@ -77,8 +82,11 @@ class EmbeddingClassifier(Method):
         self.inverse_temperature_ = fit_inverse_temperature(self.held_out_, likelihood, given_labels.weight)[0]
         return self
 
-    def fit_uncalibrated(self, embedded: Tensor, given_labels: GivenLabels) -> Self:
+    def fit_uncalibrated(
+        self, embedded: Tensor, given_labels: GivenLabels, transitions: list[Tensor] | None = None
+    ) -> Self:
         """Learn the weights only: no label is held out, and the temperature is 1."""
+        self.transitions_ = transitions  # possible transition matrices, if they are known or the method estimates them
         self.present_, self.labeled_ = given_labels.present, given_labels.nodes
         # Laid out as a file would hold it: on some machines a product with a transposed matrix has other last digits.
         self.weight_ = self._fit_weights(embedded, given_labels).contiguous()
