@@ -25,6 +25,8 @@ from ...training.selection import LastEpoch
 from .base import FitFacts, build_inputs, to_json_value
 from .collapse import LR_FACTOR, MAX_RESTARTS, describe_restarts, has_collapsed, seed_of_attempt
 from .data_hash import hash_training_data
+from .edge_evidence import estimate_edge_evidence
+from .labels import usable_mask
 from .learner import NetworkLearner, Step, Task
 from .network_settings import NetworkSettings
 from .pair_regularizer import PairRegularizer, choose_pair_mode
@@ -207,7 +209,20 @@ class NetworkMethod(NetworkSettings):
         self.feature_scaling_ = backbones.FeatureScaling.fit(data.x, self.resolve_feature_scaling())
         inputs = build_inputs(data, self.directed, device, stacklevel=4).with_scaling(self.feature_scaling_)
         task = Task.from_data(data, inputs, self.class_weight)
-        return task, None if self.pairs is None else self._build_pair_regularizer(data, task)
+        if self.pairs is None:
+            return task, None
+        strength = self._set_pair_strength(data, task)
+        return task, self._build_pair_regularizer(data, task, strength) if strength else None
+
+    def _set_pair_strength(self, data: Data, task: Task) -> float:
+        """The share of the automatic weight that the pair loss gets, by what the given labels say about edges."""
+        if self.beta != "auto" or self.follows_paper() or self.pair_label_source().is_oracle:
+            return 1.0
+        y = data.y.where(usable_mask(data, data.train_mask | data.val_mask), -1).to(task.y.device)
+        evidence = estimate_edge_evidence(task.inputs, y, task.num_classes)
+        if text := evidence.describe_strength():
+            self.pairs_explanation_ = "; ".join(filter(None, (self.pairs_explanation_ or self.pairs_, text)))
+        return evidence.strength
 
     def _build_learner(self, task: Task, regularizer: PairRegularizer | None) -> NetworkLearner:
         inputs, device = task.inputs, task.inputs.device
@@ -224,7 +239,7 @@ class NetworkMethod(NetworkSettings):
         fresh = None if regularizer is None else replace(regularizer)
         return NetworkLearner(self, task, networks, optimizers, fresh)
 
-    def _build_pair_regularizer(self, data: Data, task: Task) -> PairRegularizer:
+    def _build_pair_regularizer(self, data: Data, task: Task, strength: float) -> PairRegularizer:
         inputs, source, target = task.inputs, self.pair_label_source(), pairs.PAIR_TARGETS.get(self.target)()
         if inputs.directed:
             graph = pairs.PairGraph(inputs.edge_index, inputs.num_nodes)
@@ -244,6 +259,7 @@ class NetworkMethod(NetworkSettings):
             source,
             target,
             beta=self.beta,
+            strength=strength,
             warmup=self.last_warmup_epoch(),
             fixed=None if source.build is None else source.build(source_inputs),
             num_negatives=self.num_negatives if self.pairs_ == "sampled" else None,
