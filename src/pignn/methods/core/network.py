@@ -23,7 +23,15 @@ from ...training.checkpoint import Checkpointer
 from ...training.loop import seed_context
 from ...training.selection import LastEpoch
 from .base import FitFacts, build_inputs, to_json_value
-from .collapse import LR_FACTOR, MAX_RESTARTS, describe_restarts, has_collapsed, seed_of_attempt
+from .collapse import (
+    LR_FACTOR,
+    MAX_RESTARTS,
+    MIN_EPOCHS,
+    compute_max_share,
+    describe_restarts,
+    has_collapsed,
+    seed_of_attempt,
+)
 from .data_hash import hash_training_data
 from .edge_evidence import estimate_edge_evidence
 from .labels import usable_mask
@@ -165,7 +173,7 @@ class NetworkMethod(NetworkSettings):
         resumed run takes the same way.
         """
         self.collapse_ = ""
-        if self.follows_paper():
+        if self.follows_paper() or len(loop.history) < MIN_EPOCHS:
             return learner, loop
         while not loop.stopped_by and has_collapsed(learner) and loop.attempt < MAX_RESTARTS:
             loop = loop.copy_for_next_attempt()
@@ -279,7 +287,8 @@ class NetworkMethod(NetworkSettings):
         if y_true is not None:
             test = (data.test_mask & (y_true.reshape(-1) >= 0)).nonzero().view(-1)
             scored["test_accuracy"] = (test.to(device), y_true.reshape(-1)[test].to(device))
-        return Selection(rule, nodes.to(device), labels.to(device)), scored
+        max_share = 1.0 if self.follows_paper() else compute_max_share(data.y[train])
+        return Selection(rule, nodes.to(device), labels.to(device), max_share), scored
 
     def _build_checkpoint_identity(self, data: Data) -> dict[str, Any]:
         # More epochs may be asked for, unless their number says where a second phase begins.
