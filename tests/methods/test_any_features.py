@@ -14,7 +14,7 @@ from pignn.core.errors import PignnWarning
 from pignn.graphs import copy_checked_graph
 from pignn.methods.core import network
 from pignn.methods.core.collapse import is_collapsed
-from pignn.methods.core.edge_evidence import estimate_edge_evidence
+from pignn.methods.core.edge_evidence import EdgeEvidence, estimate_edge_evidence
 from pignn.methods.core.learner import Task
 from pignn.training.callbacks import Callback
 
@@ -204,6 +204,14 @@ def test_a_collapse_is_judged_by_given_labels():
     assert not is_collapsed(y, task)
     mostly_one = torch.cat([y, torch.zeros(200, dtype=torch.int64)])
     assert not is_collapsed(mostly_one, task)  # the labels are fitted: one class is frequent
+
+
+def test_a_pair_loss_without_weight_leaves_the_backbone_alone(monkeypatch):
+    data = make_problem("standardized")
+    monkeypatch.setattr(network, "estimate_edge_evidence", lambda *_: EdgeEvidence(-0.1, 0.05))
+    model = pignn.PIGNN(epochs=5, warmup=1).fit(data, progress=False)
+    alone = pignn.make("vanilla", epochs=5).fit(data, progress=False)
+    np.testing.assert_array_equal(model.embed(data), alone.embed(data))
 
 
 @pytest.mark.parametrize(("homophily", "low", "high"), [(0.8, 1.0, 1.0), (0.05, 0.0, 0.3)])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import torch
+from sklearn.base import clone
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch_geometric.data import Data
@@ -234,7 +235,11 @@ class NetworkMethod(NetworkSettings):
 
     def _build_learner(self, task: Task, regularizer: PairRegularizer | None) -> NetworkLearner:
         inputs, device = task.inputs, task.inputs.device
-        networks = self.make_networks(inputs.raw_x.shape[1], task.num_classes, inputs.num_nodes)
+        sizes, random_state = (inputs.raw_x.shape[1], task.num_classes, inputs.num_nodes), torch.get_rng_state()
+        networks = self.make_networks(*sizes)
+        if regularizer is None and "estimator" in networks:  # the same dropout as without pairs: the backbone alone
+            torch.set_rng_state(random_state)
+            clone(self).set_params(pairs=None).make_networks(*sizes)
         networks = {name: network.to(device) for name, network in networks.items()}
         for name, network in networks.items():
             if inputs.edge_weight is not None and not getattr(network, "uses_weights", True):
