@@ -34,7 +34,7 @@ def one(dataset: str, noise: str, rate: float | None, normalize: bool, seed: int
     if normalize:
         data = NormalizeFeatures()(data)
     noisy = pignn.corrupt(data, noise, rate, seed=seed)
-    model = pignn.make("vanilla", selection="clean-val", seed=seed).fit(noisy, progress=False)
+    model = pignn.make("vanilla", preset="paper", selection="clean-val", seed=seed).fit(noisy, progress=False)
     return model.score(noisy), pignn.noise.summarize_noise(noisy).split_rates["train"]
 
 

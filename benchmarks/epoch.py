@@ -82,11 +82,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     data = graph()
-    fast = epoch_ms(pignn.PIGNN(pairs="exact", epochs=60, warmup=30), data)
-    plain = pignn.make("vanilla", epochs=60).fit(data, progress=False)
+    fast = epoch_ms(pignn.PIGNN(preset="paper", pairs="exact", epochs=60, warmup=30), data)
+    plain = pignn.make("vanilla", preset="paper", epochs=60).fit(data, progress=False)
     gcn = 1e3 * statistics.median(row["seconds"] for row in plain.history_[2:])
     with dense_pairs():
-        slow = epoch_ms(pignn.PIGNN(pairs="exact", epochs=16, warmup=7), data)
+        slow = epoch_ms(pignn.PIGNN(preset="paper", pairs="exact", epochs=16, warmup=7), data)
     print(f"{data.name}: {data.num_nodes} nodes, {torch.get_num_threads()} threads, torch {torch.__version__}")
     print("| epoch | exact ms | dense ms | dense / exact |\n|---|---|---|---|")
     for name, ours, theirs in zip(("warm-up", "after it"), fast, slow, strict=True):

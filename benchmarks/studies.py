@@ -67,15 +67,15 @@ torch.set_num_threads(1)
 first, last, epochs = map(int, sys.argv[1:4])
 graph = dict(num_nodes={num_nodes}, num_classes={num_classes}, num_features={num_features})
 warm = pignn.corrupt(graphs.load("csbm", **graph), "symmetric", 0.4, seed=0)
-pignn.make("pi-gnn", epochs=2).fit(warm, progress=False)
+pignn.make("pi-gnn", preset="paper", epochs=2).fit(warm, progress=False)
 print("ready", flush=True)
 sys.stdin.readline()
 start = time.perf_counter()
 data = graphs.load("csbm", **graph)
 for seed in range(first, last):
     noisy = pignn.corrupt(data, "symmetric", 0.4, seed=seed)
-    model = pignn.make("pi-gnn", epochs=epochs, selection="clean-val", seed=seed).fit(noisy, progress=False)
-    model.score(noisy)
+    model = pignn.make("pi-gnn", preset="paper", epochs=epochs, selection="clean-val", seed=seed)
+    model.fit(noisy, progress=False).score(noisy)
 print(time.perf_counter() - start, flush=True)
 """
 

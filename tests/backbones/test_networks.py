@@ -35,7 +35,7 @@ def graph(n=60, width=20, weighted=False, density=1.0, seed=0):
 def test_gcn_equals_pyg(weighted, density):
     data = graph(weighted=weighted, density=density)
     torch.manual_seed(0)
-    ours = backbones.build("gcn", 20, 4).eval()
+    ours = backbones.build("gcn", 20, 4, hidden_channels=16).eval()
     layers = [GCNConv(20, 16), GCNConv(16, 4)]
     with torch.no_grad():
         for layer, weight, bias in zip(layers, ours.weights, ours.biases, strict=True):

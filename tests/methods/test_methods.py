@@ -78,11 +78,11 @@ def test_classifier_and_estimator_may_have_different_backbones(noisy, backbone, 
 
 def test_one_step_equals_the_formulas_of_the_paper(noisy):
     """One epoch by hand: same weights, same dropout, Adam; estimator by S, classifier by CE + masked loss."""
-    settings = {"epochs": 1, "warmup": -1, "selection": "last", "seed": 7, "dropout": 0.0}
+    settings = {"preset": "paper", "epochs": 1, "warmup": -1, "selection": "last", "seed": 7, "dropout": 0.0}
     model = pignn.PIGNN(**settings).fit(noisy)
     torch.manual_seed(7)
     inputs = backbones.GraphInputs.from_data(graphs.copy_checked_graph(noisy))
-    classifier, estimator = (backbones.build("gcn", 32, 3, dropout=0.0) for _ in range(2))
+    classifier, estimator = (backbones.build("gcn", 32, 3, hidden_channels=16, dropout=0.0) for _ in range(2))
     optimizers = [torch.optim.Adam(n.parameters(), lr=0.01, weight_decay=5e-4) for n in (estimator, classifier)]
     n = 240
     a = torch.zeros(n, n)
@@ -239,7 +239,7 @@ def test_declared_classes_count_even_if_noise_took_the_last_one(noisy):
 
 
 def test_label_weight_and_class_weight_enter_the_loss(noisy):
-    settings = {"epochs": 1, "dropout": 0.0, "selection": "last"}
+    settings = {"epochs": 1, "dropout": 0.0, "selection": "last", "feature_scaling": "none"}
     plain = pignn.make("vanilla", **settings).fit(noisy).history_[0]["class_loss"]
     nodes = noisy.train_mask.nonzero().view(-1)
     torch.manual_seed(0)

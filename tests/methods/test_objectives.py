@@ -201,7 +201,7 @@ def test_jocor_equals_its_formula():
 
 
 def test_a_committee_predicts_by_its_mean_probability(noisy):
-    model = pignn.make("decoupling", epochs=3).fit(noisy)
+    model = pignn.make("decoupling", epochs=3, feature_scaling="none").fit(noisy)
     inputs = backbones.GraphInputs.from_data(graphs.copy_checked_graph(noisy))
     with torch.no_grad():
         members = [member(inputs).softmax(-1) for member in model.networks_["classifier"].members]

@@ -57,7 +57,7 @@ def test_a_lost_machine_of_the_cluster_loses_no_run(tmp_path):
     from pignn import graphs
 
     noisy = pignn.corrupt(graphs.load("csbm", **GRAPH.options), "flip", 0.4, seed=1)
-    model = pignn.make("vanilla", **SETTINGS, selection="clean-val", seed=1).fit(noisy)
+    model = pignn.make("vanilla", preset="paper", **SETTINGS, selection="clean-val", seed=1).fit(noisy)
     assert there.get_values_by_seed(GRAPH, study.noises[1], "GCN")[1] == pytest.approx(model.score(noisy), abs=1e-6)
 
 

@@ -42,7 +42,9 @@ def test_numbers_equal_those_of_a_training_without_the_runner(tiny, swept):
         results = collect_results(tiny, store)
     assert results.num_done == len(tiny)
     noisy = pignn.corrupt(graphs.load("csbm", **GRAPH.options), "flip", 0.4, seed=1)
-    model = pignn.make("pi-gnn", warmup=1, epochs=3, hidden_channels=4, selection="clean-val", seed=1).fit(noisy)
+    model = pignn.make(
+        "pi-gnn", preset="paper", warmup=1, epochs=3, hidden_channels=4, selection="clean-val", seed=1
+    ).fit(noisy)
     cell = (GRAPH, tiny.noises[1], "PI-GNN")
     for metric in ("accuracy", "balanced_accuracy", "macro_f1", "average_precision"):
         assert results.get_values_by_seed(*cell, metric)[1] == pytest.approx(model.score(noisy, metric=metric))

@@ -15,7 +15,7 @@ from .inputs import GraphInputs
 from .mlp import MLP
 from .registry import BACKBONES, Builder, build, default_lr, paper_hidden_channels, resolve_backbone
 from .sage import GraphSAGE
-from .scaling import FEATURE_SCALINGS, FeatureScaling
+from .scaling import FEATURE_SCALINGS, ChunkedFeatures, FeatureScaling
 from .sgc import SGC
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "SGC",
     "Backbone",
     "Builder",
+    "ChunkedFeatures",
     "FeatureScaling",
     "GraphInputs",
     "GraphSAGE",

@@ -11,7 +11,8 @@ inputs of ordinary size. Three scalings bring any features there:
   (measurements, embeddings). With ``rows``, a column whose values are more than 10 times as large as those of the
   typical column is divided down to that: an income beside words would else be all that is left.
 
-The statistics come from at most 10,000 rows, evenly spaced, and are part of the fitted model.
+The statistics come from at most 10,000 rows (and eight million values), evenly spaced, and are part of the fitted
+model.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from torch import Tensor
 from ..graphs.sparse import SparseFeatures
 
 FEATURE_SCALINGS = ("none", "rows", "columns")
-MAX_PROBED_ROWS = 10_000
+MAX_PROBED_ROWS, MAX_PROBED_VALUES = 10_000, 1 << 23
 MIN_ZEROS_OF_ROWS = 1 / 3  # share of zeros from which features are words or categories rather than measurements
 MAX_SPARSE_DENSITY = 0.1  # features with a smaller share of non-zeros are multiplied as a sparse matrix
 MAX_COLUMN_RATIO = 10.0  # of the size of a column's values to that of the typical column
@@ -47,7 +48,8 @@ class FeatureScaling:
         """The scaling of a kind, or of the one that ``auto`` takes, for these features; ``None`` for none."""
         if kind == "none":
             return None
-        probe = x[:: max(1, -(-len(x) // MAX_PROBED_ROWS))]
+        num_rows = max(1, min(MAX_PROBED_ROWS, MAX_PROBED_VALUES // x.shape[1]))
+        probe = x[:: max(1, -(-len(x) // num_rows))]
         density = float(probe.count_nonzero()) / probe.numel()
         if kind == "columns" or (kind == "auto" and density > 1 - MIN_ZEROS_OF_ROWS):
             return cls("columns", *_fit_columns(probe, is_sparse=density < MAX_SPARSE_DENSITY))

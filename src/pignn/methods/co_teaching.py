@@ -13,6 +13,8 @@ from .core.committee import TwoNetworkMethod, compute_forget_share, select_small
 from .core.learner import Step, Task
 from .core.noise_estimation import estimate_noise
 
+DEFAULT_RAMP, PAPER_RAMP = 100, 10
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SmallLossMethod(TwoNetworkMethod):
@@ -26,7 +28,12 @@ class SmallLossMethod(TwoNetworkMethod):
     forget_rate: float | None = setting(
         None, Float(max=1, open_max=True), "share of nodes left out in the end; by default the estimated noise rate"
     )
-    ramp: int = setting(10, Int(), "epochs over which that share grows from 0")
+    ramp: int | None = setting(
+        None,
+        Int(),
+        "epochs over which that share grows from 0; by default 100, or 10 with preset 'paper': losses must tell labels "
+        "apart before any is left out",
+    )
     forget_rate_: float = field(init=False)
 
     def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
@@ -34,7 +41,8 @@ class SmallLossMethod(TwoNetworkMethod):
 
     def compute_kept_share(self, epoch: int) -> float:
         """The share of nodes that this epoch learns from."""
-        return 1 - compute_forget_share(epoch, self.forget_rate_, self.ramp)
+        ramp = (PAPER_RAMP if self.follows_paper() else DEFAULT_RAMP) if self.ramp is None else self.ramp
+        return 1 - compute_forget_share(epoch, self.forget_rate_, ramp)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -42,7 +50,7 @@ class CoTeaching(SmallLossMethod):
     """Two networks: each selects the nodes with the smallest losses, and the other learns from those.
 
     Han et al., "Co-teaching: Robust Training of Deep Neural Networks with Extremely Noisy Labels", NeurIPS 2018. In
-    epoch t each selects a share 1 − τ·min(t/10, 1) of the nodes.
+    epoch t each selects a share 1 − τ·min(t/ramp, 1) of the nodes.
     """
 
     def objective(self, step: Step) -> Tensor:

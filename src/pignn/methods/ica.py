@@ -98,7 +98,7 @@ def _build_feature_matrix(inputs: backbones.GraphInputs) -> sparse.csr_array:
     if isinstance(x, SparseFeatures):
         arrays = (x.values.numpy(), x.pattern.col.numpy(), x.pattern.crow.numpy())
         return sparse.csr_array(arrays, shape=x.pattern.shape)
-    return sparse.csr_array(x.numpy())
+    return sparse.csr_array(inputs.x.numpy())
 
 
 def _compute_neighbor_shares(inputs: backbones.GraphInputs, classes: Tensor, num_classes: int) -> Tensor:

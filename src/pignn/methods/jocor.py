@@ -21,7 +21,7 @@ class JoCoR(SmallLossMethod):
     (1 − λ)(CE₁ + CE₂) + λ(KL(p₁‖p₂) + KL(p₂‖p₁)). Nodes are selected as in Co-teaching.
     """
 
-    agreement: float = setting(0.9, Float(max=1), "weight λ of the agreement between the two networks")
+    agreement: float = setting(0.1, Float(max=1), "weight λ of the agreement between the two networks")
 
     def objective(self, step: Step) -> Tensor:
         log_probs = F.log_softmax(step.logits, dim=-1)

@@ -12,7 +12,6 @@ from torch.nn import functional as F
 from ..backbones import GraphInputs
 from ..core.errors import DataError
 from ..core.settings import Float, Int, setting
-from ..graphs.sparse import SparseFeatures
 from ..training import Phase
 from .core.learner import Step, Task
 from .core.network import NetworkMethod
@@ -33,10 +32,7 @@ class Mixer(nn.Module):
 
 def compute_edge_similarities(inputs: GraphInputs) -> Tensor:
     """The cosine of the features at both ends of every edge, at least 0.001; one value per entry of ``inputs.adj``."""
-    x = inputs.features
-    if isinstance(x, SparseFeatures):
-        x = inputs.x
-    unit = F.normalize(x, dim=1)
+    unit = F.normalize(inputs.x, dim=1)
     return inputs.adj.compute_dot_products(unit, unit).clamp(min=1e-3)
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from .. import graphs
-from ..backbones import GraphInputs
+from ..backbones import ChunkedFeatures, GraphInputs
 from ..core.errors import DataError, NotFittedError
 from ..core.settings import SEED, Bool, Float, Int
 from ..graphs.sparse import Operator, SparseFeatures, spmm
@@ -147,7 +147,9 @@ class _NormalizedFeatures:
     """R·X of a graph: a sparse matrix if X is one, otherwise read in chunks, for features larger than memory."""
 
     def __init__(self, inputs: GraphInputs) -> None:
-        self.x = inputs.features
+        features = inputs.features
+        assert not isinstance(features, ChunkedFeatures)  # those are for inference by networks
+        self.x = features
         self.width = int(inputs.x.shape[1])
         if isinstance(self.x, SparseFeatures):
             total = torch.segment_reduce(self.x.values.abs(), "sum", lengths=self.x.pattern.entries_per_row, initial=0)

@@ -83,7 +83,7 @@ class TrainingLoop:
 
     def copy_for_next_attempt(self) -> TrainingLoop:
         """The same configuration at the beginning of another attempt."""
-        selection = Selection(self.selection.rule, self.selection.nodes, self.selection.labels)
+        selection = self.selection.copy_unused()
         return replace(
             self, selection=selection, history=[], stopped_by=None, position=(0, 0), attempt=self.attempt + 1
         )

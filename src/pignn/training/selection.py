@@ -68,12 +68,17 @@ for _rule in (NoisyValidation, CleanValidation, LastEpoch):
 
 
 class Selection:
-    """The classifier of the epoch with the best accuracy on ``nodes``, the first of equals; or the last one."""
+    """The classifier of the epoch with the best accuracy on ``nodes``, the first of equals; or the last one.
 
-    def __init__(self, rule: SelectionRule, nodes: Tensor, labels: Tensor) -> None:
+    An epoch that gives one class more than ``max_share`` of all nodes must be better than the others by more than a
+    standard error: where the accuracy says little, a classifier that knows one class only is often best by chance.
+    """
+
+    def __init__(self, rule: SelectionRule, nodes: Tensor, labels: Tensor, max_share: float = 1.0) -> None:
         self.rule = rule
         self.nodes = nodes
         self.labels = labels
+        self.max_share = max_share
         self.best = -1.0
         self.epoch = -1
         self.weights: dict[str, Tensor] = {}
@@ -85,10 +90,18 @@ class Selection:
             score = float((predicted[self.nodes] == self.labels).float().mean())
         if not self.rule.keeps_best:
             self.epoch = epoch
-        elif score is not None and score > self.best:
-            self.best, self.epoch = score, epoch
+        elif score is not None and (ranked := score - self._compute_handicap(predicted)) > self.best:
+            self.best, self.epoch = ranked, epoch
             self.weights = {name: value.detach().clone() for name, value in network.state_dict().items()}
         return score
+
+    def copy_unused(self) -> Selection:
+        """The same rule before the first epoch."""
+        return Selection(self.rule, self.nodes, self.labels, self.max_share)
+
+    def _compute_handicap(self, predicted: Tensor) -> float:
+        is_lopsided = self.max_share < 1 and int(predicted.bincount().max()) > self.max_share * len(predicted)
+        return 0.5 / len(self.nodes) ** 0.5 if is_lopsided else 0.0
 
     def restore_weights(self, network: nn.Module) -> None:
         """Load the selected weights into the classifier."""

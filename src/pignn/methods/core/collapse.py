@@ -8,8 +8,17 @@ from torch import Tensor
 from .learner import NetworkLearner, Task
 
 MAX_RESTARTS = 2
+MIN_EPOCHS = 20  # after fewer, a network is not collapsed but unfinished
 LR_FACTOR = 1 / 3  # of the learning rate, with every restart
 SEED_STEP = 7_368_787  # between the random seeds of two attempts
+
+
+def compute_max_share(y: Tensor) -> float:
+    """The share of all nodes above which a class is given too many to be believed without good reason.
+
+    Labels are often drawn class by class, so that a class may well be larger than its share of them.
+    """
+    return min(max(0.5, 1.5 * float(torch.bincount(y).max()) / len(y) + 0.1), 1.0)
 
 
 def is_collapsed(predicted: Tensor, task: Task) -> bool:

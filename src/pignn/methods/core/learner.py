@@ -146,7 +146,7 @@ class NetworkLearner:
         self.networks = networks
         self.optimizers = optimizers
         self.regularizer = regularizer
-        self.has_estimator = "estimator" in networks
+        self.has_estimator = "estimator" in networks and regularizer is not None
         self.age = 0  # epochs that the classifier had learned before this phase
         self.all_nodes = torch.arange(task.inputs.num_nodes, device=task.y.device)
         if method.batch_size is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import torch
+from sklearn.base import clone
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch_geometric.data import Data
@@ -23,8 +24,18 @@ from ...training.checkpoint import Checkpointer
 from ...training.loop import seed_context
 from ...training.selection import LastEpoch
 from .base import FitFacts, build_inputs, to_json_value
-from .collapse import LR_FACTOR, MAX_RESTARTS, describe_restarts, has_collapsed, seed_of_attempt
+from .collapse import (
+    LR_FACTOR,
+    MAX_RESTARTS,
+    MIN_EPOCHS,
+    compute_max_share,
+    describe_restarts,
+    has_collapsed,
+    seed_of_attempt,
+)
 from .data_hash import hash_training_data
+from .edge_evidence import estimate_edge_evidence
+from .labels import usable_mask
 from .learner import NetworkLearner, Step, Task
 from .network_settings import NetworkSettings
 from .pair_regularizer import PairRegularizer, choose_pair_mode
@@ -163,7 +174,7 @@ class NetworkMethod(NetworkSettings):
         resumed run takes the same way.
         """
         self.collapse_ = ""
-        if self.follows_paper():
+        if self.follows_paper() or len(loop.history) < MIN_EPOCHS:
             return learner, loop
         while not loop.stopped_by and has_collapsed(learner) and loop.attempt < MAX_RESTARTS:
             loop = loop.copy_for_next_attempt()
@@ -207,11 +218,28 @@ class NetworkMethod(NetworkSettings):
         self.feature_scaling_ = backbones.FeatureScaling.fit(data.x, self.resolve_feature_scaling())
         inputs = build_inputs(data, self.directed, device, stacklevel=4).with_scaling(self.feature_scaling_)
         task = Task.from_data(data, inputs, self.class_weight)
-        return task, None if self.pairs is None else self._build_pair_regularizer(data, task)
+        if self.pairs is None:
+            return task, None
+        strength = self._set_pair_strength(data, task)
+        return task, self._build_pair_regularizer(data, task, strength) if strength else None
+
+    def _set_pair_strength(self, data: Data, task: Task) -> float:
+        """The share of the automatic weight that the pair loss gets, by what the given labels say about edges."""
+        if self.beta != "auto" or self.follows_paper() or self.pair_label_source().is_oracle:
+            return 1.0
+        y = data.y.where(usable_mask(data, data.train_mask | data.val_mask), -1).to(task.y.device)
+        evidence = estimate_edge_evidence(task.inputs, y, task.num_classes)
+        if text := evidence.describe_strength():
+            self.pairs_explanation_ = "; ".join(filter(None, (self.pairs_explanation_ or self.pairs_, text)))
+        return evidence.strength
 
     def _build_learner(self, task: Task, regularizer: PairRegularizer | None) -> NetworkLearner:
         inputs, device = task.inputs, task.inputs.device
-        networks = self.make_networks(inputs.raw_x.shape[1], task.num_classes, inputs.num_nodes)
+        sizes, random_state = (inputs.raw_x.shape[1], task.num_classes, inputs.num_nodes), torch.get_rng_state()
+        networks = self.make_networks(*sizes)
+        if regularizer is None and "estimator" in networks:  # the same dropout as without pairs: the backbone alone
+            torch.set_rng_state(random_state)
+            clone(self).set_params(pairs=None).make_networks(*sizes)
         networks = {name: network.to(device) for name, network in networks.items()}
         for name, network in networks.items():
             if inputs.edge_weight is not None and not getattr(network, "uses_weights", True):
@@ -224,7 +252,7 @@ class NetworkMethod(NetworkSettings):
         fresh = None if regularizer is None else replace(regularizer)
         return NetworkLearner(self, task, networks, optimizers, fresh)
 
-    def _build_pair_regularizer(self, data: Data, task: Task) -> PairRegularizer:
+    def _build_pair_regularizer(self, data: Data, task: Task, strength: float) -> PairRegularizer:
         inputs, source, target = task.inputs, self.pair_label_source(), pairs.PAIR_TARGETS.get(self.target)()
         if inputs.directed:
             graph = pairs.PairGraph(inputs.edge_index, inputs.num_nodes)
@@ -244,6 +272,7 @@ class NetworkMethod(NetworkSettings):
             source,
             target,
             beta=self.beta,
+            strength=strength,
             warmup=self.last_warmup_epoch(),
             fixed=None if source.build is None else source.build(source_inputs),
             num_negatives=self.num_negatives if self.pairs_ == "sampled" else None,
@@ -263,7 +292,8 @@ class NetworkMethod(NetworkSettings):
         if y_true is not None:
             test = (data.test_mask & (y_true.reshape(-1) >= 0)).nonzero().view(-1)
             scored["test_accuracy"] = (test.to(device), y_true.reshape(-1)[test].to(device))
-        return Selection(rule, nodes.to(device), labels.to(device)), scored
+        max_share = 1.0 if self.follows_paper() else compute_max_share(data.y[train])
+        return Selection(rule, nodes.to(device), labels.to(device), max_share), scored
 
     def _build_checkpoint_identity(self, data: Data) -> dict[str, Any]:
         # More epochs may be asked for, unless their number says where a second phase begins.

@@ -27,7 +27,8 @@ def estimate_noise(task: Task, seed: int) -> noise.NoiseEstimate:
     rng = np.random.default_rng(seed)
     if len(nodes) > MAX_LABELS:
         nodes = np.sort(rng.choice(nodes, MAX_LABELS, replace=False))
-    x = propagation.Embedding(DIMENSIONS, seed=seed).fit_transform(task.inputs)[nodes].cpu().numpy()
+    inputs = task.inputs.with_scaling(None)  # the embedding scales by itself
+    x = propagation.Embedding(DIMENSIONS, seed=seed).fit_transform(inputs)[nodes].cpu().numpy()
     y = task.y.cpu().numpy()[nodes]
     probs = cross_val_probs(x, y, task.num_classes, seed)
     doubtful = ~task.trusted.cpu().numpy()[nodes]

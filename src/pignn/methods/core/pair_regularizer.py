@@ -40,6 +40,7 @@ class PairRegularizer:
         source: where pair labels come from.
         target: the loss of a pair under its label.
         beta: weight of the pair loss, or ``"auto"``.
+        strength: what to multiply that with if it is ``"auto"``.
         warmup: the last epoch before pair labels are used. Up to it there is only the structure loss, or none, as the
             target says.
         fixed: pair labels that stay the same in all steps.
@@ -51,6 +52,7 @@ class PairRegularizer:
     source: PairLabelSource
     target: PairTarget
     beta: float | str = "auto"
+    strength: float = 1.0
     warmup: int = 50
     fixed: PairLabels | None = None
     num_negatives: int | None = None
@@ -60,6 +62,10 @@ class PairRegularizer:
         self.all_connected = self.graph
         self.sample: PairSample | None = None
         self.estimates: pairs.EstimatedPairLabels | None = None  # of the current step
+
+    def compute_beta(self) -> float | str:
+        """The weight of the pair loss over the pairs of this step."""
+        return self.graph.c * self.strength if self.beta == "auto" and self.strength < 1 else self.beta
 
     def draw_pairs(self, seed: int) -> None:
         """Draw the random pairs of a step, for both losses, unless all pairs are used.
@@ -89,7 +95,11 @@ class PairRegularizer:
         estimator, pair = None, None
         if h_estimator is not None:
             if members and self._can_share_pass(epoch):
-                common: dict[str, Any] = {"target": self.target, "beta": self.beta, "compute_value": compute_value}
+                common: dict[str, Any] = {
+                    "target": self.target,
+                    "beta": self.compute_beta(),
+                    "compute_value": compute_value,
+                }
                 estimator, pair = pairs.compute_structure_and_regularizer(h_estimator, members[0], self.graph, **common)
                 members = members[1:]
                 self.estimates = pairs.EstimatedPairLabels(h_estimator)
@@ -111,7 +121,7 @@ class PairRegularizer:
 
     def _compute_pair_loss(self, h: Tensor, epoch: int, *, compute_value: bool) -> Tensor | None:
         is_warmup = epoch <= self.warmup
-        common: dict[str, Any] = {"beta": self.beta, "compute_value": compute_value, "sample": self.sample}
+        common: dict[str, Any] = {"beta": self.compute_beta(), "compute_value": compute_value, "sample": self.sample}
         if self.source.is_connectivity or (is_warmup and self.target.uses_structure_in_warmup):
             return pairs.structure_loss(h, self.graph, **common)
         if is_warmup:
