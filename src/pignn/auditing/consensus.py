@@ -170,7 +170,7 @@ class Consensus:
 
     @cached_property
     def confusion_table(self) -> pd.DataFrame:
-        """One row per annotator, true class and class voted for, where about a vote is expected: how many, which share."""
+        """One row per annotator, true class and class voted for: expected number of votes, and their share."""
         counts = count_confusions(self.votes, self.probabilities)
         annotator, true, said = np.nonzero(counts >= MIN_CONFUSION_VOTES)
         names = np.array(self.class_names, dtype=object)

@@ -75,7 +75,7 @@ def stack_votes(labels: Any) -> Tensor:
     return torch.stack([node, annotator, rows[annotator, node]], dim=1)
 
 
-def collect_votes(data: Data) -> tuple[Votes, list[str], list[str]]:
+def collect_votes(data: Data, num_nodes: int | None = None) -> tuple[Votes, list[str], list[str]]:
     """The votes of a graph, and the names of annotators and classes."""
     check_data_type(data)
     if data.get("votes") is None:
@@ -83,12 +83,13 @@ def collect_votes(data: Data) -> tuple[Votes, list[str], list[str]]:
     table = _to_integers(data.votes, "votes")
     if table.ndim != 2 or table.shape[1] != 3:
         raise DataError(f"votes must have the shape [votes, 3] (node, annotator, class), not {list(table.shape)}")
+    num_nodes = int(data.num_nodes or 0) if num_nodes is None else num_nodes
     if not len(table):
         raise DataError("there is no vote at all")
     node, annotator, label = table.T
     annotators = _name_annotators(data.get("annotators"), annotator)
     class_names = _name_classes(data, label)
-    limits = (("node", node, data.num_nodes or 0), ("annotator", annotator, len(annotators)))
+    limits = (("node", node, num_nodes), ("annotator", annotator, len(annotators)))
     for name, values, limit in (*limits, ("class", label, len(class_names))):
         bad = np.flatnonzero((values < 0) | (values >= limit))
         if len(bad):
@@ -100,7 +101,7 @@ def collect_votes(data: Data) -> tuple[Votes, list[str], list[str]]:
     if len(np.unique(label)) < 2:
         raise DataError(f"all votes are for one class ({class_names[int(label[0])][:40]}); at least two are needed")
     confidence = _parse_confidence(data.get("vote_confidence"), len(node))
-    votes = Votes(node, annotator, label, confidence, int(data.num_nodes or 0), len(annotators), len(class_names))
+    votes = Votes(node, annotator, label, confidence, num_nodes, len(annotators), len(class_names))
     return votes, annotators, class_names
 
 

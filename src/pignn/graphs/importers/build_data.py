@@ -129,6 +129,8 @@ def _join_features_file_and_list_its_columns(
 
 def _add_labels(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
     model_classes = spec.class_names
+    if spec.has_votes:
+        check_vote_options(spec)
     if spec.label is not None:
         _add_given_labels(data, raw_graph, spec.label, model_classes)
     elif model_classes is not None:
@@ -147,7 +149,6 @@ def _add_labels(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
         label_source, data.source_names = parse_sources_and_names(column, title)
         data.label_source = torch.where(is_labeled, label_source, -1)
     if spec.has_votes:
-        check_vote_options(spec)
         add_votes(data, raw_graph, spec)
     if raw_graph.label_weight is not None:
         data.label_weight = torch.from_numpy(raw_graph.label_weight)

@@ -58,7 +58,7 @@ def add_votes(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
     data.annotators, data.class_names = names, class_names
     if bool((frame[CONFIDENCE] < 1).any()):
         data.vote_confidence = torch.from_numpy(frame[CONFIDENCE].to_numpy(np.float32, copy=True))
-    votes, _, _ = collect_votes(data)
+    votes, _, _ = collect_votes(data, raw_graph.num_nodes)
     given = torch.from_numpy(votes.choose_plurality())
     data.y = given if known is None else torch.where(known >= 0, known, given)
     voted = pluralize(int((votes.count_per_node() > 0).sum()), "node")
@@ -152,8 +152,8 @@ def check_vote_options(spec: ImportSpec) -> None:
     """Refuse options that are about one label where there are several."""
     if spec.source is not None:
         raise ConfigError("source says who gave a label, and so do votes; leave source out")
-    if spec.trusted is not None and len(spec.vote_columns) > 1:
-        raise ConfigError("trusted is about one label, and there are several label columns; leave trusted out")
+    if spec.trusted is not None and len(spec.vote_columns) != 1:
+        raise ConfigError("trusted is about one label column beside votes: name it with label, or leave trusted out")
 
 
 def _warn(message: str) -> None:
