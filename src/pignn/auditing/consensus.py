@@ -26,12 +26,15 @@ from ..report import render_consensus_html
 from .columns import Findings
 from .vote_evidence import VoteEvidence
 from .votes import (
+    VoteModel,
     compute_error_rates,
     compute_expected_gains,
     compute_krippendorff_alpha,
     compute_pairwise_agreement,
+    compute_penalized_log_evidence,
     count_confusions,
     estimate_consensus,
+    list_forms,
 )
 
 NUM_ROUNDS = 3  # of classifiers learning through confusions, and confusions from the classifiers
@@ -267,17 +270,14 @@ def combine_votes(data: Data, *, folds: int = 5, seed: int = 0) -> Consensus:
     num_voted = int((graph.y >= 0).sum())
     notes = []
     log_probs = None
-    model = estimate_consensus(votes, known=known)
     if num_voted >= 2 * folds:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PignnWarning)
             inputs = build_inputs(graphs.copy_checked_graph(graph), directed=False, stacklevel=2)
         with threads_context(inputs.x.numel()):
-            evidence = VoteEvidence(inputs, votes, known, folds, seed)
-            for _ in range(NUM_ROUNDS):
-                log_probs = evidence.compute_log_probs(model.confusions)
-                model = estimate_consensus(votes, log_probs, known, start=model.confusions)
+            model, log_probs = fit_with_graph(VoteEvidence(inputs, votes, known, folds, seed))
     else:
+        model = estimate_consensus(votes, known=known, form=list_forms(votes)[0])
         notes.append(f"{pluralize(num_voted, 'node')} with votes are too few to learn from: the graph has no say")
     consensus = Consensus(
         votes, annotators, class_names, node_ids(data), known, model.posterior, log_probs, model.confusions, notes
@@ -286,6 +286,27 @@ def combine_votes(data: Data, *, folds: int = 5, seed: int = 0) -> Consensus:
     for note in notes:
         warnings.warn(note, PignnWarning, stacklevel=2)
     return consensus
+
+
+def fit_with_graph(evidence: VoteEvidence) -> tuple[VoteModel, Floats]:
+    """Confusions and classifiers, each learned from the other in turn, and log P(true = k | x).
+
+    Of several forms of the confusions, each is learned by itself to the end: classifiers that learned through one form
+    would speak for it.
+    """
+    votes, known = evidence.votes, evidence.known
+    best: tuple[float, VoteModel, Floats] | None = None
+    for form in list_forms(votes):
+        evidence.forget()
+        model = estimate_consensus(votes, known=known, form=form)
+        for _ in range(NUM_ROUNDS):
+            log_probs = evidence.compute_log_probs(model.confusions)
+            model = estimate_consensus(votes, log_probs, known, model.confusions, form)
+        value = compute_penalized_log_evidence(votes, log_probs, model, form)
+        if best is None or value > best[0]:
+            best = value, model, log_probs
+    assert best is not None
+    return best[1:]
 
 
 def list_doubts(consensus: Consensus) -> list[str]:

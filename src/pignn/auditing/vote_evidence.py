@@ -53,6 +53,11 @@ class VoteEvidence:
             model = CrossFitLogistic(features[self.voted], plurality, self.fold, votes.num_classes, nobody)
             self.views.append((features, model))
 
+    def forget(self) -> None:
+        """Let the classifiers start anew."""
+        for _, model in self.views:
+            model.weights = [None] * len(model.weights)
+
     def compute_log_probs(self, confusions: Floats) -> Floats:
         """[nodes, classes]: log P(true = k | x) of all nodes, by models that learned through these confusions."""
         votes = self.votes

@@ -7,7 +7,9 @@ stated). P(k | x) comes from outside, or is the frequency of class k. Expectatio
 posterior.
 
 An annotator with few votes says little about a matrix. So its rows are pulled towards errors that are spread as
-everybody's, at a rate of its own, which is pulled towards everybody's rate.
+everybody's, at a rate of its own, which is pulled towards everybody's rate. Few votes in all say little about how
+errors are spread. Then all wrong classes may be equally likely (EQUAL, one parameter per annotator), if a free matrix
+(FULL) does not explain the votes better by more than its parameters cost (Bayesian information criterion).
 """
 
 from __future__ import annotations
@@ -15,16 +17,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 
 from ..graphs.votes import Votes, add_up_pairs
 from ..noise.kinds import Floats, Ints
 from ..noise.model import normalize_rows
 
+EQUAL, FULL = "equal", "full"  # forms of A
+MIN_VOTES_PER_PARAMETER = 100  # with more votes, A is full
 MAX_ROUNDS = 200
 TOLERANCE = 1e-4
-RATE_PRIOR_VOTES = 5.0  # votes that everybody's error rate counts as, in an annotator's
-ROW_PRIOR_VOTES = 5.0  # votes that errors spread as everybody's count as, in a row of an annotator's matrix
+POOL_PRIOR_VOTES = 50.0  # votes that the first round's rate counts as, in everybody's
+RATE_PRIOR_VOTES = 20.0  # votes that everybody's error rate counts as, in an annotator's
+MIN_SHARE = 1e-9
+ROW_PRIOR_VOTES = 10.0  # votes that errors spread as everybody's count as, in a row of an annotator's matrix
 SPREAD_PRIOR_VOTES = 1.0  # votes per class that equal wrong classes count as, in how everybody's errors are spread
 START_RATE = 0.2  # error rate that the first round assumes: better than chance, so that classes keep their names
 
@@ -38,8 +44,23 @@ class VoteModel:
     prior: Floats  # [classes] frequencies of the true classes among nodes with votes
 
 
+def list_forms(votes: Votes) -> list[str]:
+    """The forms of A that are worth trying."""
+    return [FULL] if len(votes) >= MIN_VOTES_PER_PARAMETER * count_parameters(votes, FULL) else [EQUAL, FULL]
+
+
+def count_parameters(votes: Votes, form: str) -> int:
+    """Free parameters of the confusions of all annotators that have votes."""
+    num_annotators = int((votes.count_per_annotator() > 0).sum())
+    return num_annotators * (votes.num_classes * (votes.num_classes - 1) if form == FULL else 1)
+
+
 def estimate_consensus(
-    votes: Votes, class_log_probs: Floats | None = None, known: Ints | None = None, start: Floats | None = None
+    votes: Votes,
+    class_log_probs: Floats | None = None,
+    known: Ints | None = None,
+    start: Floats | None = None,
+    form: str = FULL,
 ) -> VoteModel:
     """Annotators' confusions and the probable truth, by expectation–maximization.
 
@@ -49,6 +70,7 @@ def estimate_consensus(
             Without it the frequencies of the classes, which are estimated too.
         known: [nodes], true classes that somebody verified, -1 elsewhere.
         start: confusions to start from. By default every annotator is right in four of five votes.
+        form: of the confusions.
     """
     has_votes = votes.count_per_node() > 0
     confusions = _start_confusions(votes) if start is None else start
@@ -59,7 +81,7 @@ def estimate_consensus(
         logs = np.log(prior)[None] if class_log_probs is None else class_log_probs
         posterior = fix_known(softmax(logs + compute_vote_log_likelihood(votes, confusions), axis=-1), known)
         prior = normalize_rows(posterior[has_votes].sum(axis=0)[None] + 1.0)[0]
-        confusions = fit_confusions(votes, posterior)
+        confusions = fit_confusions(votes, posterior, form)
         if np.abs(posterior - before).max() < TOLERANCE:
             break
     return VoteModel(confusions, posterior, prior)
@@ -75,17 +97,19 @@ def compute_vote_log_likelihood(votes: Votes, confusions: Floats) -> Floats:
     return total
 
 
-def fit_confusions(votes: Votes, posterior: Floats) -> Floats:
+def fit_confusions(votes: Votes, posterior: Floats, form: str = FULL) -> Floats:
     """A of every annotator from the probable truth, with the priors of this module."""
     n = votes.num_classes
     counts = count_confusions(votes, posterior)
-    pooled = counts.sum(axis=0)
+    pooled = counts.sum(axis=0) if form == FULL else np.zeros((n, n))
     off_diagonal = 1 - np.eye(n)
     spread = normalize_rows((pooled + SPREAD_PRIOR_VOTES / max(n - 1, 1)) * off_diagonal) if n > 1 else off_diagonal
     wrong, total = (counts * off_diagonal).sum(axis=(1, 2)), counts.sum(axis=(1, 2))
-    everybody = (wrong.sum() + START_RATE) / (total.sum() + 1.0)
+    everybody = (wrong.sum() + POOL_PRIOR_VOTES * START_RATE) / (total.sum() + POOL_PRIOR_VOTES)
     rate = (wrong + RATE_PRIOR_VOTES * everybody) / (total + RATE_PRIOR_VOTES)
     expected = (1 - rate)[:, None, None] * np.eye(n) + rate[:, None, None] * spread
+    if form == EQUAL:
+        return np.maximum(expected, MIN_SHARE)
     raw = counts + ROW_PRIOR_VOTES * expected
     return raw / raw.sum(axis=2, keepdims=True)
 
@@ -144,6 +168,13 @@ def compute_expected_gains(posterior: Floats, confusions: Floats) -> Floats:
             gains[number] += (posterior * confusion[:, j]).max(axis=1)
         gains[number] -= best
     return np.maximum(gains, 0.0)
+
+
+def compute_penalized_log_evidence(votes: Votes, class_log_probs: Floats, model: VoteModel, form: str) -> float:
+    """log P(votes) less what the free parameters of the confusions cost, half a log of the number of votes each."""
+    logs = class_log_probs - logsumexp(class_log_probs, axis=1, keepdims=True)
+    each = logsumexp(logs + compute_vote_log_likelihood(votes, model.confusions), axis=1)
+    return float(each[votes.count_per_node() > 0].sum()) - 0.5 * np.log(len(votes)) * count_parameters(votes, form)
 
 
 def fix_known(posterior: Floats, known: Ints | None) -> Floats:

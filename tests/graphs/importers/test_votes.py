@@ -11,7 +11,7 @@ from pignn.graphs import read_graph, summarize_import
 NODES = pd.DataFrame(
     {
         "id": ["a", "b", "c", "d"],
-        "x": [0.0, 1.0, 2.0, 3.0],
+        "x": [0.3, 0.1, 2.0, 3.5],
         "ann": ["art", "bio", "art", None],
         "bob": ["art", "art", "bio", ""],
         "verified": [1, 0, 0, 0],
