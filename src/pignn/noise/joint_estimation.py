@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import softmax
-from scipy.stats import chi2
+from scipy.stats import beta, chi2
 
 from .estimation import NoiseEstimate, estimate_from_model
 from .kinds import Floats, Ints
@@ -35,8 +35,8 @@ UNDECIDED_P_VALUES = (1e-4, 0.5)
 def estimate_jointly(features: Singles, given: Ints, num_classes: int, *, seed: int = 0) -> NoiseEstimate:
     """Noise of given labels (none is -1) from the features of their nodes, [labels, dimensions], with an interval.
 
-    The interval of the rate holds what a bootstrap leaves open, and the rate of another form of T if the labels can
-    hardly tell which form is right. With too few labels to hold some out, the noise is not known: 0 to 1.
+    The interval of the rate holds what a bootstrap and the number of labels leave open, and the rate of another form of
+    T if the labels can hardly tell which form is right. With too few labels to hold some out, the noise is not known: 0 to 1.
     """
     if len(given) < 2 * NUM_FOLDS or len(np.unique(given)) < 2:
         nothing = estimate_from_model(
@@ -53,7 +53,10 @@ def estimate_jointly(features: Singles, given: Ints, num_classes: int, *, seed: 
     model, log_probs = fitted[best]
     estimate = estimate_from_model(given, log_probs, model, intervals=True, seed=seed)
     assert estimate.rate_interval is not None
-    rates = [estimate.rate, *estimate.rate_interval]
+    wrong = estimate.rate * len(given)
+    # Even if it were seen which labels are wrong, so many would leave this much open (Jeffreys).
+    by_number = beta.ppf([0.025, 0.975], wrong + 0.5, len(given) - wrong + 0.5)
+    rates = [estimate.rate, *estimate.rate_interval, *map(float, by_number)]
     for form, (other, other_log_probs) in fitted.items():
         if form != best and _is_undecided(model, other, forms[best], forms[form]):
             rates.append(estimate_from_model(given, other_log_probs, other, intervals=False).rate)

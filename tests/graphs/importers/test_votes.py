@@ -8,6 +8,8 @@ import pytest
 from pignn.core.errors import ConfigError, DataError, PignnWarning
 from pignn.graphs import read_graph, summarize_import
 
+pytestmark = pytest.mark.filterwarnings("ignore:column .x. is the label under another name")  # of so few nodes
+
 NODES = pd.DataFrame(
     {
         "id": ["a", "b", "c", "d"],
