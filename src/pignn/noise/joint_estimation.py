@@ -36,7 +36,7 @@ def estimate_jointly(features: Singles, given: Ints, num_classes: int, *, seed: 
     """Noise of given labels (none is -1) from the features of their nodes, [labels, dimensions], with an interval.
 
     The interval of the rate holds what a bootstrap and the number of labels leave open, and the rate of another form of
-    T if the labels can hardly tell which form is right. With too few labels to hold some out, the noise is not known: 0 to 1.
+    T if the labels can hardly tell which form is right. With too few labels to hold some out, it is 0 to 1.
     """
     if len(given) < 2 * NUM_FOLDS or len(np.unique(given)) < 2:
         nothing = estimate_from_model(
