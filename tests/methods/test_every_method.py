@@ -281,6 +281,7 @@ def test_a_run_whose_epochs_are_all_done_is_resumed_and_saved(name, noisy, tmp_p
     assert np.array_equal(pignn.load_model(tmp_path / "model").embed(noisy), one.embed(noisy))
 
 
+@pytest.mark.filterwarnings("ignore:estimated .* the labels cannot tell")
 @pytest.mark.parametrize("name", NAMES)
 def test_validation_labels_of_weight_zero_are_not_read(name, noisy):
     ignored = noisy.val_mask.nonzero().view(-1)[::2]

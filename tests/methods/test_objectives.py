@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 import pignn
 from pignn import backbones, graphs
+from pignn.core.errors import PignnWarning
 from pignn.graphs.sparse import SparsityPattern
 from pignn.methods import dividemix, lpm, t_revision
 from pignn.methods.core import committee, learner
@@ -189,6 +190,26 @@ def test_the_forget_rate_is_estimated_unless_given(noisy):
     estimated = pignn.make("co-teaching", epochs=2).fit(noisy).forget_rate_
     assert 0.1 < estimated < 0.5
     assert pignn.make("co-teaching", epochs=2, forget_rate=0.2).fit(noisy).forget_rate_ == 0.2
+
+
+def test_the_noise_is_estimated_from_validation_labels_too(noisy):
+    forward = pignn.make("forward", epochs=2).fit(noisy)
+    count = int(((noisy.train_mask | noisy.val_mask) & (noisy.y >= 0)).sum())
+    assert f"of {count} labels wrong (between" in forward.fit_facts().explanation
+    alone = noisy.clone()
+    alone.val_mask = torch.zeros_like(alone.val_mask)
+    fewer = pignn.make("forward", epochs=2, selection="last").fit(alone)
+    assert fewer.transition_ != forward.transition_
+    assert pignn.make("forward", epochs=2, transition=np.eye(3).tolist()).fit(noisy).fit_facts().explanation is None
+
+
+def test_a_method_says_that_few_labels_cannot_tell_the_noise(noisy):
+    few = noisy.clone()
+    keep = few.train_mask.nonzero().view(-1)[::6]
+    few.train_mask = torch.zeros_like(few.train_mask).index_fill_(0, keep, True)
+    few.val_mask = torch.zeros_like(few.val_mask)
+    with pytest.warns(PignnWarning, match="the labels cannot tell; set what you know"):
+        pignn.make("forward", epochs=2, selection="last").fit(few)
 
 
 def test_jocor_equals_its_formula():

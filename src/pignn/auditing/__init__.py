@@ -5,6 +5,7 @@ from __future__ import annotations
 from .audit import Audit, ClassSummary, SourceSummary, audit_labels, find_label_issues
 from .cleaning import clean_labels
 from .columns import AUDIT_COLUMNS, AuditColumn, Findings
+from .consensus import AnnotatorSummary, Consensus, combine_votes
 from .decisions import mark_trusted
 from .evidence import Evidence
 from .judging import Judgment
@@ -14,9 +15,11 @@ from .tables import read_decisions, write_table
 
 __all__ = [
     "AUDIT_COLUMNS",
+    "AnnotatorSummary",
     "Audit",
     "AuditColumn",
     "ClassSummary",
+    "Consensus",
     "Evidence",
     "Findings",
     "Judgment",
@@ -24,6 +27,7 @@ __all__ = [
     "SourceSummary",
     "audit_labels",
     "clean_labels",
+    "combine_votes",
     "estimate_from_review",
     "find_label_issues",
     "mark_trusted",

@@ -27,6 +27,7 @@ from ..report import (
 )
 from . import dawid_skene, diagnostics
 from .columns import Findings, list_columns, tabulate_findings
+from .consensus import Consensus, combine_votes, fill_labels, judge_by_consensus
 from .evidence import Evidence, gather_evidence
 from .judging import Judgment, judge_labels
 from .neighborhoods import describe_neighborhoods
@@ -71,6 +72,7 @@ class Audit:
     rate_dawid_skene: float | None = None  # a second estimate of the rate; None without edges
     warnings: list[str] = field(default_factory=list)  # reasons for doubt, which were warned of
     hints: list[str] = field(default_factory=list)  # worth knowing, no cause for alarm
+    consensus: Consensus | None = None  # of several annotators, where the graph has votes
 
     @property
     def nodes(self) -> Ints:
@@ -147,6 +149,7 @@ class Audit:
             "homophily": self.homophily,
             "adjusted_homophily": self.evidence.homophily[1],
             "notes": self.notes,
+            "votes": None if self.consensus is None else self.consensus.to_dict(),
         }
 
     def report(
@@ -191,7 +194,8 @@ class Audit:
         return plot_class_quality({row.class_name: row.quality for row in self.classes})
 
     def _repr_html_(self) -> str:
-        return render_audit_html(self.overview, self.issues, self.class_names)
+        html = render_audit_html(self.overview, self.issues, self.class_names)
+        return html if self.consensus is None else self.consensus._repr_html_() + html
 
 
 def find_label_issues(
@@ -202,6 +206,7 @@ def find_label_issues(
     Args:
         data: a graph with given labels `y` (-1 where there is none). It needs no masks. `trusted_mask` marks verified
             labels, `y_before` holds what they were before (`mark_trusted` sets both), `label_source` who gave a label.
+            With `votes` of several annotators, `combine_votes` says how probable each label is.
         method: `smoothed` for the audit's own quick model (logistic regression through the estimated noise, on features
             smoothed by personalized PageRank), the name of a method, or a method with settings such as
             `pignn.PIGNN(epochs=100)`. The method itself is not fitted: each fold fits a copy.
@@ -220,10 +225,15 @@ def audit_labels(
 ) -> Audit:
     """Judge every given label; the whole result behind `find_label_issues`, with the same arguments."""
     judge = _resolve_method(method, seed)  # a wrong name or setting is refused before the work
+    consensus = None
+    if data.get("votes") is not None:
+        consensus = combine_votes(data, folds=folds, seed=seed)
+        data = fill_labels(data, consensus.plurality)
     evidence = gather_evidence(data, folds, seed)
     with threads_context(evidence.graph.x.numel()):
         judgment = judge_labels(evidence, judge)
         findings = estimate_noise(evidence, judgment, intervals)
+    findings = findings if consensus is None else judge_by_consensus(findings, consensus)
     rate_dawid_skene = _estimate_dawid_skene_rate(evidence, judgment)
     issues = tabulate_findings(findings).sort_values("p_wrong", ascending=False, kind="stable", ignore_index=True)
     flagged_share = float(issues["flagged"].mean())
@@ -240,7 +250,7 @@ def audit_labels(
     hint = diagnostics.review_history_message(findings.noise.rate, float(evidence.trusted.mean()))
     method_text = DEFAULT_METHOD if judge is None else _method_text(judge)
     hints = [] if hint is None else [hint]
-    result = Audit(issues, findings.noise, evidence, method_text, rate_dawid_skene, doubts, hints)
+    result = Audit(issues, findings.noise, evidence, method_text, rate_dawid_skene, doubts, hints, consensus)
     issues.attrs["audit"] = result.to_dict()
     return result
 

@@ -82,10 +82,15 @@ class CrossFitLogistic:
         """
         matrix = np.eye(self.num_classes) if transition is None else transition
         # A trusted label is the true one, whatever T says.
-        likelihood = np.where(self.trusted[:, None], np.eye(self.num_classes)[self.given], matrix.T[self.given])
-        likelihood = np.maximum(likelihood, 1e-6).astype(np.float32)
+        return self.fit_predict_through(
+            np.where(self.trusted[:, None], np.eye(self.num_classes)[self.given], matrix.T[self.given])
+        )
+
+    def fit_predict_through(self, likelihood: Floats) -> Floats:
+        """The same where [labels, classes] says how likely what was given is under each true class."""
+        bounded = np.maximum(likelihood, 1e-6).astype(np.float32)
         for number, (train, _) in enumerate(iter_splits(self.fold)):
-            self.weights[number] = self._fit_fold(self.features[train], likelihood[train], self.weights[number])
+            self.weights[number] = self._fit_fold(self.features[train], bounded[train], self.weights[number])
         return self.predict_proba(self.features, self.fold)
 
     def predict_proba(self, features: Singles, fold: Ints) -> Floats:
@@ -94,6 +99,14 @@ class CrossFitLogistic:
         for weights, (_, test) in zip(self.weights, iter_splits(fold), strict=True):
             assert weights is not None
             probs[test] = self._predict_fold(features[test], weights.astype(np.float32))
+        return probs
+
+    def predict_mean_proba(self, features: Singles) -> Floats:
+        """Of nodes that no model has seen: the mean over the models of all folds."""
+        probs = np.zeros((len(features), self.num_classes))
+        for weights in self.weights:
+            assert weights is not None
+            probs += self._predict_fold(features, weights.astype(np.float32)) / len(self.weights)
         return probs
 
     def _predict_fold(self, features: Singles, weights: NDArray[np.float32]) -> Singles:

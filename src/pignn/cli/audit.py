@@ -15,7 +15,7 @@ from .options import Json, Noise, Rate, Setting, parse_settings
 from .output import show_facts, show_graph, show_json, show_message, show_table
 
 if TYPE_CHECKING:
-    from ..auditing import Audit
+    from ..auditing import Audit, Consensus
     from ..runs import AuditRun
 
 NUM_SHOWN = 10  # suspects
@@ -59,6 +59,8 @@ def audit(
     \b
       pignn audit --nodes papers.csv --edges citations.csv --label topic --out audits/first
       pignn audit --nodes papers.csv --edges citations.csv --label topic --source annotator --out audits/by-source
+      pignn audit --nodes papers.csv --edges citations.csv --votes votes.csv --out audits/votes
+      pignn audit --nodes papers.csv --edges citations.csv --label ann,bob,eve --out audits/votes
       pignn audit --nodes papers.csv --edges citations.csv --label topic --review 100 --out audits/first
       pignn audit --dataset digits --noise symmetric --rate 0.2 --json
       pignn audit --dataset digits --noise symmetric --rate 0.2 --method pi-gnn --set epochs=100
@@ -81,6 +83,8 @@ def audit(
     if json:
         show_json(run.summary.to_dict())
     else:
+        if run.audit.consensus is not None:
+            _show_consensus(run.audit.consensus)
         _show_audit(run.audit)
         _show_next_steps(run, options.out)
 
@@ -90,12 +94,28 @@ def _show_next_steps(run: AuditRun, out: Path | None) -> None:
         show_message(f"note: {note}")
     if out is not None:
         show_message(f"suspects.csv, audit.json and card.md are in {out}; open {out / 'audit.html'} to look and decide")
+        if run.audit.consensus is not None:
+            show_message(
+                "consensus.csv, annotators.csv, confusions.csv, votes.csv and questions.csv are about the annotators"
+            )
         if run.review is not None:
             command = run.apply_command(out / "review.csv", out)
             then = f": {command}" if command else f" audit again, with --decisions {out / 'review.csv'}"
             show_message(
                 f"{len(run.review)} labels to check are in {out / 'review.csv'}; fill in 'decision', then{then}"
             )
+
+
+def _show_consensus(consensus: Consensus) -> None:
+    from ..report.audit import list_annotator_rows, list_consensus_facts
+
+    show_facts(list_consensus_facts(consensus.to_dict()))
+    rows = list_annotator_rows([asdict(row) for row in consensus.annotator_summaries])
+    questions = consensus.suggest_questions(NUM_SHOWN).to_dict("records")
+    for title, table in (("annotators", rows), ("whom to ask next", questions)):
+        print()
+        show_table([{str(key): value for key, value in row.items()} for row in table], title=title)
+    print()
 
 
 def _show_audit(audit: Audit) -> None:

@@ -12,7 +12,7 @@ from ..core.errors import ConfigError
 from ..graphs.tables import is_graph_file
 from .options import Root, parse_pairs, parse_value
 
-COLUMNS = ("label", "id", "trusted", "source", "delimiter", "edges", "edge_columns", "drop_unknown")
+COLUMNS = ("label", "id", "trusted", "source", "votes", "delimiter", "edges", "edge_columns", "drop_unknown")
 TABLES = "CSV, TSV, JSON lines or Parquet"
 
 
@@ -28,7 +28,10 @@ class GraphOptions:
         Option(help=f"Your own graph: {TABLES}, one node per row; or .npz, .pt, .graphml, .gml."),
     ] = None
     edges: Annotated[Path | None, Option(help=f"Its edges, one per row: {TABLES}, or .npy.")] = None
-    label: Annotated[str | None, Option(help="Column of --nodes with the labels; empty or -1 for none.")] = None
+    label: Annotated[
+        str | None,
+        Option(help="Column of --nodes with the labels; empty or -1 for none. 'a,b': those of several annotators."),
+    ] = None
     id: Annotated[str | None, Option(help="Column of --nodes with the ids that --edges uses (default: id).")] = None
     features: Annotated[
         str | None,
@@ -100,9 +103,13 @@ class LabeledGraphOptions(GraphOptions):
 
     trusted: Annotated[str | None, Option(help="Column of --nodes: 1 where the label was verified.")] = None
     source: Annotated[str | None, Option(help="Column of --nodes: who or what gave the label.")] = None
+    votes: Annotated[
+        Path | None,
+        Option(help=f"Labels of several annotators: {TABLES}, with columns node, annotator, label (and confidence)."),
+    ] = None
 
     def to_arguments(self, command: str, val: float = 0.0) -> dict[str, Any]:
         arguments = super().to_arguments(command, val)
-        if self.nodes is not None and self.label is None and not is_graph_file(self.nodes):
-            raise ConfigError("which column of --nodes has the labels? say so with --label")
+        if self.nodes is not None and self.label is None and self.votes is None and not is_graph_file(self.nodes):
+            raise ConfigError("which column of --nodes has the labels? say so with --label, or give --votes")
         return arguments

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .summary import compute_graph_statistics
     from .synthetic import csbm
     from .view import LabeledGraph
+    from .votes import stack_votes
 
 __all__ = [
     "DATASETS",
@@ -60,6 +61,7 @@ __all__ = [
     "read_graph",
     "sample_trusted",
     "simplify_edges",
+    "stack_votes",
     "summarize_import",
 ]
 

@@ -37,7 +37,11 @@ class SmallLossMethod(TwoNetworkMethod):
     forget_rate_: float = field(init=False)
 
     def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
-        self.forget_rate_ = estimate_noise(task, self.seed).rate if self.forget_rate is None else self.forget_rate
+        if self.forget_rate is not None:
+            self.forget_rate_ = self.forget_rate
+            return
+        stated = estimate_noise(task, self.seed)
+        self.forget_rate_, self.noise_explanation_ = stated.estimate.rate, stated.explanation
 
     def compute_kept_share(self, epoch: int) -> float:
         """The share of nodes that this epoch learns from."""

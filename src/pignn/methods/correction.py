@@ -40,7 +40,8 @@ class TransitionMethod(NetworkMethod):
 
     def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
         if self.transition is None:
-            matrix = estimate_noise(task, self.seed).transition
+            stated = estimate_noise(task, self.seed)
+            matrix, self.noise_explanation_ = stated.estimate.transition, stated.explanation
         else:
             matrix = parse_transition_matrix(self.transition)
             if len(matrix) != task.num_classes:

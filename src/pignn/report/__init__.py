@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 from ..core.lazy import make_lazy_getattr_and_dir
 
 if TYPE_CHECKING:
-    from .audit import AuditOverview, AuditPageContent, PageColumn, build_audit_page, render_audit_html
+    from .audit import (
+        AuditOverview,
+        AuditPageContent,
+        PageColumn,
+        build_audit_page,
+        render_audit_html,
+        render_consensus_html,
+    )
     from .cards import build_audit_card, build_model_card
     from .page import Section, Tile, build_page
     from .panels import Panel, Series
@@ -45,6 +52,7 @@ __all__ = [
     "plot_panels",
     "plot_transition",
     "render_audit_html",
+    "render_consensus_html",
     "render_figure",
     "write_predictions",
 ]

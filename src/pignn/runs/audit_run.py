@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +28,7 @@ from ..methods import Method
 from ..methods.core.data_hash import hash_training_data
 from ..noise import Corrupt, NoiseEstimate
 from ..report.cards import build_audit_card
+from .consensus_files import CONSENSUS_FILES, list_consensus_files, write_consensus
 from .graph_source import GraphSource, build_corruption
 from .run_folder import check_outputs, open_output_folder
 
@@ -62,6 +63,7 @@ class AuditSummary(Record, kw_only=True):
     adjusted_homophily: float | None
     notes: list[str]
     seconds: float
+    votes: dict[str, Any] | None = None  # of several annotators
     origin: AuditOrigin | None = None
     pignn: str = ""
 
@@ -93,12 +95,14 @@ class AuditRun:
     def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Write suspects.csv, audit.html, card.md, audit.json and, with a review, review.csv into a folder."""
         folder = Path(folder)
-        check_audit_folder(folder, self.review is not None, self.input_paths, force=force)
+        more = () if self.audit.consensus is None else CONSENSUS_FILES
+        check_audit_folder(folder, self.review is not None, self.input_paths, force=force, more_files=more)
         with open_output_folder(folder):
             self.write_files(folder)
 
     def write_files(self, folder: Path) -> None:
         """Write into a folder that was checked. audit.json comes last and says that the rest is whole."""
+        write_consensus(folder, self.audit.consensus, "audit.json")
         (folder / "audit.json").unlink(missing_ok=True)
         names = self.audit.class_names
         tables.write_table(folder / "suspects.csv", tables.replace_codes_by_names(self.issues, names))
@@ -132,7 +136,7 @@ class AuditRun:
         """The ``pignn apply`` for the audited file; empty where its labels cannot be corrected."""
         origin = self.data.get("origin")
         nodes = Path("" if origin is None else origin.nodes)
-        if origin is None or not origin.has_header or nodes.suffix.lower() not in SUFFIXES:
+        if origin is None or not origin.has_header or origin.label is None or nodes.suffix.lower() not in SUFFIXES:
             return ""
         ids = ("--audit", folder) if origin.id is None else ("--id", origin.id)  # no --id says that rows are numbered
         corrected = nodes.with_name(f"{nodes.stem}.corrected{nodes.suffix}")
@@ -195,7 +199,7 @@ def audit(
     folder = None if out is None else Path(out)
     inputs = [*source.input_paths, *(Path(each) for each in (noise, decisions) if isinstance(each, str | Path))]
     if folder is not None:
-        check_audit_folder(folder, review is not None, inputs, force=force)
+        check_audit_folder(folder, review is not None, inputs, force=force, more_files=list_consensus_files(source))
     table = auditing.read_decisions(decisions) if isinstance(decisions, str | Path) else decisions
     with open_output_folder(folder):
         data = _load_data(source, corruption, table, on_graph_read)
@@ -230,11 +234,13 @@ def _load_data(
     return data
 
 
-def check_audit_folder(folder: Path, has_review: bool, inputs: Any, *, force: bool) -> None:
+def check_audit_folder(
+    folder: Path, has_review: bool, inputs: Any, *, force: bool, more_files: Sequence[str] = ()
+) -> None:
     """Refuse to replace an audit unasked, an input, or a file that is of no audit."""
     if (folder / "audit.json").exists() and not force:
         raise OutputError(f"{folder} holds an audit already; force=True replaces it, decisions in review.csv included")
-    names = (*AUDIT_FILES, *(["review.csv"] if has_review else []))
+    names = (*AUDIT_FILES, *more_files, *(["review.csv"] if has_review else []))
     check_outputs((folder / name for name in names), inputs, force=force)
 
 

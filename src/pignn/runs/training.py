@@ -21,6 +21,7 @@ from ..noise import Corrupt
 from ..training import checkpoint, distributed
 from ..training.callbacks import Callback
 from ..training.interrupt import DeferredInterrupt
+from .consensus_files import list_consensus_files
 from .graph_source import GraphSource, build_corruption
 from .run_folder import check_outputs, has_run, name_checkpoint_context, open_output_folder
 from .training_run import TREATMENTS, TrainingRun, list_run_files
@@ -71,7 +72,8 @@ class TrainingJob:
             if not (self.resume or is_restarted()):
                 raise OutputError(f"{folder} holds a run already; resume=True continues it, force=True replaces it")
         inputs = [*self.source.input_paths, *([noise] if isinstance(noise, str | Path) else [])]
-        check_outputs(list_run_files(folder, self.report), inputs, force=self.force or has_run(folder))
+        names = list_run_files(folder, self.report) + [folder / name for name in list_consensus_files(self.source)]
+        check_outputs(names, inputs, force=self.force or has_run(folder))
 
     def execute(self, on_graph_read: Callable[[Data], None] | None = None) -> TrainingRun:
         """Read the graph, train and save, as one of several processes where torchrun started several."""
@@ -99,6 +101,12 @@ class TrainingJob:
     def _fit(self, data: Data) -> tuple[TrainingRun, int | None]:
         """The run, and the signal that ended its training early."""
         start, signal = time.perf_counter(), None
+        consensus = None if data.get("votes") is None else auditing.combine_votes(data, seed=self.seed)
+        if consensus is not None and self.clean is not None:
+            raise ConfigError(
+                f"clean='{self.clean}' is for one label per node; votes are weighted already: leave it out"
+            )
+        data = data if consensus is None else consensus.set_labels(data)
         audit = None if self.clean is None else auditing.audit_labels(data, seed=self.seed)
         training_data = data if audit is None else auditing.clean_labels(data, audit.issues, str(self.clean))
         try:
@@ -115,6 +123,7 @@ class TrainingJob:
             seconds=time.perf_counter() - start,
             audit=audit,
             clean=self.clean,
+            consensus=consensus,
             method_reason=self.method_reason,
             rank=distributed.get_rank_and_world_size()[0],
             folder=self.folder,

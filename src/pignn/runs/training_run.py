@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from .. import graphs, noise
 from .._version import __version__
-from ..auditing import Audit
+from ..auditing import Audit, Consensus
 from ..core.errors import ConfigError
 from ..io import files
 from ..methods import Method
@@ -22,6 +22,7 @@ from ..report import build_training_page, plot_learning_curves, render_figure, w
 from ..report.cards import build_model_card
 from ..report.training.summary import TrainingRecord, TrainingSummary
 from ..training import checkpoint
+from .consensus_files import list_consensus_files, write_consensus
 from .graph_source import GraphSource
 from .predictions import Predictions
 from .run_folder import RUN_FILES, check_outputs, open_output_folder, render_html
@@ -48,6 +49,7 @@ class TrainingRun:
     seconds: float
     audit: Audit | None = None
     clean: str | None = None
+    consensus: Consensus | None = None  # of several annotators: its labels were learned from
     method_reason: str = ""
     rank: int = 0
     folder: Path | None = None  # where its checkpoints are
@@ -93,6 +95,9 @@ class TrainingRun:
             report = noise.summarize_noise(self.data)
             summary.noise, summary.rate = self.data.noise["kind"], self.data.noise["rate"]
             summary.realized_noise, summary.pair_noise = report.rate, report.pair_rate
+        if self.consensus is not None:
+            summary.votes, summary.votes_alpha = len(self.consensus.votes), self.consensus.alpha
+            summary.consensus_expected_right = self.consensus.expected_accuracy
         if self.audit is not None and self.clean is not None:
             summary.estimated_wrong = self.audit.noise.rate
             summary.suspects = int(self.audit.issues["suspect"].sum())
@@ -123,12 +128,14 @@ class TrainingRun:
         ``force`` replaces a run that is there.
         """
         folder = Path(folder)
-        check_outputs(list_run_files(folder, report), self.source.input_paths, force=force)
+        names = list_run_files(folder, report) + [folder / name for name in list_consensus_files(self.source)]
+        check_outputs(names, self.source.input_paths, force=force)
         with open_output_folder(folder):
             self.write_files(folder, report=report)
 
     def write_files(self, folder: Path, *, report: bool = False) -> None:
         """Write into a folder that was checked. run.json comes last and says that the rest is whole."""
+        write_consensus(folder, self.consensus, "run.json")
         if (folder / "run.json").exists():  # the report of that run would be taken for one of this
             (folder / "report.html").unlink(missing_ok=True)
         (folder / "run.json").unlink(missing_ok=True)

@@ -29,6 +29,7 @@ from .import_spec import ROLES, ImportSpec
 from .labels import convert_label_numbers, parse_labels_and_class_names, parse_sources_and_names, parse_trusted_mask
 from .node_ids import NodeIds
 from .raw_graph import RawGraph
+from .votes import add_votes, check_vote_options
 
 STRUCTURE = "structure"
 LEAK_SAMPLE_ROWS = 1000  # that tell a column of many values
@@ -128,6 +129,8 @@ def _join_features_file_and_list_its_columns(
 
 def _add_labels(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
     model_classes = spec.class_names
+    if spec.has_votes:
+        check_vote_options(spec)
     if spec.label is not None:
         _add_given_labels(data, raw_graph, spec.label, model_classes)
     elif model_classes is not None:
@@ -145,6 +148,8 @@ def _add_labels(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
         column, title = raw_graph.frame[spec.source], f"{raw_graph.title}, column '{spec.source}'"
         label_source, data.source_names = parse_sources_and_names(column, title)
         data.label_source = torch.where(is_labeled, label_source, -1)
+    if spec.has_votes:
+        add_votes(data, raw_graph, spec)
     if raw_graph.label_weight is not None:
         data.label_weight = torch.from_numpy(raw_graph.label_weight)
     if raw_graph.y_true is not None:

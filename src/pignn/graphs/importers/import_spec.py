@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from ...core.errors import ConfigError, build_unknown_name_error
 from ...core.settings import SEED, Float
@@ -24,11 +25,12 @@ ROLES = ("id", "label", "trusted", "source")
 class ImportSpec:
     """How files or objects become a graph; see :func:`read_graph` for the options."""
 
-    label: str | None = None
+    label: str | None = None  # a list of columns becomes `vote_columns`
     id: str | None = None
     features: Features = None
     trusted: str | None = None
     source: str | None = None
+    votes: str | os.PathLike[str] | pd.DataFrame | None = None
     edge_columns: str | Sequence[str] | None = None
     delimiter: str | None = None
     drop_unknown: bool = False
@@ -37,10 +39,14 @@ class ImportSpec:
     seed: int = 0
     encoder: FeatureEncoder | None = None
     class_names: Sequence[str] | None = None
+    vote_columns: tuple[str, ...] = ()  # columns that are one annotator each; `label` is then None or the only one
 
     def __post_init__(self) -> None:
         Float(max=1.0, open_max=True).raise_unless_valid("val", self.val)
         SEED.raise_unless_valid("seed", self.seed)
+        if self.label is not None and not isinstance(self.label, str):
+            object.__setattr__(self, "vote_columns", tuple(map(str, self.label)))
+            object.__setattr__(self, "label", None)
         object.__setattr__(self, "delimiter", parse_delimiter(self.delimiter))
         if isinstance(self.features, str) and not _is_file(self.features):
             object.__setattr__(self, "features", _split_names(self.features))
@@ -63,7 +69,23 @@ class ImportSpec:
     def map_columns_to_roles(self) -> dict[str, str]:
         """The columns that are no features, and what they are."""
         named = {"id": self.id, "label": self.label, "label's trust": self.trusted, "label's source": self.source}
-        return {column: role for role, column in named.items() if column is not None}
+        roles = {column: role for role, column in named.items() if column is not None}
+        return dict.fromkeys(self.vote_columns, "label") | roles
+
+    @property
+    def has_votes(self) -> bool:
+        """Whether a node may have labels of several annotators."""
+        return self.votes is not None or bool(self.vote_columns)
+
+    def with_vote_columns(self, columns: Sequence[str]) -> Self:
+        """A copy in which several label columns, or one beside a table of votes, are annotators."""
+        label, names = self.label, list(self.vote_columns)
+        if label is not None:
+            names = [label] if label in columns or "," not in label else _split_names(label)
+        if len(set(names)) < len(names):
+            raise ConfigError(f"label names a column twice: {', '.join(names)[:80]}")
+        only = names[0] if len(names) == 1 else None
+        return replace(self, label=only, vote_columns=tuple(names) if len(names) > 1 or self.votes is not None else ())
 
     def with_default_roles(self, columns: Sequence[str], defaults: Mapping[str, str | None]) -> Self:
         """A copy in which columns that were not given are those of the trained model, else the defaults."""
@@ -80,13 +102,17 @@ class ImportSpec:
         for role, column in given.items():
             if column not in columns:
                 raise build_unknown_name_error(f"{role} column of {title}", column, list(columns))
-        names = list(given.values())
+        for column in self.vote_columns:
+            if column not in columns:
+                raise build_unknown_name_error(f"label column of {title}", column, list(columns))
+        others = [column for column in self.vote_columns if column != self.label]
+        names = [*given.values(), *others]
         for column in names:
             if names.count(column) > 1 and column in (self.id, self.trusted):
                 raise ConfigError(
                     f"column '{column}' cannot be two things; it is the {self.map_columns_to_roles()[column]}"
                 )
-        if (self.trusted or self.source) and self.label is None:
+        if (self.trusted or self.source) and self.label is None and not self.has_votes:
             raise ConfigError("trusted and source are about labels: say with label which column has them")
 
 

@@ -28,11 +28,12 @@ def read_graph(
     nodes: PathLike | pd.DataFrame,
     edges: PathLike | pd.DataFrame | None = None,
     *,
-    label: str | None = None,
+    label: str | Sequence[str] | None = None,
     id: str | None = None,
     features: Features = None,
     trusted: str | None = None,
     source: str | None = None,
+    votes: PathLike | pd.DataFrame | None = None,
     edge_columns: str | Sequence[str] | None = None,
     delimiter: str | None = None,
     drop_unknown: bool = False,
@@ -50,13 +51,16 @@ def read_graph(
         nodes: one node per row: CSV, TSV, JSON lines (each also .gz or .zst), Parquet, or a data frame. Or a file with
             a whole graph: .npz, PyG's .pt, .graphml, .gml.
         edges: one edge per row, as `nodes`; or .npy of shape [E, 2] with row numbers.
-        label: column of the labels, names or numbers; empty or -1 for none.
+        label: column of the labels, names or numbers; empty or -1 for none. Several columns, as a list or "a,b", are
+            labels of several annotators.
         id: column of the ids that `edges` uses. Default: `id` or `node_id`, else rows are numbered from 0.
         features: columns, as a list or "age,x*". Default: all others. `"note:text"` sets the kind of a column: number,
             category, text, date, vector or none. `"structure"` adds features of the graph alone, which are also used
             where there are no others. Or a file: .npy or .npz (one row per node), or a table with the same ids.
         trusted: column that says which labels were verified, 1 or 0.
         source: column that says who or what gave a label.
+        votes: labels of several annotators, one per row: columns node (or the column of ids), annotator, label and
+            perhaps confidence, above 0 and at most 1. `label` then is one more annotator. See `data.votes`.
         edge_columns: columns of `edges`: from, to and perhaps weight, as a list or "from,to". Default: by their names
             or order.
         delimiter: between the columns of text files. Default: detected.
@@ -91,6 +95,7 @@ def _import_graph(nodes: PathLike | pd.DataFrame, edges: PathLike | pd.DataFrame
 def assign_roles_and_complete_spec(raw_graph: RawGraph, spec: ImportSpec) -> tuple[RawGraph, ImportSpec]:
     """Give columns of a whole graph the roles that the spec, the trained model or their names say."""
     columns = list(raw_graph.frame.columns)
+    spec = spec.with_vote_columns(columns)
     spec = spec.with_default_roles(columns, {"id": raw_graph.id, "label": raw_graph.label})
     if raw_graph.trusted is not None:
         if spec.label is None or raw_graph.label not in (None, spec.label):  # it is about other labels
@@ -107,7 +112,7 @@ def _read_raw_graph_and_complete_spec(
 ) -> tuple[RawGraph, ImportSpec]:
     """Read a table of nodes and one of edges."""
     id_column = next((name for name in nodes.columns if nodes.has_header and name.lower() in ID_NAMES), None)
-    spec = spec.with_default_roles(nodes.columns, {"id": id_column})
+    spec = spec.with_vote_columns(nodes.columns).with_default_roles(nodes.columns, {"id": id_column})
     if len(set(nodes.columns)) < len(nodes.columns):
         twice = next(name for name in nodes.columns if nodes.columns.count(name) > 1)
         raise DataError(f"{nodes.name} has two columns named '{twice}'; rename one")

@@ -15,7 +15,7 @@ from ... import backbones, graphs, pairs
 from ...core.errors import DataError
 from ...training import Phase
 from ...training.batches import Batch, iter_seed_batches, make_neighbor_sampler
-from .labels import compute_class_weights, usable_mask
+from .labels import GivenLabels, compute_class_weights, usable_mask
 from .pair_regularizer import PairRegularizer
 
 
@@ -29,6 +29,7 @@ class Task:
     weight: Tensor  # [N], sums to 1 over ``nodes``
     num_classes: int
     trusted: Tensor  # [N], whether somebody verified the label
+    given_labels: GivenLabels  # of validation nodes too, for what is estimated about labels as such
 
     @classmethod
     def from_data(cls, data: Data, inputs: backbones.GraphInputs, class_weight: str | Sequence[float] | None) -> Task:
@@ -40,7 +41,8 @@ class Task:
         trusted = data.get("trusted_mask")
         trusted = torch.zeros_like(data.train_mask) if trusted is None else trusted
         weight = _compute_node_weights(data, nodes, class_weight, classes)
-        return cls(inputs, y, nodes, weight, classes, trusted.to(device))
+        given_labels = GivenLabels.from_data(data, "train+val")
+        return cls(inputs, y, nodes, weight, classes, trusted.to(device), given_labels)
 
 
 def _compute_node_weights(

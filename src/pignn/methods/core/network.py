@@ -99,6 +99,7 @@ class NetworkMethod(NetworkSettings):
             # A loaded model no longer knows how its training ended.
             pairs=getattr(self, "pairs_explanation_", "") or getattr(self, "pairs_", None),
             uses_true_labels=self.pair_label_source().is_oracle,
+            explanation=getattr(self, "noise_explanation_", None),  # of methods that estimate the noise
             selection=self.selection_,
             best_epoch=self.best_epoch_,
             kept_in_warmup=self.best_epoch_ <= self.last_warmup_epoch(),

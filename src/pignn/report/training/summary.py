@@ -34,6 +34,9 @@ class TrainingSummary(Record, kw_only=True):
     labels_disagreed_with: int | None = None
     seconds: float | None = None
     settings: dict[str, Any] = msgspec.field(default_factory=dict)
+    votes: int | None = None  # of several annotators
+    votes_alpha: float | None = None  # Krippendorff's
+    consensus_expected_right: float | None = None
     estimated_wrong: float | None = None  # by the audit that came first
     suspects: int | None = None
     suspects_were: str | None = None  # left out, relabeled or weighted
