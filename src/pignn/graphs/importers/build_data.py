@@ -22,7 +22,7 @@ from ..splits import rank_within_class
 from ..tables.arrays import load_array
 from ..tables.formats import get_format_suffix
 from ..tables.reader import open_table
-from .column_kinds import MISSING_WORDS, is_numeric
+from .column_kinds import is_numeric, mark_missing
 from .feature_encoder import FeatureEncoder, select_feature_columns_and_kinds
 from .graph_arrays import find_required_features
 from .import_spec import ROLES, ImportSpec
@@ -31,7 +31,7 @@ from .node_ids import NodeIds
 from .raw_graph import RawGraph
 
 STRUCTURE = "structure"
-LEAK_SAMPLE_ROWS = 1000  # that tell a column of many values
+LEAK_SAMPLE_ROWS, MISSING_SPELLINGS = 1000, 8  # that tell a column of many values, missing ones aside
 
 
 def build_data(raw_graph: RawGraph, spec: ImportSpec, name: str) -> Data:
@@ -203,14 +203,7 @@ def _add_masks(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
 
 
 def _count_missing_per_column(frame: pd.DataFrame, columns: list[str]) -> dict[str, int]:
-    return {name: count for name in columns if (count := int(_mark_missing(frame[name]).sum()))}
-
-
-def _mark_missing(column: pd.Series[Any]) -> np.ndarray:
-    missing = column.isna()
-    if not is_numeric(column) and pd.api.types.is_string_dtype(column.dtype):
-        missing |= column.astype(str).str.strip().str.lower().isin(MISSING_WORDS)
-    return missing.to_numpy(bool)
+    return {name: count for name in columns if (count := int(mark_missing(frame[name]).sum()))}
 
 
 def _warn_about_leaks(frame: pd.DataFrame, columns: list[str], y: np.ndarray) -> None:
@@ -223,9 +216,9 @@ def _warn_about_leaks(frame: pd.DataFrame, columns: list[str], y: np.ndarray) ->
         column = frame[name]
         if column.dtype == object and column.map(type).isin([list, tuple, np.ndarray]).any():
             continue
-        if column.iloc[sample].nunique() > num_classes + len(MISSING_WORDS):  # most features: no need for all rows
+        if column.iloc[sample].nunique() > num_classes + MISSING_SPELLINGS:  # most features: no need for all rows
             continue
-        has_both = is_labeled & ~_mark_missing(column)
+        has_both = is_labeled & ~mark_missing(column)
         codes, values = pd.factorize(column[has_both])
         pairs = np.unique(codes * (int(y.max()) + 1) + y[has_both])
         is_one_to_one = len(values) == num_classes == len(pairs) == len(np.unique(y[has_both]))
