@@ -67,7 +67,7 @@ def guess_kinds(
 
 
 def guess_kind(column: pd.Series[Any], decimal_hint: str = "", order_hint: str = "") -> KindGuess:
-    """Guess how a column is best encoded. The hints are the decimal mark and order of dates in the rest of the table."""
+    """Guess how a column is best encoded. The hints are the decimal mark and order of dates in other columns."""
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         return KindGuess("date", "dates")
     if is_numeric(column):
@@ -175,7 +175,7 @@ def mark_missing(column: pd.Series[Any]) -> np.ndarray:
 
 
 class ParsedColumn(NamedTuple):
-    """Numbers, or days since 1970, NaN where there are none; which filled cells are neither; and how many are filled."""
+    """Numbers, or days since 1970, NaN where there are none; which filled cells are wrong; and how many are filled."""
 
     values: np.ndarray
     is_wrong: np.ndarray

@@ -271,6 +271,14 @@ class TfidfEncoder(SingleColumnEncoder, tag="tfidf", dict=True):
     idf: dict[str, float]  # by word
     num_components: int = 0
 
+    @property
+    def components(self) -> np.ndarray:
+        return self.__dict__["components"]
+
+    @components.setter
+    def components(self, matrix: np.ndarray) -> None:
+        self.__dict__["components"] = matrix
+
     @classmethod
     def fit(cls, raw_graph: RawGraph, column_name: str, guess: KindGuess) -> Self:
         vectorizer = _build_vectorizer(max_features=MAX_VOCABULARY, min_df=2, max_df=0.9)

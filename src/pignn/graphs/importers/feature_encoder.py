@@ -41,8 +41,8 @@ _ENCODERS: dict[tuple[str, ...], type[NumericEncoder | CategoryEncoder | TfidfEn
 class FeatureEncoder(msgspec.Struct, eq=False):
     """Encodes the columns of a node table as features. It is fitted once and encodes any table with these columns.
 
-    ``column_notes`` say for each column what was done and why, ``column_kinds`` what it was taken for. ``roles`` are the
-    columns of the training table that are no features: id, label, trusted and source.
+    ``column_notes`` say for each column what was done and why, ``column_kinds`` what it was taken for. ``roles`` are
+    the columns of the training table that are no features: id, label, trusted and source.
     """
 
     encoders: list[AnyEncoder]
@@ -136,7 +136,7 @@ class FeatureEncoder(msgspec.Struct, eq=False):
             start += encoder.width
 
     def save(self, folder: PathLike) -> None:
-        """Write ``features.json`` into the folder of a model, and ``features.safetensors`` if there are large tables."""
+        """Write ``features.json`` into the folder of a model, and ``features.safetensors`` if there are matrices."""
         tensors = {name: torch.from_numpy(encoder.components) for name, encoder in self._iter_encoders_with_tensors()}
         if tensors:
             write_tensors(Path(folder) / TENSORS_FILE, tensors, {"kind": "features"})

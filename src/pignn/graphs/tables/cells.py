@@ -17,9 +17,9 @@ MAX_CLASSES = 10_000
 
 
 def is_number_text(text: str) -> bool:
-    """Whether a text can be read as a number."""
+    """Whether a text can be read as a number, perhaps with a decimal comma."""
     try:
-        float(text)
+        float(text.replace(",", ".", 1))
     except ValueError:
         return False
     return True

@@ -171,8 +171,8 @@ _MONTHS = (
 )
 _MONTH_NUMBERS = {word: i for i, words in enumerate(_MONTHS, start=1) for word in words.split()}
 _TIME = (
-    r"(?:(?:^|[T ,]+)(?P<hour>\d{1,3}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:[.,]\d+)?))?\s*(?P<half>[aApP]\.?[mM]\.?)?"
-    r"\s*(?P<zone>Z|UTC|GMT|[+-]\d{2}:?\d{2})?)?"
+    r"(?:(?:^|[T ,]+)(?P<hour>\d{1,3}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:[.,]\d+)?))?"
+    r"\s*(?P<half>[aApP]\.?[mM]\.?)?\s*(?P<zone>Z|UTC|GMT|[+-]\d{2}:?\d{2})?)?"
 )
 _WEEKDAY = r"(?:[^\W\d_]{2,10}\.?,\s+)?"
 _NAME = r"(?P<month>[^\W\d_]{3,10})\.?"
@@ -187,8 +187,9 @@ _DATES = tuple(
         rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?[. -]*(?:de )?{_NAME}[,. -]*(?:de )?(?P<year>\d{{4}}|\d{{2}})",
         rf"{_NAME} *(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,? +(?P<year>\d{{4}})",
         rf"{_NAME}[ -]*(?P<year>\d{{4}})",
+        "",  # a time of day
     )
-) + (re.compile(_TIME),)
+)
 _DATE_PARTS = ("year", "month", "day", "a", "b", "c", "mark", "hour", "minute", "second", "half", "zone")
 
 
