@@ -56,7 +56,8 @@ def build_data(raw_graph: RawGraph, spec: ImportSpec, name: str) -> Data:
         data.x = encoder.encode(raw_graph)
         if text := encoder.describe_unseen_values(raw_graph, data.x.numpy()):
             _warn(f"{raw_graph.title}: {text}; the model has not learned from such")
-    raw_graph.origin.missing = _count_missing_per_column(raw_graph.frame, encoder.input_columns)
+    columns_read = list(encoder.column_kinds or encoder.input_columns)
+    raw_graph.origin.missing = _count_missing_per_column(raw_graph.frame, columns_read)
     if weight is not None:
         data.edge_weight = weight
         if weight.numel() and not bool(weight.any()):
@@ -66,6 +67,9 @@ def build_data(raw_graph: RawGraph, spec: ImportSpec, name: str) -> Data:
             )
     _add_masks(data, raw_graph, spec)
     data.node_id, data.name = raw_graph.ids.values, name
+    if spec.name is not None:
+        names = raw_graph.frame[spec.name]
+        data.node_name = names.astype(str).where(names.notna(), "").to_numpy(object)
     data.encoder, data.origin = encoder, raw_graph.origin
     return data
 
@@ -203,7 +207,7 @@ def _add_masks(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
 
 
 def _count_missing_per_column(frame: pd.DataFrame, columns: list[str]) -> dict[str, int]:
-    return {name: count for name in columns if (count := int(mark_missing(frame[name]).sum()))}
+    return {name: count for name in columns if name in frame and (count := int(mark_missing(frame[name]).sum()))}
 
 
 def _warn_about_leaks(frame: pd.DataFrame, columns: list[str], y: np.ndarray) -> None:

@@ -93,7 +93,9 @@ def guess_kind(column: pd.Series[Any], decimal_hint: str = "", order_hint: str =
     if date.fraction >= MIN_FRACTION:
         return KindGuess("date", "dates", date.style, date.doubt, date.is_evidence)
     guess = _guess_kind_of_texts(texts, sample)
-    return guess if guess.kind == "text" else guess._replace(doubt=_describe_lost_numbers(texts, number, date, guess))
+    if len(units := list_units(texts)) > 1 and guess.kind != "category":
+        guess = KindGuess("none", f"numbers in several units ({', '.join(units)})")
+    return guess._replace(doubt=_describe_lost_numbers(texts, number, date, guess))
 
 
 def _find_style(column: pd.Series[Any], kind: str, decimal_hint: str = "", order_hint: str = "") -> KindGuess:

@@ -106,6 +106,11 @@ class FeatureEncoder(msgspec.Struct, eq=False):
     def feature_names(self) -> list[str]:
         return [name for encoder in self.encoders for name in encoder.feature_names]
 
+    def count_features_per_column(self) -> dict[str, int]:
+        """How many features each column gives."""
+        others: dict[type, str] = {PassthroughEncoder: "(given)", StructureEncoder: "(structure)"}
+        return {getattr(encoder, "name", others.get(type(encoder), "")): encoder.width for encoder in self.encoders}
+
     def check_has_columns(self, columns: Iterable[str], title: str) -> None:
         """Check that a table has the columns that the model was trained on."""
         present = set(columns)

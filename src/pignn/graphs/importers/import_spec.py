@@ -17,7 +17,7 @@ from ..tables.text_files import parse_delimiter
 from .feature_encoder import FeatureEncoder
 
 Features: TypeAlias = str | os.PathLike[str] | Sequence[str] | np.ndarray | None
-ROLES = ("id", "label", "trusted", "source")
+ROLES = ("id", "label", "trusted", "source", "name")
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class ImportSpec:
     features: Features = None
     trusted: str | None = None
     source: str | None = None
+    name: str | None = None
     edge_columns: str | Sequence[str] | None = None
     delimiter: str | None = None
     drop_unknown: bool = False
@@ -62,8 +63,9 @@ class ImportSpec:
 
     def map_columns_to_roles(self) -> dict[str, str]:
         """The columns that are no features, and what they are."""
-        named = {"id": self.id, "label": self.label, "label's trust": self.trusted, "label's source": self.source}
-        return {column: role for role, column in named.items() if column is not None}
+        words = {"trusted": "label's trust", "source": "label's source", "name": "name of the node"}
+        columns = {role: getattr(self, role) for role in reversed(ROLES)}
+        return {column: words.get(role, role) for role, column in columns.items() if column is not None}
 
     def with_default_roles(self, columns: Sequence[str], defaults: Mapping[str, str | None]) -> Self:
         """A copy in which columns that were not given are those of the trained model, else the defaults."""

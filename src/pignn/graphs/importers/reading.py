@@ -33,6 +33,7 @@ def read_graph(
     features: Features = None,
     trusted: str | None = None,
     source: str | None = None,
+    name: str | None = None,
     edge_columns: str | Sequence[str] | None = None,
     delimiter: str | None = None,
     drop_unknown: bool = False,
@@ -47,8 +48,8 @@ def read_graph(
     Labeled nodes are in `train_mask`. :func:`~pignn.graphs.summarize_import` shows what was read and encoded.
 
     Args:
-        nodes: one node per row: CSV, TSV, JSON lines (each also .gz or .zst), Parquet, or a data frame. Or a file with
-            a whole graph: .npz, PyG's .pt, .graphml, .gml.
+        nodes: one node per row: CSV, TSV, JSON lines (each also .gz or .zst), Parquet, `-` for standard input, or a
+            data frame. Or a file with a whole graph: .npz, PyG's .pt, .graphml, .gml.
         edges: one edge per row, as `nodes`; or .npy of shape [E, 2] with row numbers.
         label: column of the labels, names or numbers; empty or -1 for none.
         id: column of the ids that `edges` uses. Default: `id` or `node_id`, else rows are numbered from 0.
@@ -57,6 +58,7 @@ def read_graph(
             where there are no others. Or a file: .npy or .npz (one row per node), or a table with the same ids.
         trusted: column that says which labels were verified, 1 or 0.
         source: column that says who or what gave a label.
+        name: column with names of the nodes for people, which tables and pages show beside the ids.
         edge_columns: columns of `edges`: from, to and perhaps weight, as a list or "from,to". Default: by their names
             or order.
         delimiter: between the columns of text files. Default: detected.
@@ -72,6 +74,8 @@ def read_graph(
 
 
 def _import_graph(nodes: PathLike | pd.DataFrame, edges: PathLike | pd.DataFrame | None, spec: ImportSpec) -> Data:
+    if isinstance(nodes, str | os.PathLike) and isinstance(edges, str | os.PathLike) and str(nodes) == str(edges):
+        raise ConfigError(f"nodes and edges are both {nodes}; each needs a table of its own")
     if isinstance(nodes, pd.DataFrame):
         if edges is None:
             raise ConfigError("the edges are missing; give them as a data frame or file")
@@ -92,6 +96,8 @@ def assign_roles_and_complete_spec(raw_graph: RawGraph, spec: ImportSpec) -> tup
     """Give columns of a whole graph the roles that the spec, the trained model or their names say."""
     columns = list(raw_graph.frame.columns)
     spec = spec.with_default_roles(columns, {"id": raw_graph.id, "label": raw_graph.label})
+    if spec.name is None and raw_graph.name not in spec.map_columns_to_roles():
+        spec = spec.with_default_roles(columns, {"name": raw_graph.name})
     if raw_graph.trusted is not None:
         if spec.label is None or raw_graph.label not in (None, spec.label):  # it is about other labels
             raw_graph.frame = raw_graph.frame.drop(columns=raw_graph.trusted)

@@ -56,7 +56,7 @@ def open_table(
     """
     title, path = str(path), Path(path)
     if is_pipe(path):
-        path = copy_pipe(title)
+        title, path = title if title != "-" else "standard input", copy_pipe(title)
     if not path.is_file():
         reason = "it is a folder" if path.is_dir() else "no such file"
         raise DataError(f"cannot read {path}: " + (reason if "://" not in title else "download it first"))

@@ -91,6 +91,9 @@ def guess_number_style(texts: pd.Series[Any], decimal_hint: str = "") -> StyleGu
     units = counts[good].groupby(parts["unit"][good].to_numpy()).sum().sort_values(ascending=False)
     unit = str(next((name for name in units.index if name and 2 * units[name] > units.sum()), ""))
     good = good & parts["unit"].isin(["", unit]).to_numpy()
+    if unit:  # kg, where g is the unit
+        written = parts["magnitude"].fillna("").where(parts["suffix"].notna(), "") + parts["unit"]
+        unit = str(counts[good].groupby(written[good].where(parts["unit"][good] != "").to_numpy()).sum().idxmax())
     fraction = float(counts.to_numpy()[good].sum() / max(counts.sum(), 1))
     doubt = ""
     if is_open and not decimal_hint:
@@ -112,7 +115,8 @@ def _add_placeholders(style: Style, fraction: float, counts: pd.Series[Any], goo
 def list_units(texts: pd.Series[Any]) -> list[str]:
     """The units in a column of which most cells are a number and a unit; empty if it is no such column."""
     counts = _count_values(texts)
-    unit = _split_into_parts(counts.index)["unit"]
+    parts = _split_into_parts(counts.index)
+    unit = parts["magnitude"].fillna("") + parts["unit"]
     filled = unit.fillna("").ne("").to_numpy()
     names = unit[filled].unique().tolist()
     return names if len(names) <= 5 and counts.to_numpy()[filled].sum() >= MIN_FRACTION * counts.sum() else []
@@ -129,8 +133,10 @@ def parse_numbers(texts: pd.Series[Any], style: Style) -> np.ndarray:
     if rest.any():
         codes, different = pd.factorize(texts[rest])
         parts = _split_into_parts(different)
-        is_read = parts["unit"].isin(["", style.unit]) & parts["body"].str.fullmatch(_BODIES[style.decimal])
+        unit, magnitude = _split_into_parts([f"1 {style.unit}"])[["unit", "magnitude"]].iloc[0]
+        is_read = parts["unit"].isin(["", unit]) & parts["body"].str.fullmatch(_BODIES[style.decimal])
         numbers = np.where(is_read.fillna(False), _to_floats(parts, style.decimal), np.nan)
+        numbers = np.where(parts["unit"].eq(""), numbers, numbers / _MAGNITUDES.get(magnitude, 1.0))
         values[rest] = (numbers * _SCALES.get(style.unit, 1.0))[codes]
     return values
 

@@ -195,9 +195,10 @@ def _encode_neighborhoods(
 ) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
     """Neighborhoods by name of field, of as many suspects as there is room for, and the nodes in them.
 
-    Each node is listed once, with its id and given class. Neighborhoods refer to it by its position.
+    Each node is listed once, with its name or id and given class. Neighborhoods refer to it by its position.
     """
-    ids, given = node_ids(graph), np.asarray(graph.y).reshape(-1)
+    names = graph.get("node_name")
+    ids, given = node_ids(graph) if names is None else names, np.asarray(graph.y).reshape(-1)
     position: dict[int, int] = {}
     named_nodes: dict[str, list[Any]] = {"id": [], "given": []}
     encoded: dict[str, list[Any]] = {}
