@@ -95,7 +95,7 @@ def guess_kind(column: pd.Series[Any], decimal_hint: str = "", order_hint: str =
     guess = _guess_kind_of_texts(texts, sample)
     if len(units := list_units(texts)) > 1 and guess.kind != "category":
         guess = KindGuess("none", f"numbers in several units ({', '.join(units)})")
-    return guess._replace(doubt=_describe_lost_numbers(texts, number, date, guess))
+    return guess._replace(doubt=_describe_lost_numbers(texts, number, date, guess.kind, units))
 
 
 def _find_style(column: pd.Series[Any], kind: str, decimal_hint: str = "", order_hint: str = "") -> KindGuess:
@@ -110,13 +110,15 @@ def _find_style(column: pd.Series[Any], kind: str, decimal_hint: str = "", order
     return guess._replace(style=found.style, doubt=found.doubt, is_evidence=found.is_evidence)
 
 
-def _describe_lost_numbers(texts: pd.Series[Any], number: StyleGuess, date: StyleGuess, guess: KindGuess) -> str:
+def _describe_lost_numbers(
+    texts: pd.Series[Any], number: StyleGuess, date: StyleGuess, kind: str, units: list[str]
+) -> str:
     """Say so where most cells are numbers or dates, and yet the column is not taken for such."""
     found, noun = max((number, "numbers"), (date, "dates"), key=lambda pair: pair[0].fraction)
-    taken = "left out" if guess.kind == "none" else f"taken for a {guess.kind}"
-    if len(units := list_units(texts)) > 1:
+    taken = "left out" if kind == "none" else f"taken for a {kind}"
+    if len(units) > 1:
         return f"its numbers are in several units ({', '.join(units)}), so it is {taken}; convert them to one"
-    if found.fraction < 0.5 or (guess.kind == "category" and texts.nunique() <= MAX_CODES):
+    if found.fraction < 0.5 or (kind == "category" and texts.nunique() <= MAX_CODES):
         return ""
     parse = parse_numbers if noun == "numbers" else parse_days
     others = texts[np.isnan(parse(texts, found.style))]

@@ -204,9 +204,11 @@ def guess_date_style(texts: pd.Series[Any], order_hint: str = "") -> StyleGuess:
     counts = _count_values(texts)
     parts = _split_dates(counts.index)
     has_open_order = parts["a"].notna().to_numpy()
+    if not (has_open_order.any() or parts[["year", "hour"]].notna().any(axis=None)):
+        return StyleGuess(PLAIN, 0.0)
     fractions = {
         order: float(counts.to_numpy()[~np.isnan(_to_days(parts, order))].sum() / max(counts.sum(), 1))
-        for order in ("dmy", "mdy", "ymd")
+        for order in (("dmy", "mdy", "ymd") if has_open_order.any() else ("ymd",))
     }
     if not has_open_order.any():
         return StyleGuess(PLAIN, fractions["ymd"])
