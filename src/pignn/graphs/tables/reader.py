@@ -59,7 +59,7 @@ def open_table(
         title, path = title if title != "-" else "standard input", copy_pipe(title)
     if not path.is_file():
         reason = "it is a folder" if path.is_dir() else "no such file"
-        raise DataError(f"cannot read {path}: " + (reason if "://" not in title else "download it first"))
+        raise DataError(f"cannot read {title}: " + ("download it first" if re.match(r"\w+:/", title) else reason))
     name = find_format_name(path)
     if name == "npy":
         return _open_edge_array(path)

@@ -19,7 +19,7 @@ from torch_geometric.data import Data
 
 from ...graphs.checks import node_ids
 from ..page import build_document
-from ..rendering import clip_text
+from ..rendering import clip_text, format_number
 from .overview import AuditOverview
 
 SCRIPTS = ("helpers.js", "overview.js", "decisions.js", "suspect_detail.js", "suspect_list.js")  # in this order
@@ -236,7 +236,7 @@ def _encode_cells(graph: Data, nodes: Any, node_table: pd.DataFrame | None) -> d
 def _cell_text(value: Any) -> str:
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return ""
-    text = f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
+    text = format_number(float(value), 6) if isinstance(value, float | np.floating) else str(value)
     num_cut = len(text) - MAX_CELL_CHARS
     return text if num_cut <= 0 else f"{text[:MAX_CELL_CHARS]}… ({num_cut:,} more characters)"
 
