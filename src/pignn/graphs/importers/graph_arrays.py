@@ -98,10 +98,8 @@ def raw_graph_from_networkx(graph: Any, title: str) -> RawGraph:
 
 def _find_name_column(frame: pd.DataFrame) -> str | None:
     """The attribute with the names of the nodes, if texts that are mostly different are in one that is called so."""
-    for name in ("label", "name", "title"):
-        if name in frame.columns and pd.api.types.is_string_dtype(frame[name]):
-            return name if frame[name].nunique() > 0.9 * len(frame) else None
-    return None
+    texts = [name for name in ("name", "title", "label") if name in frame and pd.api.types.is_string_dtype(frame[name])]
+    return next((name for name in texts if frame[name].nunique() > 0.9 * len(frame)), None)
 
 
 def _find_first_name(names: tuple[str, ...], arrays: Mapping[str, Any]) -> str | None:
