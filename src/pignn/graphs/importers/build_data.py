@@ -22,7 +22,7 @@ from ..splits import rank_within_class
 from ..tables.arrays import load_array
 from ..tables.formats import get_format_suffix
 from ..tables.reader import open_table
-from .column_kinds import is_numeric, mark_missing
+from .column_kinds import is_list_column, is_numeric, mark_missing
 from .feature_encoder import FeatureEncoder, select_feature_columns_and_kinds
 from .graph_arrays import find_required_features
 from .import_spec import ROLES, ImportSpec
@@ -218,7 +218,7 @@ def _warn_about_leaks(frame: pd.DataFrame, columns: list[str], y: np.ndarray) ->
         return
     for name in columns:
         column = frame[name]
-        if column.dtype == object and column.map(type).isin([list, tuple, np.ndarray]).any():
+        if is_list_column(column):
             continue
         if column.iloc[sample].nunique() > num_classes + MISSING_SPELLINGS:  # most features: no need for all rows
             continue

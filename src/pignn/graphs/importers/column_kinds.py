@@ -72,10 +72,10 @@ def guess_kind(column: pd.Series[Any], decimal_hint: str = "", order_hint: str =
         return KindGuess("date", "dates")
     if is_numeric(column):
         return _guess_kind_of_numbers(column)
-    known = column.dropna()
-    if len(known) and isinstance(first := known.iloc[0], list | tuple | np.ndarray):
+    if is_list_column(column):
+        first: Any = column.at[column.first_valid_index()]
         return KindGuess("vector", f"a list of {len(first):,} numbers per node")
-    texts = to_clean_texts(known)
+    texts = to_clean_texts(column)
     texts = texts[texts != ""]
     if not len(texts):
         return KindGuess("none", "empty")
@@ -174,8 +174,15 @@ def is_numeric(column: pd.Series[Any]) -> bool:
 
 def mark_missing(column: pd.Series[Any]) -> np.ndarray:
     """Which cells are empty, or hold a word for a missing value."""
-    missing = column.isna().to_numpy(bool)
-    return missing if not pd.api.types.is_string_dtype(column.dtype) else to_clean_texts(column).eq("").to_numpy(bool)
+    if column.dtype.kind in "biufmM" or is_list_column(column):
+        return column.isna().to_numpy(bool)
+    return to_clean_texts(column).eq("").to_numpy(bool)
+
+
+def is_list_column(column: pd.Series[Any]) -> bool:
+    """Whether the first cell that is filled holds several values."""
+    first = column.first_valid_index()
+    return first is not None and isinstance(column.at[first], list | tuple | np.ndarray)
 
 
 class ParsedColumn(NamedTuple):
