@@ -95,5 +95,7 @@ def test_edges_that_are_not_there(command, files):
     result = command("inspect", *OWN)
     assert result.code == 0
     assert "note: e.csv has no edges, so that no node has a neighbor; is it the right file?" in result.err
-    command("inspect", "--nodes", "n.csv", "--edges", "n.csv").fails("nodes and edges are both n.csv")
+    command("inspect", "--nodes", "n.csv", "--edges", "n.csv", "--delimiter", ";").fails(
+        "nodes and edges are both n.csv"
+    )
     command("inspect", "--nodes", "https://a.org/n.csv", "--edges", "e.csv").fails("download it first")

@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from ...core.errors import ConfigError, DataError
 from ..tables.arrays import PathLike
 from ..tables.formats import is_graph_file
-from ..tables.reader import open_table
+from ..tables.reader import STANDARD_INPUT, open_table
 from ..tables.table import FrameTable, Table
 from .build_data import build_data
 from .edges import read_edges
@@ -74,8 +74,6 @@ def read_graph(
 
 
 def _import_graph(nodes: PathLike | pd.DataFrame, edges: PathLike | pd.DataFrame | None, spec: ImportSpec) -> Data:
-    if isinstance(nodes, str | os.PathLike) and isinstance(edges, str | os.PathLike) and str(nodes) == str(edges):
-        raise ConfigError(f"nodes and edges are both {nodes}; each needs a table of its own")
     if isinstance(nodes, pd.DataFrame):
         if edges is None:
             raise ConfigError("the edges are missing; give them as a data frame or file")
@@ -127,6 +125,8 @@ def _read_raw_graph_and_complete_spec(
     origin = raw_graph.origin
     origin.sha256, origin.has_header, origin.delimiter = nodes.sha256, nodes.has_header, nodes.delimiter
     origin.edges = str(edges) if isinstance(edges, str | os.PathLike) else None
+    if nodes.name == (STANDARD_INPUT if origin.edges == "-" else origin.edges):
+        raise ConfigError(f"nodes and edges are both {nodes.name}; each needs a table of its own")
     _set_node_ids_and_roles_in_place(raw_graph, spec)
     ids = f"ids are column '{spec.id}'" if spec.id else "no column of ids: nodes are numbered by their rows, from 0"
     origin.notes += [] if isinstance(nodes, FrameTable) else [f"nodes: {nodes.describe()}"]

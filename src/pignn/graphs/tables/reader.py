@@ -31,6 +31,7 @@ from .text_files import (
     write_plain_json_lines,
 )
 
+STANDARD_INPUT = "standard input"  # which - stands for
 SAMPLE_ROWS = 1000  # rows that suggest the types of columns, which all rows then confirm or not
 VECTOR_ROWS = 2048  # DuckDB's unit
 _INTEGER = r"\s*[+-]?[0-9]+\s*"
@@ -56,7 +57,7 @@ def open_table(
     """
     title, path = str(path), Path(path)
     if is_pipe(path):
-        title, path = title if title != "-" else "standard input", copy_pipe(title)
+        title, path = title if title != "-" else STANDARD_INPUT, copy_pipe(title)
     if not path.is_file():
         reason = "it is a folder" if path.is_dir() else "no such file"
         raise DataError(f"cannot read {title}: " + ("download it first" if re.match(r"\w+:/", title) else reason))
