@@ -121,10 +121,10 @@ def _describe_lost_numbers(
     if found.fraction < 0.5 or (kind == "category" and texts.nunique() <= MAX_CODES):
         return ""
     parse = parse_numbers if noun == "numbers" else parse_days
-    others = texts[np.isnan(parse(texts, found.style))]
+    others = texts[np.isnan(parse(texts, found.style))].head(1).map(quote_cell_for_message)
     return (
-        f"{found.fraction:.0%} of its values are {noun}, but others such as {quote_cell_for_message(others.iloc[0])} "
-        f"are not, so it is {taken}; leave such cells empty"
+        f"{found.fraction:.0%} of its values are {noun}, but others{' such as '.join(['', *others])} are not, so it is "
+        f"{taken}; leave such cells empty"
     )
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 MISSING_WORDS = (
     *("", "na", "n/a", "nan", "null", "none", "nil", "?", "-", "--", ".", "..", "–", "—", "n.a.", "n.a", "k.a.", "nat"),
     *("<na>", "#n/a", "#na", "#null!", "#value!", "#div/0!", "#ref!", "#num!", "(null)", "\\n", "missing"),
+    *("inf", "+inf", "-inf", "infinity", "+infinity", "-infinity", "∞", "-∞"),  # which no network can learn from
 )
 MIN_FRACTION = 0.95  # of the filled cells of a column of numbers or dates; the others count as missing, with a warning
 SAMPLE_VALUES = 20_000  # different values that decide
