@@ -140,7 +140,7 @@ def test_damaged_graph_files_raise_only_our_errors(kind, data):
 SCALES = [0.01, 1.0, 50.0, 1e4, 1e8]
 GAPS = ["", "NA", ".", "-", "n/a", "#N/A", "null", None]
 UNITS = ["{}", "{}", "{}", "${}", "{} €", "{} kg", "{}%", "€ {}", "{} km/h", "{}k"]
-JUNK = ["x", "12o", "see note", "1,2,3", "<5", "--1", "1/2", "∞"]
+JUNK = ["x", "12o", "see note", "1,2,3", "<5", "--1", "1/2"]
 
 
 def write_numbers(
@@ -194,5 +194,5 @@ def test_no_column_of_numbers_is_lost_silently(columns):
             assert note in ("left out: empty", "left out: the same value everywhere"), (note, texts)
         elif kind != "number" and share_of_junk < 0.5:
             known = "left out: empty", "left out: the same value everywhere"
-            few = len(set(texts)) <= 20  # a category
+            few = len(set(texts)) <= min(20, len(texts) / 2)  # a category
             assert f"column '{name}'" in messages or note in known or few, (note, texts)

@@ -118,7 +118,8 @@ def _describe_lost_numbers(
     taken = "left out" if kind == "none" else f"taken for a {kind}"
     if len(units) > 1:
         return f"its numbers are in several units ({', '.join(units)}), so it is {taken}; convert them to one"
-    if found.fraction < 0.5 or (kind == "category" and texts.nunique() <= MAX_CODES):
+    is_code = kind == "category" and texts.nunique() <= min(MAX_CODES, len(texts) / 2)
+    if found.fraction < 0.5 or is_code:
         return ""
     parse = parse_numbers if noun == "numbers" else parse_days
     others = texts[np.isnan(parse(texts, found.style))].head(1).map(quote_cell_for_message)
