@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .graphs import list_datasets, load, read_graph
     from .methods import PIGNN, Vanilla, list_methods, load_model, make
     from .noise import corrupt, list_noises
-    from .runs import apply_decisions, audit, predict, train
+    from .runs import apply_decisions, audit, inspect_graph, predict, train
     from .training import list_metrics
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "corrupt",
     "find_label_issues",
     "graphs",
+    "inspect_graph",
     "list_datasets",
     "list_methods",
     "list_metrics",

@@ -341,6 +341,7 @@ def test_an_audit_shows_itself() -> None:
 def test_the_columns_are_those_that_are_declared_in_their_order() -> None:
     data = noisy(nodes=200)
     data.node_id = [f"n{i}" for i in range(200)]
+    data.node_name = [f"node {i}" for i in range(200)]
     data.label_source = ["ann", "bob"] * 100
     names = ["p_0" if column.name == "p" else column.name for column in BUILT_IN_COLUMNS]
     assert [name for name in audit_labels(data).issues if name not in ("p_1", "p_2", "p_3")] == names

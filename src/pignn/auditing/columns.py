@@ -77,6 +77,11 @@ def _list_ids(findings: Findings) -> list[str] | None:
     return None if ids is None else [ids[node] for node in findings.evidence.nodes]
 
 
+def _list_names(findings: Findings) -> list[str] | None:
+    names = findings.evidence.graph.get("node_name")
+    return None if names is None else [names[node] for node in findings.evidence.nodes]
+
+
 def _suggest_classes(findings: Findings) -> Any:
     others = findings.noise.posterior.copy()
     others[np.arange(len(others)), findings.evidence.given] = -1
@@ -114,6 +119,7 @@ def _list_sources(findings: Findings) -> Any:
 BUILT_IN_COLUMNS = (
     AuditColumn("node", "number of the node", lambda f: f.evidence.nodes),
     AuditColumn("id", "id of the node, where nodes have ids", _list_ids),
+    AuditColumn("name", "name of the node, where nodes have names", _list_names, PageColumn("Name", "text")),
     AuditColumn("given", "given class", lambda f: f.evidence.given),
     AuditColumn("suggested", "most probable other class", _suggest_classes),
     AuditColumn(

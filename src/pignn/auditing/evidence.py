@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from .. import graphs
 from ..backbones import GraphInputs
 from ..core.errors import DataError, PignnWarning
-from ..graphs.checks import node_ids
+from ..graphs.checks import node_ids, to_tensor
 from ..graphs.homophily import compute_adjusted_homophily, compute_homophily
 from ..graphs.sparse import SparseFeatures
 from ..methods.core.base import build_inputs
@@ -141,7 +141,7 @@ def _prepare_graph(data: Data) -> Data:
     if data.get("y") is None:
         raise DataError("an audit needs given labels ('y'); there are none")
     graph = data.clone() if data.get("crow") is None and data.num_nodes < 100_000 else data.__copy__()
-    is_labeled = torch.as_tensor(data.y).reshape(-1) >= 0
+    is_labeled = to_tensor(data.y, "y").reshape(-1) >= 0
     if not bool(is_labeled.any()):
         raise DataError("an audit needs given labels; all are -1")
     graph.train_mask = is_labeled

@@ -12,6 +12,7 @@ from .audit import audit
 from .convert import convert
 from .datasets import datasets
 from .demo import demo
+from .inspect import inspect
 from .methods import methods
 from .predict import predict
 from .study import study
@@ -43,7 +44,7 @@ def options(
     """Node classification when the labels of a graph cannot be trusted."""
 
 
-for command in (demo, train, predict, audit, apply, convert, datasets, methods):
+for command in (demo, inspect, train, predict, audit, apply, convert, datasets, methods):
     app.command()(command)
 app.add_typer(study)
 app.add_typer(task)

@@ -12,7 +12,7 @@ from ..core.errors import ConfigError
 from ..graphs.tables import is_graph_file
 from .options import Root, parse_pairs, parse_value
 
-COLUMNS = ("label", "id", "trusted", "source", "votes", "delimiter", "edges", "edge_columns", "drop_unknown")
+COLUMNS = ("label", "id", "name", "trusted", "source", "votes", "delimiter", "edges", "edge_columns", "drop_unknown")
 TABLES = "CSV, TSV, JSON lines or Parquet"
 
 
@@ -25,7 +25,7 @@ class GraphOptions:
     ] = None
     nodes: Annotated[
         Path | None,
-        Option(help=f"Your own graph: {TABLES}, one node per row; or .npz, .pt, .graphml, .gml."),
+        Option(help=f"Your own graph: {TABLES}, one node per row (- reads a pipe); or .npz, .pt, .graphml, .gml."),
     ] = None
     edges: Annotated[Path | None, Option(help=f"Its edges, one per row: {TABLES}, or .npy.")] = None
     label: Annotated[
@@ -33,6 +33,7 @@ class GraphOptions:
         Option(help="Column of --nodes with the labels; empty or -1 for none. 'a,b': those of several annotators."),
     ] = None
     id: Annotated[str | None, Option(help="Column of --nodes with the ids that --edges uses (default: id).")] = None
+    name: Annotated[str | None, Option(help="Column of --nodes with names to show beside the ids.")] = None
     features: Annotated[
         str | None,
         Option(

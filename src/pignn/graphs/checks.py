@@ -98,19 +98,25 @@ def copy_checked_graph(data: Any, *, split_index: int | None = None, needs_label
     return data
 
 
-def _to_tensor(value: Any, name: str) -> Tensor:
+def to_tensor(value: Any, name: str) -> Tensor:
+    """The value as a tensor, or an error that names it."""
     if isinstance(value, Tensor):
         return value
     try:
         return torch.as_tensor(value)
     except (TypeError, ValueError, RuntimeError):
+        if name == "y" and len(value) and isinstance(value[0], str):
+            advice = "class_names, y = numpy.unique(labels, return_inverse=True) gives numbers"
+            raise DataError(
+                f"y holds names such as '{str(value[0])[:40]}', but must be class numbers; {advice}"
+            ) from None
         raise DataError(f"{name} must be a tensor, not {type(value).__name__}") from None
 
 
 def _parse_features(x: Any, is_already_checked: bool) -> Tensor:
     if x is None:
         raise DataError("x is missing; the graph needs node features of shape [nodes, features]")
-    x = _to_tensor(x, "x")
+    x = to_tensor(x, "x")
     if x.layout != torch.strided:
         x = x.to_dense()
     if x.dim() != 2 or x.is_complex():
@@ -134,7 +140,7 @@ def _parse_features(x: Any, is_already_checked: bool) -> Tensor:
 def _parse_edge_index(edge_index: Any, num_nodes: int) -> Tensor:
     if edge_index is None:
         raise DataError("edge_index is missing; give the edges as integers of shape [2, edges]")
-    edge_index = _to_tensor(edge_index, "edge_index")
+    edge_index = to_tensor(edge_index, "edge_index")
     if edge_index.layout != torch.strided or edge_index.dim() != 2 or edge_index.size(0) != 2:
         hint = "; transpose it" if edge_index.dim() == 2 and edge_index.size(1) == 2 else ""
         raise DataError(f"edge_index must have shape [2, edges], not {list(edge_index.shape)}{hint}")
@@ -152,7 +158,7 @@ def _parse_edge_index(edge_index: Any, num_nodes: int) -> Tensor:
 
 
 def _parse_csr_edges(crow: Any, col: Any, num_nodes: int, is_already_checked: bool) -> tuple[Tensor, Tensor]:
-    crow, col = _to_tensor(crow, "crow"), _to_tensor(col, "col")
+    crow, col = to_tensor(crow, "crow"), to_tensor(col, "col")
     if crow.dim() != 1 or col.dim() != 1 or not (_has_integer_dtype(crow) and _has_integer_dtype(col)):
         raise DataError("crow and col must hold integers of shape [nodes + 1] and [edges]")
     if crow.numel() != num_nodes + 1:
@@ -174,7 +180,7 @@ def _parse_csr_edges(crow: Any, col: Any, num_nodes: int, is_already_checked: bo
 
 
 def _parse_weights(weights: Any, name: str, length: int, row_noun: str, is_already_checked: bool = False) -> Tensor:
-    weights = _flatten_column(_to_tensor(weights, name), name, length, row_noun)
+    weights = _flatten_column(to_tensor(weights, name), name, length, row_noun)
     if weights.is_complex():
         raise DataError(f"{name} must be real numbers, not {_format_dtype(weights)}")
     weights = weights.to(torch.float32)
@@ -215,7 +221,7 @@ def _parse_labels_in_place(data: Data, num_nodes: int) -> None:
 
 
 def _parse_class_numbers(value: Any, name: str, num_nodes: int) -> Tensor:
-    labels = _to_tensor(value, name)
+    labels = to_tensor(value, name)
     if labels.dim() == 2 and labels.size(1) > 1:
         raise DataError(
             f"multi-label data is not supported: {name} has shape {list(labels.shape)}; give one class number per node"
@@ -234,7 +240,7 @@ def _parse_masks_in_place(data: Data, num_nodes: int, split_index: int | None) -
             Int().raise_unless_valid("split_index", split_index)
         except ConfigError as error:
             raise DataError(str(error)) from None
-    masks = {name: _to_tensor(data[name], name) for name in MASKS if data.get(name) is not None}
+    masks = {name: to_tensor(data[name], name) for name in MASKS if data.get(name) is not None}
     if split_index not in (None, 0) and all(mask.dim() != 2 for mask in masks.values()):
         raise DataError(f"split_index {split_index} is out of range: the masks hold 1 split")
     for name in MASKS:
@@ -245,7 +251,7 @@ def _parse_masks_in_place(data: Data, num_nodes: int, split_index: int | None) -
 
 
 def _parse_mask(value: Any, name: str, num_nodes: int, split_index: int | None) -> Tensor:
-    mask = _to_tensor(value, name)
+    mask = to_tensor(value, name)
     if mask.dim() == 2 and mask.size(0) == num_nodes and (mask.size(1) > 1 or split_index is not None):
         num_splits = mask.size(1)
         if split_index is None:

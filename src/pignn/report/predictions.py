@@ -33,6 +33,7 @@ def build_prediction_table(data: Data, probs: np.ndarray, class_names: Sequence[
     labeled = (given >= 0) & (given < len(names))
     columns: dict[str, Any] = {
         "node": np.arange(len(probs)) if ids is None else list(ids),
+        **({} if data.get("node_name") is None else {"name": data.node_name}),
         "split": split,
         "given": np.where(labeled, names[np.where(labeled, given, 0)], ""),
         "predicted": names[best],
@@ -45,5 +46,5 @@ def build_prediction_table(data: Data, probs: np.ndarray, class_names: Sequence[
 
 def write_predictions(path: Path, table: pd.DataFrame) -> None:
     """Write a prediction table as CSV. Texts that a spreadsheet would run as formulas get an apostrophe before them."""
-    escaped_columns = {name: table[name].map(escape_formula) for name in TEXT_COLUMNS}
+    escaped_columns = {name: table[name].map(escape_formula) for name in TEXT_COLUMNS if name in table}
     files.write_bytes(path, table.assign(**escaped_columns).to_csv(index=False, lineterminator="\n").encode())

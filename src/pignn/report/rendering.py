@@ -54,8 +54,9 @@ def clip_text(text: str, max_chars: int = 60) -> str:
     return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
 
 
-def format_number(value: float) -> str:
-    return f"{value:.4g}"
+def format_number(value: float, digits: int = 4) -> str:
+    """A number in so many digits, without an exponent unless it is tiny or huge: 48814900, not 4.88149e+07."""
+    return f"{value:.0f}" if 10**digits <= abs(value) < 1e15 else f"{value:.{digits}g}"
 
 
 def format_percent(share: float) -> str:

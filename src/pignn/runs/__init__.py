@@ -9,6 +9,7 @@ from ..core.lazy import make_lazy_getattr_and_dir
 if TYPE_CHECKING:
     from .audit_run import AuditRun, audit
     from .corrections import Correction, apply_decisions
+    from .inspection import inspect_graph
     from .predictions import Predictions, predict
     from .training import TrainingInterrupted, train
     from .training_run import TrainingRun
@@ -21,6 +22,7 @@ __all__ = [
     "TrainingRun",
     "apply_decisions",
     "audit",
+    "inspect_graph",
     "predict",
     "train",
 ]

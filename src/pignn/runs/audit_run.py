@@ -272,5 +272,7 @@ def _read_other_columns(origin: Any) -> pd.DataFrame | None:
     """What the user's table says of the nodes, for the page: node i is row i. None where it is not a table."""
     if origin is None or is_graph_file(origin.nodes) or not Path(origin.nodes).is_file():
         return None
-    frame = open_table(origin.nodes, origin.delimiter).read_dataframe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PignnWarning)  # said when the graph was read
+        frame = open_table(origin.nodes, origin.delimiter).read_dataframe()
     return frame.drop(columns=[c for c in (origin.id, origin.label, origin.trusted, origin.source) if c in frame])

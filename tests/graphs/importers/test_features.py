@@ -13,7 +13,7 @@ import torch
 from pignn.core.errors import DataError, ModelFileError, PignnWarning
 from pignn.graphs import from_pandas, load_feature_encoder
 from pignn.graphs.importers import structure
-from pignn.graphs.importers.column_kinds import guess_kind, to_days_since_1970
+from pignn.graphs.importers.column_kinds import guess_kind, parse_column
 
 RNG = np.random.default_rng(0)
 WORDS = [" ".join(RNG.choice(["red", "green", "blue", "fast", "slow", "café"], 6)) for _ in range(40)]
@@ -74,7 +74,7 @@ def test_kinds_of_small_columns(values, kind):
 )
 def test_dates_with_and_without_a_time(values, expected):
     first = (pd.Timestamp("2024-01-01") - pd.Timestamp(0)).days
-    np.testing.assert_allclose(to_days_since_1970(pd.Series(values, dtype=object), "nodes.csv", 2) - first, expected)
+    np.testing.assert_allclose(parse_column(pd.Series(values, dtype=object), "date").values - first, expected)
 
 
 def column(data, name):
@@ -104,14 +104,17 @@ def test_text_is_tf_idf():
     assert data.x.numpy() == pytest.approx(wanted, abs=1e-6)
 
 
-def test_rare_categories_share_a_feature():
-    values = [f"c{i % 150}" for i in range(1000)]
-    frame = pd.DataFrame({"id": range(1000), "c": values, "label": ["a", "b"] * 500})
+@pytest.mark.parametrize(("levels", "rows"), [(150, 1000), (2000, 3000), (2000, 20_000)])
+def test_rare_categories_are_hashed(levels, rows):
+    """No value is dropped, and hardly any two of the rare ones look alike."""
+    values = [f"c{i % levels}" for i in range(rows)]
+    frame = pd.DataFrame({"id": range(rows), "c": values, "label": ["a", "b"] * (rows // 2)})
     data = read(frame, EDGES)
-    assert data.x.shape[1] == 101
+    assert data.x.shape[1] == 100 + min(max(levels - 100, 16), 256)
     assert data.x.sum(dim=1).eq(1).all()
-    assert data.encoder.feature_names[-1] == "c is another"
-    assert data.x[:, -1].sum() == sum(count for count in pd.Series(values).value_counts().iloc[100:])
+    assert data.encoder.feature_names[-1].startswith("c is another (")
+    assert len(np.unique(data.x[:levels].numpy(), axis=0)) > 0.95 * levels
+    assert torch.equal(data.x[0], data.x[levels])
 
 
 def test_every_column_is_accounted_for():

@@ -287,6 +287,20 @@ def test_networkx_files(tmp_path, suffix):
     assert named.node_id.tolist() == list("abcde")
 
 
+@pytest.mark.parametrize("suffix", ["gml", "graphml"])
+def test_names_of_nodes_are_kept(tmp_path, suffix):
+    graph = nx.Graph()
+    for i, name in enumerate(["Ann", "Bob", "Cem", "Dee"]):
+        graph.add_node(i, name=name, kind="uv"[i % 2])
+    graph.add_edges_from([(0, 1), (2, 3)])
+    getattr(nx, f"write_{suffix}")(graph, tmp_path / f"g.{suffix}")
+    data = read_graph(tmp_path / f"g.{suffix}", label="kind")
+    assert data.node_name.tolist() == ["Ann", "Bob", "Cem", "Dee"]
+    if suffix == "gml":
+        named = read_graph(tmp_path / f"g.{suffix}", label="kind", name="label")  # GML's own names
+        assert named.node_name.tolist() == ["0", "1", "2", "3"]
+
+
 def test_networkx_graphs_are_read():
     graph = nx.DiGraph()
     graph.add_node(("a", 1), kind="u", x=[1.0, 2.0])

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import tempfile
 import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pignn.core.errors import PignnError
-from pignn.graphs import read_graph, summarize_import
+from pignn.graphs import from_pandas, read_graph, summarize_import
 
 CELLS = ["a", "b", "c", "", "1", "2", "-1", "0.5", "1e999", "nan", "NA", "é", '"', '"a,b"', "'", "2024-01-01", "true"]
 ODD_CELLS = ["9" * 30, "=1+1", "[1,2]", "{}", "\t", "\ufeff", "x y z w v", "\u202e", "\r", "#", "%"]
@@ -131,3 +133,66 @@ def test_damaged_graph_files_raise_only_our_errors(kind, data):
         path = Path(name) / f"g.{kind}"
         path.write_bytes(bytes(content))
         reads(Path(name), path)
+
+
+# ---- numbers in any style ----
+
+SCALES = [0.01, 1.0, 50.0, 1e4, 1e8]
+GAPS = ["", "NA", ".", "-", "n/a", "#N/A", "null", None]
+UNITS = ["{}", "{}", "{}", "${}", "{} €", "{} kg", "{}%", "€ {}", "{} km/h", "{}k"]
+JUNK = ["x", "12o", "see note", "1,2,3", "<5", "--1", "1/2"]
+
+
+def write_numbers(
+    seed: int, marks: tuple[str, str], digits: int, unit: str, junk: float, size: int
+) -> list[str | None]:
+    """Numbers in one style, with gaps and a little that is no number."""
+    rng = np.random.default_rng(seed)
+    scale = rng.choice(SCALES)
+    decimal, group = marks
+
+    def write(value: float) -> str:
+        text = f"{value:,.{digits}f}" if group else f"{value:.{digits}f}"
+        return unit.format(text.replace(",", "\0").replace(".", decimal).replace("\0", group))
+
+    cells: list[str | None] = [write(value) for value in rng.normal(0, scale, size)]
+    gap = GAPS[rng.integers(len(GAPS))]
+    for i in np.flatnonzero(rng.random(size) < rng.choice([0, 0.1, 0.5])):
+        cells[i] = gap
+    for i in np.flatnonzero(rng.random(size) < junk):
+        cells[i] = JUNK[rng.integers(len(JUNK))]
+    return cells
+
+
+COLUMN = st.builds(
+    write_numbers,
+    seed=st.integers(0, 2**32 - 1),
+    marks=st.sampled_from([(".", ""), (",", ""), (".", ","), (",", "."), (",", " "), (".", "'"), (",", "\u00a0")]),
+    digits=st.integers(0, 4),
+    unit=st.sampled_from(UNITS),
+    junk=st.sampled_from([0.0, 0.0, 0.02, 0.2, 0.6]),
+    size=st.just(40),
+)
+
+
+@settings(max_examples=int(os.environ.get("PIGNN_FUZZ_TABLES", "60")), deadline=None)
+@given(columns=st.lists(COLUMN, min_size=5, max_size=5))
+def test_no_column_of_numbers_is_lost_silently(columns):
+    """It becomes numbers, or a warning or the notes name it with the reason."""
+    nodes = pd.DataFrame({f"c{i}": pd.Series(cells, dtype=object) for i, cells in enumerate(columns)})
+    edges = pd.DataFrame({"source": [0, 1], "target": [1, 2]})
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        data = from_pandas(nodes, edges)
+    assert torch.isfinite(data.x).all()
+    messages = " ".join(str(one.message) for one in told)
+    for name, cells in nodes.items():
+        kind, note = data.encoder.column_kinds[name], data.encoder.column_notes[name]
+        texts = [cell for cell in cells if cell not in GAPS]
+        share_of_junk = sum(cell in JUNK for cell in texts) / max(len(texts), 1)
+        if share_of_junk <= 0.05 and kind != "number":
+            assert note in ("left out: empty", "left out: the same value everywhere"), (note, texts)
+        elif kind != "number" and share_of_junk < 0.5:
+            known = "left out: empty", "left out: the same value everywhere"
+            few = len(set(texts)) <= min(20, len(texts) / 2)  # a category
+            assert f"column '{name}'" in messages or note in known or few, (note, texts)

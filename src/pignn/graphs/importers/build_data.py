@@ -22,7 +22,7 @@ from ..splits import rank_within_class
 from ..tables.arrays import load_array
 from ..tables.formats import get_format_suffix
 from ..tables.reader import open_table
-from .column_kinds import MISSING_WORDS, is_numeric
+from .column_kinds import is_list_column, is_numeric, mark_missing
 from .feature_encoder import FeatureEncoder, select_feature_columns_and_kinds
 from .graph_arrays import find_required_features
 from .import_spec import ROLES, ImportSpec
@@ -32,7 +32,7 @@ from .raw_graph import RawGraph
 from .votes import add_votes, check_vote_options
 
 STRUCTURE = "structure"
-LEAK_SAMPLE_ROWS = 1000  # that tell a column of many values
+LEAK_SAMPLE_ROWS, MISSING_SPELLINGS = 1000, 8  # that tell a column of many values, missing ones aside
 
 
 def build_data(raw_graph: RawGraph, spec: ImportSpec, name: str) -> Data:
@@ -57,7 +57,8 @@ def build_data(raw_graph: RawGraph, spec: ImportSpec, name: str) -> Data:
         data.x = encoder.encode(raw_graph)
         if text := encoder.describe_unseen_values(raw_graph, data.x.numpy()):
             _warn(f"{raw_graph.title}: {text}; the model has not learned from such")
-    raw_graph.origin.missing = _count_missing_per_column(raw_graph.frame, encoder.input_columns)
+    columns_read = list(encoder.column_kinds or encoder.input_columns)
+    raw_graph.origin.missing = _count_missing_per_column(raw_graph.frame, columns_read)
     if weight is not None:
         data.edge_weight = weight
         if weight.numel() and not bool(weight.any()):
@@ -67,6 +68,9 @@ def build_data(raw_graph: RawGraph, spec: ImportSpec, name: str) -> Data:
             )
     _add_masks(data, raw_graph, spec)
     data.node_id, data.name = raw_graph.ids.values, name
+    if spec.name is not None:
+        names = raw_graph.frame[spec.name]
+        data.node_name = names.astype(str).where(names.notna(), "").to_numpy(object)
     data.encoder, data.origin = encoder, raw_graph.origin
     return data
 
@@ -208,14 +212,7 @@ def _add_masks(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
 
 
 def _count_missing_per_column(frame: pd.DataFrame, columns: list[str]) -> dict[str, int]:
-    return {name: count for name in columns if (count := int(_mark_missing(frame[name]).sum()))}
-
-
-def _mark_missing(column: pd.Series[Any]) -> np.ndarray:
-    missing = column.isna()
-    if not is_numeric(column) and pd.api.types.is_string_dtype(column.dtype):
-        missing |= column.astype(str).str.strip().str.lower().isin(MISSING_WORDS)
-    return missing.to_numpy(bool)
+    return {name: count for name in columns if name in frame and (count := int(mark_missing(frame[name]).sum()))}
 
 
 def _warn_about_leaks(frame: pd.DataFrame, columns: list[str], y: np.ndarray) -> None:
@@ -226,11 +223,11 @@ def _warn_about_leaks(frame: pd.DataFrame, columns: list[str], y: np.ndarray) ->
         return
     for name in columns:
         column = frame[name]
-        if column.dtype == object and column.map(type).isin([list, tuple, np.ndarray]).any():
+        if is_list_column(column):
             continue
-        if column.iloc[sample].nunique() > num_classes + len(MISSING_WORDS):  # most features: no need for all rows
+        if column.iloc[sample].nunique() > num_classes + MISSING_SPELLINGS:  # most features: no need for all rows
             continue
-        has_both = is_labeled & ~_mark_missing(column)
+        has_both = is_labeled & ~mark_missing(column)
         codes, values = pd.factorize(column[has_both])
         pairs = np.unique(codes * (int(y.max()) + 1) + y[has_both])
         is_one_to_one = len(values) == num_classes == len(pairs) == len(np.unique(y[has_both]))

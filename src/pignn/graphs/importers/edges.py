@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ...core.errors import ConfigError, DataError
+from ...core.errors import ConfigError, DataError, PignnWarning
 from ...core.text import pluralize
 from ..tables.arrays import PathLike
 from ..tables.cells import parse_edge_weights, quote_cell_for_message
@@ -58,10 +59,19 @@ def read_edges(
             weights.append(parse_edge_weights(column, table.name, first_row_number, WITHOUT_WEIGHTS)[keep])
     if unknown.num_edges:
         message = unknown.build_message(num_rows, table.name, ids.title)
+        advice = _advise_about_unknown_nodes(unknown, num_rows, ids, frame)
         if not spec.drop_unknown:
-            raise DataError(f"{message}; {_advise_about_unknown_nodes(unknown, num_rows, ids, frame)}")
+            raise DataError(f"{message}; {advice}")
+        if 2 * unknown.num_edges > num_rows:
+            _warn(f"{message}; they are left out, which is most of them; {advice}")
         notes.append(f"edges: left out {pluralize(unknown.num_edges, 'edge')} to unknown nodes; {message}")
+    if not num_rows and spec.encoder is None:
+        _warn(f"{table.name} has no edges, so that no node has a neighbor; is it the right file?")
     return ImportedEdges(np.concatenate(ends, axis=1), np.concatenate(weights) if weights else None, notes)
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, PignnWarning, stacklevel=4)
 
 
 def _treat_header_as_row_if_it_is_an_edge(table: Table, ids: NodeIds) -> None:
@@ -93,6 +103,13 @@ def _advise_about_unknown_nodes(unknown: UnknownNodes, num_rows: int, ids: NodeI
         column = frame[name]
         if sample and column.is_unique and sample <= set(column.astype(str).str.strip()):
             return f"column '{name}' has them: give it as --id (id=)"
+    known = {text.lstrip("0"): text for text in map(str, ids.values)}
+    if sample and all(name.lstrip("0") in known for name in sample):
+        name = min(sample)
+        return (
+            f"leading zeros were lost in one of the tables ('{name}' is '{known[name.lstrip('0')]}' in the other), as "
+            "spreadsheets do; save it again with the ids as text"
+        )
     if unknown.num_edges > num_rows / 2:
         examples = ", ".join(map(quote_cell_for_message, ids.values[:3].tolist()))
         return f"ids of nodes are such as {examples}: is --id (id=) right?"

@@ -5,6 +5,7 @@ The fields of an encoder are what it has learned, as JSON keeps them. scikit-lea
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -15,22 +16,29 @@ import pandas as pd
 from ...core.errors import DataError, PignnWarning
 from ...core.text import pluralize
 from ..tables.cells import quote_cell_for_message
+from ..tables.styles import PLAIN, Style
 from .column_kinds import (
-    MISSING_WORDS,
+    UNSPACED,
+    KindGuess,
+    ParsedColumn,
+    clip_and_drop_infinite,
     format_first_wrong_value,
-    mark_non_numbers_and_count_filled,
+    has_too_many_wrong_cells,
+    is_numeric,
+    mark_missing,
+    parse_column,
     stack_number_lists,
-    to_days_since_1970,
-    to_float_column,
 )
 from .raw_graph import RawGraph
 from .structure import STRUCTURE_NAMES
 
-MAX_CATEGORIES = 100
+MAX_CATEGORIES = 100  # with a feature each
+MAX_HASHED, NUM_HASHES = 256, 2  # features that all other categories share, and how many of them each one has
 MAX_DEVIATIONS = 10.0  # from the mean; values further out are clipped
 MIN_MISSING_FRACTION = 0.01  # from which on a feature says where values are missing
-MAX_TERMS, MAX_TERM_VALUES = 1000, 2**29  # of a column of texts, and of all nodes together: about 2 GB
-TEXT_BLOCK_ROWS = 1 << 16
+MAX_TERMS, MAX_VALUES = 1000, 2**29  # of a column of texts, and of all nodes together: about 2 GB
+MAX_VOCABULARY, MAX_COMPONENTS = 10_000, 512  # of long texts, whose words are summed up by a truncated SVD
+SVD_SAMPLE_ROWS, TEXT_BLOCK_ROWS = 20_000, 1 << 14
 
 
 class ColumnEncoder(msgspec.Struct, tag_field="kind", forbid_unknown_fields=True):
@@ -59,8 +67,8 @@ class SingleColumnEncoder(ColumnEncoder):
     name: str
 
     @classmethod
-    def fit(cls, raw_graph: RawGraph, name: str, kind: str) -> Self:
-        """Fit a column of one of ``COLUMN_KINDS``."""
+    def fit(cls, raw_graph: RawGraph, name: str, guess: KindGuess) -> Self:
+        """Fit a column of the kind and style that were guessed or given."""
         raise NotImplementedError
 
     def describe(self, reason: str) -> str:
@@ -107,12 +115,13 @@ class NumericEncoder(SingleColumnEncoder, tag="numeric"):
     column_kind: str  # number, date or vector
     scales: list[Scale]
     has_missing_flag: bool
+    style: Style = PLAIN
 
     @classmethod
-    def fit(cls, raw_graph: RawGraph, name: str, kind: str) -> Self:
-        values = _read_numeric_column(raw_graph, name, kind, None)
+    def fit(cls, raw_graph: RawGraph, name: str, guess: KindGuess) -> Self:
+        values = _read_numeric_column(raw_graph, name, guess.kind, guess.style, None)
         has_missing_flag = float(np.isnan(values).any(axis=1).mean()) > MIN_MISSING_FRACTION
-        return cls(name, kind, [_fit_scale(column) for column in values.T], has_missing_flag)
+        return cls(name, guess.kind, [_fit_scale(column) for column in values.T], has_missing_flag, guess.style)
 
     @property
     def feature_names(self) -> list[str]:
@@ -121,6 +130,7 @@ class NumericEncoder(SingleColumnEncoder, tag="numeric"):
 
     def describe(self, reason: str) -> str:
         noun = {"date": "days, ", "vector": f"{len(self.scales):,} numbers, "}.get(self.column_kind, "")
+        noun += f"{style}; " if (style := self.style.describe(self.column_kind)) else ""
         flag = "; one more feature says where it is missing" * self.has_missing_flag
         if all(scale[1:] == (False, 0, 1) for scale in self.scales):
             return f"{noun}as they are: values are between 0 and 1{flag}"
@@ -129,9 +139,9 @@ class NumericEncoder(SingleColumnEncoder, tag="numeric"):
         return f"{noun}scaled to mean 0 and deviation 1{flag}"
 
     def encode_into(self, raw_graph: RawGraph, out: np.ndarray) -> None:
-        values = _read_numeric_column(raw_graph, self.name, self.column_kind, len(self.scales))
-        if self.column_kind == "number":
-            _warn_about_non_numbers(raw_graph, self.name)
+        values = _read_numeric_column(
+            raw_graph, self.name, self.column_kind, self.style, len(self.scales), with_warnings=True
+        )
         is_missing = np.isnan(values)
         for i, scale in enumerate(self.scales):
             value = np.where(is_missing[:, i], scale.median, values[:, i])
@@ -141,27 +151,37 @@ class NumericEncoder(SingleColumnEncoder, tag="numeric"):
             out[:, -1] = is_missing.any(axis=1)
 
 
-def _read_numeric_column(raw_graph: RawGraph, column_name: str, kind: str, width: int | None) -> np.ndarray:
-    title, column = f"{raw_graph.title}, column '{column_name}'", raw_graph.frame[column_name]
+def _read_numeric_column(
+    raw_graph: RawGraph, name: str, kind: str, style: Style, width: int | None, *, with_warnings: bool = False
+) -> np.ndarray:
+    title, column = f"{raw_graph.title}, column '{name}'", raw_graph.frame[name]
     if kind == "vector":
         return stack_number_lists(column, title, width)
-    return (to_days_since_1970 if kind == "date" else to_float_column)(
-        column, title, raw_graph.origin.first_row_number
-    )[:, None]
+    parsed = parse_column(column, kind, style)
+    if has_too_many_wrong_cells(parsed):
+        first = format_first_wrong_value(column, parsed.is_wrong, raw_graph.origin.first_row_number)
+        raise DataError(f"{title}, {first} is not a {'date such as 2024-01-31' if kind == 'date' else 'number'}")
+    if with_warnings:
+        _warn_about_parsed_column(parsed, raw_graph, name, kind, style)
+    return clip_and_drop_infinite(parsed.values)[:, None]
 
 
-def _warn_about_non_numbers(raw_graph: RawGraph, column_name: str) -> None:
-    column = raw_graph.frame[column_name]
-    wrong, num_filled = mark_non_numbers_and_count_filled(column)
-    if count := int(wrong.sum()):
-        verb = "is not a number" if count == 1 else "are no numbers, first"
-        first = format_first_wrong_value(column, wrong, raw_graph.origin.first_row_number)
-        warnings.warn(
-            f"{raw_graph.title}, column '{column_name}': {count:,} of {num_filled:,} values {verb} ({first}); "
-            f"taken for missing. If the column holds categories, say so: --features '*,{column_name}:category'",
-            PignnWarning,
-            stacklevel=2,
+def _warn_about_parsed_column(parsed: ParsedColumn, raw_graph: RawGraph, name: str, kind: str, style: Style) -> None:
+    """Say which cells are not read, and whether the column is written in another way than the model knows."""
+    column, messages = raw_graph.frame[name], list[str]()
+    if parsed.style != style or (style.unit == "%" and is_numeric(column)):
+        known, here = style.describe(kind) or "none", parsed.style.describe(kind) or "none"
+        how = "without %, and taken for percent" if parsed.style == style else f"in another style ({here}, not {known})"
+        messages.append(f"it is written {how} than where the model was trained; check that it means the same")
+    if count := int(parsed.is_wrong.sum()):
+        verb = f"is not a {kind}" if count == 1 else f"are no {kind}s, first"
+        first = format_first_wrong_value(column, parsed.is_wrong, raw_graph.origin.first_row_number)
+        messages.append(
+            f"{count:,} of {parsed.num_filled:,} values {verb} ({first}); taken for missing. If the column holds "
+            f"categories, say so: --features '*,{name}:category'"
         )
+    for message in messages:
+        warnings.warn(f"{raw_graph.title}, column '{name}': {message}", PignnWarning, stacklevel=2)
 
 
 def _fit_scale(values: np.ndarray) -> Scale:
@@ -179,23 +199,26 @@ def _fit_scale(values: np.ndarray) -> Scale:
 
 
 class CategoryEncoder(SingleColumnEncoder, tag="category"):
-    """One feature per value: the 100 most frequent ones, and one for all others if there are more."""
+    """One feature per value for the 100 most frequent ones. All others are hashed: each has 2 features of at most 256,
+    so that two of them hardly ever share both."""
 
     values: list[str]
-    has_other: bool  # whether rare and new values share one more feature
+    num_hashed: int  # features that rare and new values share, 0 if all values have one of their own
 
     @classmethod
-    def fit(cls, raw_graph: RawGraph, column_name: str, kind: str) -> Self:
+    def fit(cls, raw_graph: RawGraph, column_name: str, guess: KindGuess) -> Self:
         counts = _to_texts(raw_graph.frame[column_name]).dropna().value_counts()
         values = [str(value) for value in sorted(counts.head(MAX_CATEGORIES).index)]
-        return cls(column_name, values, len(counts) > len(values))
+        num_rare = len(counts) - len(values)
+        return cls(column_name, values, _bound_width(min(MAX_HASHED, max(num_rare, 16)), raw_graph) if num_rare else 0)
 
     @property
     def feature_names(self) -> list[str]:
-        return [f"{self.name} = {value}" for value in self.values] + [f"{self.name} is another"] * self.has_other
+        hashed = [f"{self.name} is another ({i})" for i in range(self.num_hashed)]
+        return [f"{self.name} = {value}" for value in self.values] + hashed
 
     def describe(self, reason: str) -> str:
-        rest = ", one for the rest" if self.has_other else ""
+        rest = f", {self.num_hashed} hashed ones for the rest" if self.num_hashed else ""
         return f"one feature for each of {pluralize(len(self.values), 'value')}{rest}: {reason}"
 
     def encode_into(self, raw_graph: RawGraph, out: np.ndarray) -> None:
@@ -204,13 +227,23 @@ class CategoryEncoder(SingleColumnEncoder, tag="category"):
         rows = np.flatnonzero(positions >= 0)
         out[:] = 0
         out[rows, positions[rows]] = 1
-        if self.has_other:
-            out[:, -1] = texts.notna() & (positions < 0)
+        is_other = (texts.notna() & (positions < 0)).to_numpy()
+        if self.num_hashed and is_other.any():
+            codes, others = pd.factorize(texts[is_other])
+            out[is_other, len(self.values) :] = self._hash(others)[codes]
+
+    def _hash(self, values: Any) -> np.ndarray:
+        from sklearn.feature_extraction import FeatureHasher
+
+        hasher = FeatureHasher(self.num_hashed, input_type="string", dtype=np.float32, alternate_sign=False)
+        return (
+            hasher.transform([[f"{i}={value}" for i in range(NUM_HASHES)] for value in values]).toarray() / NUM_HASHES
+        )
 
     def describe_unseen_values(self, raw_graph: RawGraph, features: np.ndarray) -> str:
         name, texts = self.name, _to_texts(raw_graph.frame[self.name])
-        if self.has_other:  # rare values are not remembered, so a new one looks like them: only many are news
-            num_filled, num_rare = int(texts.notna().sum()), int(features[:, -1].sum())
+        if self.num_hashed:  # rare values are not remembered, so a new one looks like them: only many are news
+            num_filled, num_rare = int(texts.notna().sum()), int(features[:, len(self.values) :].any(axis=1).sum())
             is_much = 2 * num_rare > num_filled
             return f"{num_rare:,} of {num_filled:,} values in '{name}' are rare or new" if is_much else ""
         new = texts[~texts.isin(self.values)].dropna().value_counts().index
@@ -218,45 +251,71 @@ class CategoryEncoder(SingleColumnEncoder, tag="category"):
         return f"{quote_cell_for_message(new[0])}{more} new in '{name}'" if len(new) else ""
 
 
+def _bound_width(width: int, raw_graph: RawGraph) -> int:
+    """As many features as memory allows."""
+    return min(width, max(MAX_VALUES // max(raw_graph.num_nodes, 1), 64))
+
+
 def _to_texts(column: pd.Series[Any]) -> pd.Series[Any]:
     """A column as texts, NaN where a value is missing."""
-    text = column.astype(str).str.strip().astype(object)
-    return text.where(column.notna() & ~text.str.lower().isin(MISSING_WORDS))
+    return column.astype(str).str.strip().astype(object).mask(mark_missing(column))
 
 
-class TfidfEncoder(SingleColumnEncoder, tag="tfidf"):
-    """TF-IDF: (1 + log of the word's frequency) · log((1 + N)/(1 + nodes with it)) + 1, each node's to length 1."""
+class TfidfEncoder(SingleColumnEncoder, tag="tfidf", dict=True):
+    """TF-IDF: (1 + log of the word's frequency) · log((1 + N)/(1 + nodes with it)) + 1, each node's to length 1.
+
+    More than 1,000 words are summed up by a truncated SVD. Its ``components`` [num_components, words] are kept in a
+    file of their own.
+    """
 
     idf: dict[str, float]  # by word
+    num_components: int = 0
+
+    @property
+    def components(self) -> np.ndarray:
+        return self.__dict__["components"]
+
+    @components.setter
+    def components(self, matrix: np.ndarray) -> None:
+        self.__dict__["components"] = matrix
 
     @classmethod
-    def fit(cls, raw_graph: RawGraph, column_name: str, kind: str) -> Self:
-        max_terms = min(MAX_TERMS, max(MAX_TERM_VALUES // max(raw_graph.num_nodes, 1), 64))
-        vectorizer = _build_vectorizer(max_features=max_terms, min_df=2, max_df=0.9)
+    def fit(cls, raw_graph: RawGraph, column_name: str, guess: KindGuess) -> Self:
+        vectorizer = _build_vectorizer(max_features=MAX_VOCABULARY, min_df=2, max_df=0.9)
+        documents = _to_documents(raw_graph.frame[column_name])
         try:
-            vectorizer.fit(_to_documents(raw_graph.frame[column_name]))
+            matrix = vectorizer.fit_transform(documents)
         except ValueError:  # no word is left
             return cls(column_name, {})
-        return cls(
-            column_name, dict(zip(vectorizer.get_feature_names_out().tolist(), vectorizer.idf_.tolist(), strict=True))
-        )
+        idf = dict(zip(vectorizer.get_feature_names_out().tolist(), vectorizer.idf_.tolist(), strict=True))
+        width = _bound_width(MAX_COMPONENTS, raw_graph)
+        encoder = cls(column_name, idf, width if len(idf) > _bound_width(MAX_TERMS, raw_graph) else 0)
+        encoder.num_components = min(encoder.num_components, len(documents) - 1)
+        if encoder.num_components:
+            encoder.components = _fit_components(matrix, encoder.num_components)
+        return encoder
 
     @property
     def feature_names(self) -> list[str]:
-        return [f"{self.name}: {term}" for term in self.idf]
+        topics = [f"topic {i}" for i in range(self.num_components)]
+        return [f"{self.name}: {term}" for term in topics or self.idf]
 
     def describe(self, reason: str) -> str:
         if not self.idf:
             return "left out: no word is in two nodes"
-        return f"TF-IDF of {pluralize(len(self.idf), 'word')}: {reason}"
+        topics = f", summed up in {self.num_components} topics" if self.num_components else ""
+        return f"TF-IDF of {pluralize(len(self.idf), 'word')}{topics}: {reason}"
 
     def encode_into(self, raw_graph: RawGraph, out: np.ndarray) -> None:
+        from sklearn.preprocessing import normalize
+
         vectorizer = _build_vectorizer(vocabulary={term: i for i, term in enumerate(self.idf)})
         vectorizer.idf_ = np.array(list(self.idf.values()))
         column = raw_graph.frame[self.name]
         for start in range(0, len(column), TEXT_BLOCK_ROWS):
             rows = slice(start, start + TEXT_BLOCK_ROWS)
-            out[rows] = vectorizer.transform(_to_documents(column.iloc[rows])).toarray()
+            matrix = vectorizer.transform(_to_documents(column.iloc[rows]))
+            out[rows] = normalize(matrix @ self.components.T) if self.num_components else matrix.toarray()
 
     def describe_unseen_values(self, raw_graph: RawGraph, features: np.ndarray) -> str:
         is_filled = _to_texts(raw_graph.frame[self.name]).notna().to_numpy()
@@ -265,14 +324,34 @@ class TfidfEncoder(SingleColumnEncoder, tag="tfidf"):
         return f"{num_bare:,} of {num_filled:,} nodes have no known word in '{self.name}'" if is_much else ""
 
 
+def _fit_components(matrix: Any, num_components: int) -> np.ndarray:
+    from sklearn.decomposition import TruncatedSVD
+
+    rows = np.random.default_rng(0).permutation(matrix.shape[0])[:SVD_SAMPLE_ROWS]
+    svd = TruncatedSVD(num_components, n_iter=3, random_state=0).fit(matrix[np.sort(rows)])
+    return np.ascontiguousarray(svd.components_, np.float32)
+
+
 def _to_documents(column: pd.Series[Any]) -> np.ndarray:
     return column.astype(str).where(column.notna(), "").to_numpy(object)
+
+
+_WORD, _UNSPACED = re.compile(rf"(?:(?![{UNSPACED}])\w){{2,}}"), re.compile(f"[{UNSPACED}]+")
+
+
+def _list_words(text: str) -> list[str]:
+    """Words of two letters or more. Of scripts that put no blanks between words, characters and pairs of them."""
+    words = _WORD.findall(text)
+    for run in () if text.isascii() else _UNSPACED.findall(text):
+        words += [*run, *(run[i : i + 2] for i in range(len(run) - 1))]
+    return words
 
 
 def _build_vectorizer(**options: Any) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    return TfidfVectorizer(sublinear_tf=True, strip_accents="unicode", dtype=np.float64, **options)
+    options = {"token_pattern": None, "tokenizer": _list_words, "strip_accents": "unicode"} | options
+    return TfidfVectorizer(sublinear_tf=True, dtype=np.float64, **options)
 
 
 _ONE_PER_FEATURE = msgspec.Meta(min_length=len(STRUCTURE_NAMES), max_length=len(STRUCTURE_NAMES))

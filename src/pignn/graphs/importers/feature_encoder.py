@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -12,11 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...core.errors import ConfigError, DataError, ModelFileError, build_unknown_name_error
+from ...core.errors import ConfigError, DataError, ModelFileError, PignnWarning, build_unknown_name_error
 from ...core.text import one_line_text, pluralize
-from ...io.files import write_bytes
+from ...io.files import read_tensors, write_bytes, write_tensors
 from ..tables.arrays import PathLike
-from .column_kinds import COLUMN_KINDS, KindGuess, guess_kind
+from .column_kinds import COLUMN_KINDS, KindGuess, guess_kinds
 from .encoders import (
     AnyEncoder,
     CategoryEncoder,
@@ -29,7 +30,7 @@ from .encoders import (
 )
 from .raw_graph import RawGraph
 
-FILE_NAME = "features.json"
+FILE_NAME, TENSORS_FILE = "features.json", "features.safetensors"
 _ENCODERS: dict[tuple[str, ...], type[NumericEncoder | CategoryEncoder | TfidfEncoder]] = {
     ("number", "date", "vector"): NumericEncoder,
     ("category",): CategoryEncoder,
@@ -40,13 +41,14 @@ _ENCODERS: dict[tuple[str, ...], type[NumericEncoder | CategoryEncoder | TfidfEn
 class FeatureEncoder(msgspec.Struct, eq=False):
     """Encodes the columns of a node table as features. It is fitted once and encodes any table with these columns.
 
-    ``column_notes`` say for each column what was done and why. ``roles`` are the columns of the training table that
-    are no features: id, label, trusted and source.
+    ``column_notes`` say for each column what was done and why, ``column_kinds`` what it was taken for. ``roles`` are
+    the columns of the training table that are no features: id, label, trusted and source.
     """
 
     encoders: list[AnyEncoder]
     column_notes: dict[str, str]
     roles: dict[str, Any] = {}
+    column_kinds: dict[str, str] = {}
     format: Literal[1] = 1
 
     @classmethod
@@ -64,24 +66,22 @@ class FeatureEncoder(msgspec.Struct, eq=False):
         if raw_graph.x is not None:
             encoders.append(PassthroughEncoder(raw_graph.x.shape[1]))
             notes["(given)"] = f"{pluralize(raw_graph.x.shape[1], 'number')} per node, as they are"
-        guesses = {
-            name: KindGuess(kinds_by_column[name], "as given")
-            if name in kinds_by_column
-            else guess_kind(raw_graph.frame[name])
-            for name in columns
-        }
-        notes |= {name: f"left out: {reason}" for name, (kind, reason) in guesses.items() if kind == "none"}
+        decimal_hint = "," if raw_graph.origin.delimiter == ";" else ""
+        guesses = guess_kinds(raw_graph.frame, list(columns), kinds_by_column, decimal_hint)
+        _warn_about_guesses(guesses, raw_graph.title)
+        notes |= {name: f"left out: {reason}" for name, (kind, reason, *_) in guesses.items() if kind == "none"}
         for encoder_kinds, encoder_type in _ENCODERS.items():
-            for name, (kind, reason) in guesses.items():
-                if kind in encoder_kinds:
-                    encoder = encoder_type.fit(raw_graph, name, kind)
+            for name, guess in guesses.items():
+                if guess.kind in encoder_kinds:
+                    encoder = encoder_type.fit(raw_graph, name, guess)
                     encoders += [encoder] if encoder.width else []
-                    notes[name] = encoder.describe(reason)
+                    notes[name] = encoder.describe(guess.reason)
         if with_structural_features or not encoders:
             encoders.append(StructureEncoder.fit(raw_graph))
             reason = "as given" if with_structural_features else "there are no other features"
             notes["(structure)"] = f"degrees, triangles, random walks: {reason}"
-        return cls(encoders, notes)
+        _warn_if_most_are_left_out({name: notes[name] for name in guesses}, raw_graph.title)
+        return cls(encoders, notes, column_kinds={name: guess.kind for name, guess in guesses.items()})
 
     def __repr__(self) -> str:
         columns, features = pluralize(len(self.input_columns), "column"), pluralize(self.width, "feature")
@@ -105,6 +105,11 @@ class FeatureEncoder(msgspec.Struct, eq=False):
     @property
     def feature_names(self) -> list[str]:
         return [name for encoder in self.encoders for name in encoder.feature_names]
+
+    def count_features_per_column(self) -> dict[str, int]:
+        """How many features each column gives."""
+        others: dict[type, str] = {PassthroughEncoder: "(given)", StructureEncoder: "(structure)"}
+        return {getattr(encoder, "name", others.get(type(encoder), "")): encoder.width for encoder in self.encoders}
 
     def check_has_columns(self, columns: Iterable[str], title: str) -> None:
         """Check that a table has the columns that the model was trained on."""
@@ -136,8 +141,24 @@ class FeatureEncoder(msgspec.Struct, eq=False):
             start += encoder.width
 
     def save(self, folder: PathLike) -> None:
-        """Write ``features.json`` into the folder of a model."""
+        """Write ``features.json`` into the folder of a model, and ``features.safetensors`` if there are matrices."""
+        tensors = {name: torch.from_numpy(encoder.components) for name, encoder in self._iter_encoders_with_tensors()}
+        if tensors:
+            write_tensors(Path(folder) / TENSORS_FILE, tensors, {"kind": "features"})
         write_bytes(Path(folder) / FILE_NAME, msgspec.json.encode(self))
+
+    def _iter_encoders_with_tensors(self) -> Iterator[tuple[str, TfidfEncoder]]:
+        for i, encoder in enumerate(self.encoders):
+            if isinstance(encoder, TfidfEncoder) and encoder.num_components:
+                yield str(i), encoder
+
+    def load_tensors(self, path: Path) -> None:
+        """Load what is not in ``features.json``."""
+        for name, encoder in self._iter_encoders_with_tensors():
+            components = read_tensors(path)[0].get(name)
+            if components is None or list(components.shape) != [encoder.num_components, len(encoder.idf)]:
+                raise ModelFileError(f"{path} does not fit {FILE_NAME}; train the model again")
+            encoder.components = components.numpy()
 
 
 def load_feature_encoder(path: PathLike) -> FeatureEncoder | None:
@@ -148,11 +169,41 @@ def load_feature_encoder(path: PathLike) -> FeatureEncoder | None:
     if not file.exists():
         return None
     try:
-        return msgspec.json.decode(file.read_bytes(), type=FeatureEncoder)
+        encoder = msgspec.json.decode(file.read_bytes(), type=FeatureEncoder)
     except OSError as error:
         raise ModelFileError(f"cannot read {file}: {error.strerror}") from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise ModelFileError(f"cannot read {file}: {one_line_text(error)}; train the model again") from None
+    encoder.load_tensors(folder / TENSORS_FILE)
+    return encoder
+
+
+def _warn_about_guesses(guesses: Mapping[str, KindGuess], title: str) -> None:
+    """Say what could be meant otherwise; columns that are written alike in one line."""
+    groups: dict[str, list[str]] = {}
+    for name, guess in guesses.items():
+        if guess.doubt:
+            groups.setdefault(guess.kind if guess.kind in ("number", "date") else name, []).append(name)
+    for kind, names in groups.items():
+        others = f" (and {pluralize(len(names) - 1, 'column')} alike, first '{names[1]}')" if len(names) > 1 else ""
+        advice = (
+            ", which the table does not tell; write it unmistakably if that is wrong" if kind in COLUMN_KINDS else ""
+        )
+        _warn(f"{title}, column '{names[0]}'{others}: {guesses[names[0]].doubt}{advice}")
+
+
+def _warn_if_most_are_left_out(notes: Mapping[str, str], title: str) -> None:
+    left_out = [f"'{name}' ({note.partition(': ')[2]})" for name, note in notes.items() if note.startswith("left out")]
+    if len(left_out) > max(len(notes) / 2, 1):
+        listing = ", ".join(left_out[:20]) + (f" and {len(left_out) - 20:,} more" if len(left_out) > 20 else "")
+        _warn(
+            f"{title}: {len(left_out):,} of {len(notes):,} columns are left out of the features: {listing}; "
+            "--features 'name:kind' (features=) takes one in"
+        )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, PignnWarning, stacklevel=5)
 
 
 def select_feature_columns_and_kinds(

@@ -93,7 +93,13 @@ def raw_graph_from_networkx(graph: Any, title: str) -> RawGraph:
             weight = np.array([1.0 if value is None else value for value in values], np.float32)
         except (TypeError, ValueError):
             raise DataError(f"{title}: weights of edges must be numbers") from None
-    return RawGraph(title, frame, pairs.T.copy(), weight, id=id_column)
+    return RawGraph(title, frame, pairs.T.copy(), weight, id=id_column, name=_find_name_column(frame))
+
+
+def _find_name_column(frame: pd.DataFrame) -> str | None:
+    """The attribute with the names of the nodes, if texts that are mostly different are in one that is called so."""
+    texts = [name for name in ("name", "title", "label") if name in frame and pd.api.types.is_string_dtype(frame[name])]
+    return next((name for name in texts if frame[name].nunique() > 0.9 * len(frame)), None)
 
 
 def _find_first_name(names: tuple[str, ...], arrays: Mapping[str, Any]) -> str | None:

@@ -18,7 +18,7 @@ from ..tables.text_files import parse_delimiter
 from .feature_encoder import FeatureEncoder
 
 Features: TypeAlias = str | os.PathLike[str] | Sequence[str] | np.ndarray | None
-ROLES = ("id", "label", "trusted", "source")
+ROLES = ("id", "label", "trusted", "source", "name")
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class ImportSpec:
     trusted: str | None = None
     source: str | None = None
     votes: str | os.PathLike[str] | pd.DataFrame | None = None
+    name: str | None = None
     edge_columns: str | Sequence[str] | None = None
     delimiter: str | None = None
     drop_unknown: bool = False
@@ -68,8 +69,9 @@ class ImportSpec:
 
     def map_columns_to_roles(self) -> dict[str, str]:
         """The columns that are no features, and what they are."""
-        named = {"id": self.id, "label": self.label, "label's trust": self.trusted, "label's source": self.source}
-        roles = {column: role for role, column in named.items() if column is not None}
+        words = {"trusted": "label's trust", "source": "label's source", "name": "name of the node"}
+        columns = {role: getattr(self, role) for role in reversed(ROLES)}
+        roles = {column: words.get(role, role) for role, column in columns.items() if column is not None}
         return dict.fromkeys(self.vote_columns, "label") | roles
 
     @property

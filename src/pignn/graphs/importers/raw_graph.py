@@ -50,8 +50,8 @@ class Origin:
 class RawGraph:
     """A table of nodes, and edges between its rows.
 
-    ``id``, ``label`` and ``trusted`` are the columns that say by their names what they are. A graph that comes in one
-    piece may bring features, masks, class names, true labels and weights of labels.
+    ``id``, ``label``, ``trusted`` and ``name`` are the columns that say by their names what they are. A graph that
+    comes in one piece may bring features, masks, class names, true labels and weights of labels.
     """
 
     title: str
@@ -62,6 +62,7 @@ class RawGraph:
     id: str | None = None
     label: str | None = None
     trusted: str | None = None
+    name: str | None = None
     masks: dict[str, np.ndarray] = field(default_factory=dict)
     class_names: list[str] | None = None
     y_true: np.ndarray | None = None

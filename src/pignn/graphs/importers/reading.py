@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from ...core.errors import ConfigError, DataError
 from ..tables.arrays import PathLike
 from ..tables.formats import is_graph_file
-from ..tables.reader import open_table
+from ..tables.reader import STANDARD_INPUT, open_table
 from ..tables.table import FrameTable, Table
 from .build_data import build_data
 from .edges import read_edges
@@ -34,6 +34,7 @@ def read_graph(
     trusted: str | None = None,
     source: str | None = None,
     votes: PathLike | pd.DataFrame | None = None,
+    name: str | None = None,
     edge_columns: str | Sequence[str] | None = None,
     delimiter: str | None = None,
     drop_unknown: bool = False,
@@ -48,8 +49,8 @@ def read_graph(
     Labeled nodes are in `train_mask`. :func:`~pignn.graphs.summarize_import` shows what was read and encoded.
 
     Args:
-        nodes: one node per row: CSV, TSV, JSON lines (each also .gz or .zst), Parquet, or a data frame. Or a file with
-            a whole graph: .npz, PyG's .pt, .graphml, .gml.
+        nodes: one node per row: CSV, TSV, JSON lines (each also .gz or .zst), Parquet, `-` for standard input, or a
+            data frame. Or a file with a whole graph: .npz, PyG's .pt, .graphml, .gml.
         edges: one edge per row, as `nodes`; or .npy of shape [E, 2] with row numbers.
         label: column of the labels, names or numbers; empty or -1 for none. Several columns, as a list or "a,b", are
             labels of several annotators.
@@ -61,6 +62,7 @@ def read_graph(
         source: column that says who or what gave a label.
         votes: labels of several annotators, one per row: columns node (or the column of ids), annotator, label and
             perhaps confidence, above 0 and at most 1. `label` then is one more annotator. See `data.votes`.
+        name: column with names of the nodes for people, which tables and pages show beside the ids.
         edge_columns: columns of `edges`: from, to and perhaps weight, as a list or "from,to". Default: by their names
             or order.
         delimiter: between the columns of text files. Default: detected.
@@ -97,6 +99,8 @@ def assign_roles_and_complete_spec(raw_graph: RawGraph, spec: ImportSpec) -> tup
     columns = list(raw_graph.frame.columns)
     spec = spec.with_vote_columns(columns)
     spec = spec.with_default_roles(columns, {"id": raw_graph.id, "label": raw_graph.label})
+    if spec.name is None and raw_graph.name not in spec.map_columns_to_roles():
+        spec = spec.with_default_roles(columns, {"name": raw_graph.name})
     if raw_graph.trusted is not None:
         if spec.label is None or raw_graph.label not in (None, spec.label):  # it is about other labels
             raw_graph.frame = raw_graph.frame.drop(columns=raw_graph.trusted)
@@ -126,6 +130,8 @@ def _read_raw_graph_and_complete_spec(
     origin = raw_graph.origin
     origin.sha256, origin.has_header, origin.delimiter = nodes.sha256, nodes.has_header, nodes.delimiter
     origin.edges = str(edges) if isinstance(edges, str | os.PathLike) else None
+    if nodes.name == (STANDARD_INPUT if origin.edges == "-" else origin.edges):
+        raise ConfigError(f"nodes and edges are both {nodes.name}; each needs a table of its own")
     _set_node_ids_and_roles_in_place(raw_graph, spec)
     ids = f"ids are column '{spec.id}'" if spec.id else "no column of ids: nodes are numbered by their rows, from 0"
     origin.notes += [] if isinstance(nodes, FrameTable) else [f"nodes: {nodes.describe()}"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
@@ -11,21 +12,56 @@ from torch_geometric.data import Data
 from ...core.text import pluralize
 from ..summary import compute_graph_statistics
 
+MAX_NAMED = 100  # columns that are left out
+
 
 @dataclass
 class ImportSummary:
-    """Facts of :func:`~pignn.graphs.compute_graph_statistics`, what was guessed and changed, and each column's fate."""
+    """Facts of :func:`~pignn.graphs.compute_graph_statistics`, what was guessed and changed, and each column's fate.
+
+    ``columns`` say what each column became and why, ``kinds`` what it was taken for, ``widths`` how many features.
+    """
 
     facts: dict[str, Any]
     notes: list[str]
     missing: dict[str, int]
     columns: dict[str, str]
+    kinds: dict[str, str] = field(default_factory=dict)
+    widths: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def features(self) -> str:
+        """All columns with their kinds, as ``--features`` (``features=``) takes them."""
+        # Of the characters that have a meaning there, ? stands for any.
+        names = {name: re.sub(r"[,*?\[\]]", "?", name) for name in self.kinds}
+        return ",".join(f"{names[name]}:{kind}" for name, kind in self.kinds.items())
+
+    def list_columns(self) -> list[dict[str, Any]]:
+        """One record per column: what it is taken for, how many features it gives, missing values, and why."""
+        order = {name: i for i, name in enumerate(self.kinds)}
+        return [
+            {
+                "column": _clean_and_shorten(name),
+                "kind": self.kinds.get(name, ""),
+                "features": self.widths.get(name, 0),
+                "missing": self.missing.get(name, 0),
+                "becomes": note,
+            }
+            for name, note in sorted(self.columns.items(), key=lambda item: order.get(item[0], -1))
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
-        return {**self.facts, "notes": self.notes, "missing": self.missing, "columns": self.columns}
+        told = {"notes": self.notes, "missing": self.missing, "columns": self.columns}
+        return {**self.facts, **told, "feature_list": self.features}
 
     def __str__(self) -> str:
+        lines = self.list_facts()
+        lines.append(f"{pluralize(self.facts['features'], 'feature')}:")
+        return "\n".join([*lines, *(f"  {names}: {note}" for names, note in self._group_columns())])
+
+    def list_facts(self) -> list[str]:
+        """What the graph is like, and what was guessed and changed, in lines for people."""
         facts = self.facts
         nodes, edges = pluralize(facts["nodes"], "node"), pluralize(facts["edges"], "edge")
         components = pluralize(facts["components"], "component")
@@ -45,13 +81,10 @@ class ImportSummary:
         for name in ("trusted", "sources"):
             if facts.get(name):
                 lines.append(f"{name}: {facts[name]}")
-        lines += self.notes
-        lines.append(f"{pluralize(facts['features'], 'feature')}:")
-        lines += [f"  {names}: {note}" for names, note in self._group_columns()]
-        return "\n".join(lines)
+        return [*lines, *self.notes]
 
     def _group_columns(self) -> list[tuple[str, str]]:
-        """Adjacent columns with the same note as one entry."""
+        """Adjacent columns with the same note as one entry, in which those that are left out are named one by one."""
         described = [
             (name, note + (f"; {self.missing[name]:,} missing" if name in self.missing else ""))
             for name, note in self.columns.items()
@@ -59,7 +92,8 @@ class ImportSummary:
         entries = []
         for note, group in groupby(described, key=lambda item: item[1]):
             names = [_clean_and_shorten(name) for name, _ in group]
-            listing = ", ".join(names) if len(names) < 5 else f"{names[0]} … {names[-1]} ({len(names):,} columns)"
+            is_named = len(names) < 5 or (note.startswith("left out") and len(names) <= MAX_NAMED)
+            listing = ", ".join(names) if is_named else f"{names[0]} … {names[-1]} ({len(names):,} columns)"
             entries.append((listing, note))
         return entries
 
@@ -81,6 +115,8 @@ def summarize_import(data: Data) -> ImportSummary:
         [] if origin is None else list(origin.notes),
         {} if origin is None else dict(origin.missing),
         {} if encoder is None else dict(encoder.column_notes),
+        {} if encoder is None else dict(encoder.column_kinds),
+        {} if encoder is None else encoder.count_features_per_column(),
     )
 
 

@@ -11,14 +11,15 @@ import pandas as pd
 
 from ...core.errors import DataError
 from ..checks import MAX_MAGNITUDE
+from .styles import guess_number_style, parse_numbers, to_clean_texts
 
 MAX_CLASSES = 10_000
 
 
 def is_number_text(text: str) -> bool:
-    """Whether a text can be read as a number."""
+    """Whether a text can be read as a number, perhaps with a decimal comma."""
     try:
-        float(text)
+        float(text.replace(",", ".", 1))
     except ValueError:
         return False
     return True
@@ -28,7 +29,8 @@ def to_numbers(column: pd.Series[Any]) -> np.ndarray:
     """A column as numbers, NaN where there is none."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
         return column.to_numpy()
-    return pd.to_numeric(column.astype(str), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    texts = to_clean_texts(column)
+    return parse_numbers(texts, guess_number_style(texts).style)
 
 
 def parse_edge_weights(column: pd.Series[Any], title: str, first_row_number: int, advice: str) -> np.ndarray:

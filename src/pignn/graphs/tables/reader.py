@@ -17,11 +17,13 @@ import pandas as pd
 
 from ...core.errors import DataError
 from .arrays import PathLike, load_array
+from .database import open_database_in_memory, quote_path, quote_sql_text, replace_masked_dtype
 from .formats import FORMATS, find_format_name
+from .local_copies import copy_as_utf8, copy_pipe, is_pipe
 from .table import ArrayTable, Chunk, FrameTable, Table
 from .text_files import (
     MAX_LINE_BYTES,
-    check_text_and_compute_sha256,
+    check_text,
     detect_layout,
     read_errors_context,
     warn_about_guessed_layout,
@@ -29,6 +31,7 @@ from .text_files import (
     write_plain_json_lines,
 )
 
+STANDARD_INPUT = "standard input"  # which - stands for
 SAMPLE_ROWS = 1000  # rows that suggest the types of columns, which all rows then confirm or not
 VECTOR_ROWS = 2048  # DuckDB's unit
 _INTEGER = r"\s*[+-]?[0-9]+\s*"
@@ -52,18 +55,28 @@ def open_table(
         with_encoding_check: read a text file through before anything else, for its checksum and for errors with line
             numbers.
     """
-    path = Path(path)
+    title, path = str(path), Path(path)
+    if is_pipe(path):
+        title, path = title if title != "-" else STANDARD_INPUT, copy_pipe(title)
     if not path.is_file():
-        raise DataError(f"cannot read {path}: " + ("it is a folder" if path.is_dir() else "no such file"))
+        reason = "it is a folder" if path.is_dir() else "no such file"
+        raise DataError(f"cannot read {title}: " + ("download it first" if re.match(r"\w+:/", title) else reason))
     name = find_format_name(path)
     if name == "npy":
         return _open_edge_array(path)
     reader = FORMATS.get(name if name is not None and FORMATS.get(name).content == "table" else "text").import_reader()
-    sha256 = check_text_and_compute_sha256(path) if with_encoding_check and reader in (TextTable, JsonTable) else ""
-    table = TextTable(path, delimiter, kind) if reader is TextTable else reader(path)
+    with read_errors_context(path, title):
+        sha256 = ""
+        if with_encoding_check and reader in (TextTable, JsonTable):
+            sha256, encoding = check_text(path)
+            path = path if encoding == "utf-8" else copy_as_utf8(path, encoding, title)
+    with read_errors_context(path, title):
+        table = TextTable(path, delimiter, kind) if reader is TextTable else reader(path)
     if not isinstance(table, Table):
-        table = FrameTable(str(path), table)
-    table.sha256 = sha256
+        table = FrameTable(title, table)
+    if isinstance(table, TextTable):
+        warn_about_guessed_layout(title, table.layout)
+    table.name, table.sha256 = title, sha256
     return table
 
 
@@ -102,13 +115,13 @@ class FileTable(Table):
         raise NotImplementedError
 
     def _convert_column(self, column: pd.Series[Any], name: str) -> Any:
-        return _replace_masked_dtype(column)
+        return replace_masked_dtype(column)
 
     def iter_chunks(self, max_rows: int, text_columns: Sequence[str] = ()) -> Iterator[Chunk]:
         import duckdb
 
         done, sql = 0, self._build_select_sql(self.path, is_plain_copy=False)
-        with read_errors_context(self.path):
+        with read_errors_context(self.path, self.name):
             try:
                 for chunk in self._iter_sql_chunks(sql, max_rows, text_columns, 0):
                     yield chunk
@@ -125,7 +138,7 @@ class FileTable(Table):
 
     def _iter_sql_chunks(self, sql: str, max_rows: int, text_columns: Sequence[str], skip_rows: int) -> Iterator[Chunk]:
         """The rows behind the first ``skip_rows``, in the order of the file."""
-        with _open_database_in_memory() as cursor:
+        with open_database_in_memory() as cursor:
             typed = ", ".join(self._build_typed_columns_sql(cursor, sql, text_columns))
             cursor.execute(f"SELECT {typed} FROM ({sql})" + (f" OFFSET {skip_rows}" if skip_rows else ""))
             done = skip_rows
@@ -143,39 +156,39 @@ class TextTable(FileTable):
 
     def __init__(self, path: Path, delimiter: str | None = None, kind: Literal["nodes", "edges"] = "nodes") -> None:
         super().__init__(path)
-        self._layout = detect_layout(path, delimiter, kind)
-        self.delimiter, self.num_rows = self._layout.delimiter, self._layout.num_rows
-        self.columns, self.has_header = self._layout.columns, self._layout.has_header
+        self.layout = detect_layout(path, delimiter, kind)
+        self.delimiter, self.num_rows = self.layout.delimiter, self.layout.num_rows
+        self.columns, self.has_header = self.layout.columns, self.layout.has_header
         self._booleans: set[str] = set()
-        warn_about_guessed_layout(path, self._layout)
+        self._checks = _TYPE_CHECKS | (_NODE_TYPE_CHECKS if kind == "nodes" else {})
 
     def describe(self) -> str:
-        return self._layout.describe()
+        return self.layout.describe()
 
     def treat_header_as_row(self) -> None:
         if self.has_header:
-            self._layout.treat_header_as_row()
-            self.columns, self.has_header = self._layout.columns, False
+            self.layout.treat_header_as_row()
+            self.columns, self.has_header = self.layout.columns, False
 
     def _write_as_plain_csv(self, out_path: Path) -> None:
-        write_plain_csv(self.path, self._layout, out_path)
+        write_plain_csv(self.path, self.layout, out_path)
 
     def _build_select_sql(self, path: Path, *, is_plain_copy: bool) -> str:
-        layout = self._layout
+        layout = self.layout
         names = [f"c{i}" for i in range(len(self.columns))]
         by_blanks = layout.delimiter == " " and not is_plain_copy
         mark, quote = ("\x1f", "") if by_blanks else ("," if is_plain_copy else layout.delimiter, '"')
         options = {
             "columns": "{" + ", ".join(f"'{name}': 'VARCHAR'" for name in (["line"] if by_blanks else names)) + "}",
-            "delim": _quote_sql_text(mark),
-            "quote": _quote_sql_text(quote),
-            "escape": _quote_sql_text(quote),
+            "delim": quote_sql_text(mark),
+            "quote": quote_sql_text(quote),
+            "escape": quote_sql_text(quote),
             "skip": 0 if is_plain_copy else layout.skip_lines,
             "max_line_size": MAX_LINE_BYTES,
-            "compression": _quote_sql_text({".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower(), "none")),
+            "compression": quote_sql_text({".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower(), "none")),
         }
         fixed = "auto_detect = false, header = false, strict_mode = true, nullstr = '', hive_partitioning = false"
-        read = f"read_csv({_quote_path(path)}, {fixed}, {', '.join(f'{k} = {v}' for k, v in options.items())})"
+        read = f"read_csv({quote_path(path)}, {fixed}, {', '.join(f'{k} = {v}' for k, v in options.items())})"
         if by_blanks:
             return _build_sql_that_splits_at_blanks(read, names)
         filled = " WHERE ltrim(c0, ' ') <> ''" if len(names) == 1 else ""  # blank lines of a table with one column
@@ -198,7 +211,7 @@ class TextTable(FileTable):
         ]
         pending = {i for i, kind in enumerate(types) if kind != "VARCHAR"}
         while pending:
-            checks = ", ".join(f"coalesce({_TYPE_CHECKS[types[i]].format(c=f'c{i}')}, true)" for i in pending)
+            checks = ", ".join(f"coalesce({self._checks[types[i]].format(c=f'c{i}')}, true)" for i in pending)
             gaps = ", ".join(f"count(*) > count(c{i})" for i in pending)
             row = cursor.execute(f"SELECT {checks}, {gaps} FROM ({select_sql})").fetchone()
             fits = dict(zip(pending, row, strict=False))
@@ -213,8 +226,8 @@ class TextTable(FileTable):
 
     def _convert_column(self, column: pd.Series[Any], name: str) -> Any:
         if name not in self._booleans:
-            return _replace_masked_dtype(column)
-        return _replace_masked_dtype(column.map({text: text.lower() == "true" for text in _BOOLEANS}).astype("boolean"))
+            return replace_masked_dtype(column)
+        return replace_masked_dtype(column.map({text: text.lower() == "true" for text in _BOOLEANS}).astype("boolean"))
 
 
 def _build_sql_that_splits_at_blanks(lines: str, names: list[str]) -> str:
@@ -239,6 +252,14 @@ _TYPE_CHECKS = {
     "DOUBLE": _ALL_NUMBERS,
     "BOOLEAN": f"bool_and({{c}} IN {_BOOLEANS})",
 }
+# Of nodes, codes such as 01234 keep their zeros, and what may be 1234 or 1.234 is decided with the rest of the table.
+_NO_CODES = "NOT bool_or(regexp_full_match({c}, '0[0-9][0-9][0-9]+'))"
+_GROUPED = "[+-]?(?:0|[1-9][0-9]?[0-9]?(?:[.][0-9][0-9][0-9])*)"
+_NOT_GROUPED = f"NOT (bool_and(regexp_full_match({{c}}, '{_GROUPED}')) AND bool_or(contains({{c}}, '.')))"
+_NODE_TYPE_CHECKS = {
+    kind: f"{_TYPE_CHECKS[kind]} AND {_NO_CODES if 'INT' in kind else _NOT_GROUPED}"
+    for kind in ("BIGINT", "UBIGINT", "FLOAT8", "DOUBLE")
+}
 _WIDER_TYPES = {"BIGINT": "UBIGINT", "UBIGINT": "FLOAT8"}  # of others: VARCHAR
 
 
@@ -258,7 +279,7 @@ class JsonTable(FileTable):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._objects: set[str] = set()
-        with read_errors_context(path), self._open_plain_select_sql() as source, _open_database_in_memory() as cursor:
+        with read_errors_context(path), self._open_plain_select_sql() as source, open_database_in_memory() as cursor:
             keys = cursor.execute(
                 "SELECT keys, count(*) FROM (SELECT json_keys(json) AS keys, row_number() OVER () AS i "
                 f"FROM ({source})) GROUP BY keys ORDER BY min(i)"
@@ -275,7 +296,7 @@ class JsonTable(FileTable):
 
         check = "json_type(json) <> 'OBJECT' OR len(json_keys(json)) <> len(list_distinct(json_keys(json)))"
         source = self._build_select_sql(self.path, is_plain_copy=False)
-        with tempfile.TemporaryDirectory() as folder, _open_database_in_memory() as cursor:
+        with tempfile.TemporaryDirectory() as folder, open_database_in_memory() as cursor:
             try:
                 is_plain = not cursor.execute(f"SELECT bool_or({check}) FROM ({source})").fetchone()[0]
             except duckdb.Error:
@@ -291,16 +312,16 @@ class JsonTable(FileTable):
     def _build_select_sql(self, path: Path, *, is_plain_copy: bool) -> str:
         compression = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower(), "none")
         return (
-            f"SELECT json FROM read_ndjson_objects({_quote_path(path)}, compression = '{compression}', "
+            f"SELECT json FROM read_ndjson_objects({quote_path(path)}, compression = '{compression}', "
             f"maximum_object_size = {MAX_LINE_BYTES}, hive_partitioning = false)"
         )
 
     def iter_chunks(self, max_rows: int, text_columns: Sequence[str] = ()) -> Iterator[Chunk]:
-        with read_errors_context(self.path), self._open_plain_select_sql() as source:
+        with read_errors_context(self.path, self.name), self._open_plain_select_sql() as source:
             yield from self._iter_sql_chunks(source, max_rows, text_columns, 0)
 
     def _build_typed_columns_sql(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
-        paths = [_quote_sql_text("/" + name.replace("~", "~0").replace("/", "~1")) for name in self.columns]
+        paths = [quote_sql_text("/" + name.replace("~", "~0").replace("/", "~1")) for name in self.columns]
         if not paths:
             return ["1"]  # objects without keys are rows too
         kinds = ", ".join(f"list(DISTINCT {_JSON_KIND.format(path=path)})" for path in paths)
@@ -316,7 +337,7 @@ class JsonTable(FileTable):
 
     def _convert_column(self, column: pd.Series[Any], name: str) -> Any:
         if name not in self._objects:
-            return _replace_masked_dtype(column)
+            return replace_masked_dtype(column)
         values = [json.loads(value) if isinstance(value, str) else None for value in column]
         return pd.Series(values, index=column.index, dtype=object)
 
@@ -344,8 +365,8 @@ class ParquetTable(FileTable):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        with read_errors_context(path), _open_database_in_memory() as cursor:
-            read = f"read_parquet({_quote_path(path)}, hive_partitioning = false)"
+        with read_errors_context(path), open_database_in_memory() as cursor:
+            read = f"read_parquet({quote_path(path)}, hive_partitioning = false)"
             self.num_rows = cursor.execute(f"SELECT count(*) FROM {read}").fetchone()[0]
             cursor.execute(f"SELECT * FROM {read} LIMIT 0")
             names = [str(column[0]) for column in cursor.description]
@@ -358,43 +379,7 @@ class ParquetTable(FileTable):
 
     def _build_select_sql(self, path: Path, *, is_plain_copy: bool) -> str:
         names = ", ".join(f"c{i}" for i in range(self._width))
-        return f"SELECT * FROM read_parquet({_quote_path(path)}, hive_partitioning = false) AS t({names})"
+        return f"SELECT * FROM read_parquet({quote_path(path)}, hive_partitioning = false) AS t({names})"
 
     def _build_typed_columns_sql(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
         return [f"c{position} AS c{i}" for i, position in enumerate(self._positions)]
-
-
-@contextlib.contextmanager
-def _open_database_in_memory() -> Iterator[Any]:
-    """A connection to an empty database in memory, which loads no extensions and prints no progress."""
-    import duckdb
-
-    closed = ("autoinstall_known_extensions", "autoload_known_extensions")
-    connection = duckdb.connect(config=dict.fromkeys(closed, "false"))
-    try:
-        connection.execute("SET enable_progress_bar = false")
-        yield connection
-    finally:
-        connection.close()
-
-
-def _replace_masked_dtype(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Integers and booleans as NumPy has them: where values are missing, floats and objects."""
-    if isinstance(column.dtype, np.dtype) or not hasattr(column.array, "_mask"):
-        return column
-    if not column.isna().any():
-        return column.astype(getattr(column.dtype, "numpy_dtype"))  # noqa: B009
-    return (
-        column.astype(object).where(column.notna(), None)
-        if str(column.dtype) == "boolean"
-        else column.astype(np.float64)
-    )
-
-
-def _quote_sql_text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _quote_path(path: Path) -> str:
-    """A path as SQL has it, where *, ? and [ would stand for several files."""
-    return _quote_sql_text(re.sub(r"([*?\[])", r"[\1]", str(path.absolute())))

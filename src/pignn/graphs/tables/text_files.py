@@ -10,13 +10,14 @@ import hashlib
 import io
 import itertools
 import json
+import re
 import sys
 import warnings
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, NamedTuple
 
 from ...core.errors import ConfigError, DataError, PignnError, PignnWarning
 from ...core.text import one_line_text, pluralize
@@ -24,20 +25,24 @@ from .cells import is_number_text
 from .formats import get_format_suffix
 
 BLOCK_BYTES = 1 << 20
+SAMPLE_LINES = 20  # that tell the delimiter
 MAX_LINE_BYTES = 1 << 24  # what is longer is no row of a table, and would be held in memory whole
 DELIMITER_NAMES = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars", " ": "spaces"}
 _END = "\x1eend-of-file\x1e"  # a row of its own, unless a quote before it is never closed
 
 
 @contextlib.contextmanager
-def read_errors_context(path: Path) -> Iterator[None]:
-    """Turn what libraries say about a file that cannot be read into one line."""
+def read_errors_context(path: Path, title: str = "") -> Iterator[None]:
+    """Turn what libraries say about a file that cannot be read into one line. ``title`` is its name for people."""
     import duckdb
 
     try:
-        yield
-    except PignnError:
-        raise
+        with read_errors_context(path) if title not in ("", str(path)) else contextlib.nullcontext():
+            yield
+    except PignnError as error:
+        if title in ("", str(path)):
+            raise
+        raise type(error)(str(error).replace(str(path), title)) from None
     except duckdb.Error as error:
         raise DataError(f"cannot read {path}: {str(error).strip().splitlines()[0]}") from None
     except OSError as error:
@@ -102,14 +107,13 @@ class TextLayout:
 
 def detect_layout(path: Path, delimiter: str | None, kind: Literal["nodes", "edges"]) -> TextLayout:
     """Detect delimiter and header from the first rows of a text file."""
+    expected = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get(get_format_suffix(path))
     with read_errors_context(path), open_decompressed(path) as file:
-        skip_lines, first, second = _count_skipped_lines_and_read_two_rows(file)
-        if not first:
+        skip_lines, rows, declared = _read_first_rows(file)
+        if not rows:
             raise DataError(f"{path} is empty")
-        expected = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get(get_format_suffix(path))
-        present = (mark for mark in (expected, *DELIMITER_NAMES) if mark and mark in first.strip())
-        mark = delimiter or next(present, expected or ",")
-        cells = first.split() if mark == " " else [cell.strip() for cell in next(csv.reader([first], delimiter=mark))]
+        mark = delimiter or declared or _choose_delimiter(rows, expected)
+        cells = _split_rows(rows[:1], mark)[0]
     # Edges may be numbers only, and a slip in the first one must not make it a header. A feature of nodes may have
     # a number for its name.
     has_header = not (all if kind == "nodes" else any)(map(is_number_text, cells))
@@ -117,47 +121,89 @@ def detect_layout(path: Path, delimiter: str | None, kind: Literal["nodes", "edg
         if cells.count(cell) > 1:
             raise DataError(f"{path} has two columns named '{cell}'; rename one")
     size = path.stat().st_size * (1 if path.suffix.lower() == get_format_suffix(path) else 4)  # about, where compressed
-    num_rows = size // max(len(second or first) + 1, 2) if second or not has_header else 0
+    num_rows = size // max(len(rows[min(len(rows) - 1, 1)]) + 1, 2) if len(rows) > 1 or not has_header else 0
     columns = cells if has_header else [str(i) for i in range(len(cells))]
-    is_guess = delimiter is None and mark != expected and len(columns) > 1
+    is_guess = delimiter is None and mark not in (expected, declared) and len(columns) > 1
     return TextLayout(mark, has_header, columns, skip_lines + has_header, num_rows, is_guess)
 
 
-def _count_skipped_lines_and_read_two_rows(file: IO[bytes]) -> tuple[int, str, str]:
-    """How many lines are before the first row, and the first two rows."""
-    skip_lines, rows = 0, list[str]()
-    while len(rows) < 2 and (line := file.readline(MAX_LINE_BYTES)):
-        text = line.decode("utf-8-sig").strip("\r\n")
+def _choose_delimiter(rows: list[str], expected: str | None) -> str:
+    """The mark that splits all rows into equally many cells, else one that is in the first row.
+
+    Commas that do so may be decimal commas between semicolons; semicolons are in every row of no other file.
+    """
+    widths = {mark: {len(row) for row in _split_rows(rows, mark)} for mark in ("\t", ";", "|", ",")}
+    fitting = [mark for mark, lengths in widths.items() if len(lengths) == 1 and max(lengths) > 1]
+    if fitting and (expected not in fitting or (expected == "," and ";" in fitting)):
+        return ";" if expected == "," and ";" in fitting else fitting[0]
+    return next((mark for mark in (expected, *DELIMITER_NAMES) if mark and mark in rows[0].strip()), expected or ",")
+
+
+def _split_rows(rows: list[str], mark: str) -> list[list[str]]:
+    """The cells of the first rows. A quote may go on in the next line, so the last row may be cut and is left out."""
+    if mark == " ":
+        return [row.split() for row in rows]
+    with _long_fields_context():
+        split = [[cell.strip() for cell in row] for row in csv.reader(rows, delimiter=mark) if row]
+    return split if len(rows) < SAMPLE_LINES or len(split) < 2 else split[:-1]
+
+
+def _read_first_rows(file: IO[bytes]) -> tuple[int, list[str], str | None]:
+    """How many lines are before the first row, the first rows, and the delimiter if a line ``sep=;`` says it."""
+    skip_lines, rows, declared = 0, list[str](), None
+    while len(rows) < SAMPLE_LINES and (line := file.readline(MAX_LINE_BYTES)):
+        text = line.decode("utf-8-sig" if not skip_lines and not rows else "utf-8").strip("\r\n")
+        if not rows and len(text) == 5 and text.startswith("sep="):
+            declared, text = text[4], ""
         if text.strip() and (rows or not text.startswith(("#", "%"))):
             rows.append(text)
         elif not rows:
             skip_lines += 1
-    first, second, *_ = [*rows, "", ""]
-    return skip_lines, first, second
+    return skip_lines, rows, declared
 
 
-def warn_about_guessed_layout(path: Path, layout: TextLayout) -> None:
+def warn_about_guessed_layout(title: str, layout: TextLayout) -> None:
     if layout.is_guess:
-        warnings.warn(f"{path}: read as {layout.describe()}", PignnWarning, stacklevel=5)
+        warnings.warn(f"{title}: read as {layout.describe()}", PignnWarning, stacklevel=5)
 
 
-def check_text_and_compute_sha256(path: Path) -> str:
-    """Check a text file block by block (UTF-8, no NUL bytes, lines of bounded length); returns the SHA-256."""
+class TextCheck(NamedTuple):
+    """What reading a text file through has found."""
+
+    sha256: str
+    encoding: str  # utf-8, utf-16 or cp1252
+
+
+def check_text(path: Path) -> TextCheck:
+    """Check a text file block by block: its encoding, no NUL bytes, lines of bounded length.
+
+    What is not UTF-8 is taken for Windows-1252, the superset of Latin-1, unless parts of it are UTF-8.
+    """
     decoder, digest = codecs.getincrementaldecoder("utf-8")(), hashlib.sha256()
     done = line_start = 0  # bytes before the block, and before the line that it begins in
+    encoding, is_ascii = "utf-8", True
     with read_errors_context(path), open_decompressed(path) as file:
         while block := file.read(BLOCK_BYTES):
             digest.update(block)
-            if (offset := block.find(b"\0")) >= 0:
+            if not done and block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                encoding = "utf-16"
+            if encoding != "utf-16" and (offset := block.find(b"\0")) >= 0:
                 raise _build_not_text_error(path, done + offset, "a NUL byte")
             pending = decoder.getstate()[0]
-            if pending or not block.isascii():
+            if encoding == "utf-8" and (pending or not block.isascii()):
                 try:
                     decoder.decode(block)
+                    is_ascii = False
                 except UnicodeDecodeError as error:
                     offset = done + error.start - len(pending)
                     reason = f"the byte 0x{error.object[error.start]:02x} is not UTF-8"
-                    raise _build_not_text_error(path, offset, reason) from None
+                    is_mixed = not is_ascii or _UTF8_OR_UNDEFINED.search(block) is not None
+                    if is_mixed:
+                        raise _build_not_text_error(path, offset, reason) from None
+                    encoding = "cp1252"
+                    decoder.reset()
+            elif encoding == "cp1252" and (match := _UTF8_OR_UNDEFINED.search(block)):
+                raise _build_not_text_error(path, done + match.start(), "not all of it is in one encoding")
             line_start = done + block.rfind(b"\n") + 1 if b"\n" in block else line_start
             done += len(block)
             if done - line_start > MAX_LINE_BYTES:
@@ -167,7 +213,11 @@ def check_text_and_compute_sha256(path: Path) -> str:
                 )
         if decoder.getstate()[0]:
             raise _build_not_text_error(path, done, "it ends within a character")
-    return digest.hexdigest()
+    return TextCheck(digest.hexdigest(), encoding)
+
+
+# Characters of several bytes in UTF-8, and bytes that Windows-1252 does not have.
+_UTF8_OR_UNDEFINED = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\x81\x8d\x8f\x90\x9d]")
 
 
 def _find_line_number(path: Path, offset: int) -> int:

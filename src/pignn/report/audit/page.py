@@ -19,7 +19,7 @@ from torch_geometric.data import Data
 
 from ...graphs.checks import node_ids
 from ..page import build_document
-from ..rendering import clip_text
+from ..rendering import clip_text, format_number
 from .overview import AuditOverview
 
 SCRIPTS = ("helpers.js", "overview.js", "decisions.js", "suspect_detail.js", "suspect_list.js")  # in this order
@@ -195,9 +195,10 @@ def _encode_neighborhoods(
 ) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
     """Neighborhoods by name of field, of as many suspects as there is room for, and the nodes in them.
 
-    Each node is listed once, with its id and given class. Neighborhoods refer to it by its position.
+    Each node is listed once, with its name or id and given class. Neighborhoods refer to it by its position.
     """
-    ids, given = node_ids(graph), np.asarray(graph.y).reshape(-1)
+    names = graph.get("node_name")
+    ids, given = node_ids(graph) if names is None else names, np.asarray(graph.y).reshape(-1)
     position: dict[int, int] = {}
     named_nodes: dict[str, list[Any]] = {"id": [], "given": []}
     encoded: dict[str, list[Any]] = {}
@@ -235,7 +236,7 @@ def _encode_cells(graph: Data, nodes: Any, node_table: pd.DataFrame | None) -> d
 def _cell_text(value: Any) -> str:
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return ""
-    text = f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
+    text = format_number(float(value), 6) if isinstance(value, float | np.floating) else str(value)
     num_cut = len(text) - MAX_CELL_CHARS
     return text if num_cut <= 0 else f"{text[:MAX_CELL_CHARS]}… ({num_cut:,} more characters)"
 

@@ -17,7 +17,7 @@ from ...core.versions import collect_versions
 from ...methods.core.base import FitFacts, Method
 from .. import svg
 from ..page import Section, Tile, build_page, render_class_matrix, render_facts, shorten_names
-from ..rendering import clip_text, format_percent, load_macros
+from ..rendering import clip_text, format_number, format_percent, load_macros
 from ..table import Table
 from .scores import NUM_BINS, LabelComparison, TrainingScores, compare_with_labels, project_nodes
 from .summary import TrainingSummary
@@ -254,7 +254,7 @@ def _collect_run_facts(facts: FitFacts, data: Data, summary: TrainingSummary) ->
 
 def _format_settings(values: Mapping[str, Any]) -> dict[str, str]:
     return {
-        name: f"{value:.6g}" if isinstance(value, float) else "none" if value is None else str(value)
+        name: format_number(value, 6) if isinstance(value, float) else "none" if value is None else str(value)
         for name, value in values.items()
     }
 
