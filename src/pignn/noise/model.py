@@ -136,7 +136,11 @@ class Likelihood:
         matrix = normalize_rows(matrix)
         joint = softmax(a * self.log_probs + b, axis=-1) * self._compute_label_likelihood(matrix)
         log_likelihood = float(np.log(np.maximum(joint.sum(axis=1), 1e-300)).sum())
-        return NoiseModel(float(a), b, matrix, log_likelihood - self.num_free_parameters.get(form, 0), form)
+        return NoiseModel(float(a), b, matrix, log_likelihood - self.compute_penalty(form), form)
+
+    def compute_penalty(self, form: str) -> float:
+        """Half the logarithm of the number of labels for each free parameter of T (Schwarz's criterion)."""
+        return 0.5 * self.num_free_parameters.get(form, 0) * float(np.log(max(len(self.given), 2)))
 
     def compute_loss(self, parameters: Floats, form: str) -> tuple[float, Floats]:
         """The loss and its gradient."""
