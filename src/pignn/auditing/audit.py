@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..methods import Method, make
 from ..noise import NoiseEstimate
 from ..noise.estimation import estimate_from_model
 from ..noise.kinds import Ints
-from ..noise.model import fit_noise_model
+from ..noise.model import fit_noise_model, normalize_rows
 from ..report import (
     AuditOverview,
     AuditPageContent,
@@ -273,6 +273,7 @@ def estimate_noise(evidence: Evidence, judgment: Judgment, intervals: bool) -> F
         judgment.log_probs[sample],
         evidence.trusted[sample],
         None if before is None else before[sample],
+        strict=True,
     )
     noise = estimate_from_model(
         evidence.given,
@@ -283,7 +284,25 @@ def estimate_noise(evidence: Evidence, judgment: Judgment, intervals: bool) -> F
         trusted=evidence.trusted,
         given_before_review=before,
     )
+    noise = _temper_posterior(evidence, noise)
     return Findings(evidence, judgment, noise, model.predict_true_probs(judgment.log_probs))
+
+
+def _temper_posterior(evidence: Evidence, noise: NoiseEstimate) -> NoiseEstimate:
+    """The noise, where labels of a class that can hardly be judged are wrong as often as others.
+
+    A class of few labels is learned badly. That nothing resembles it says little about its labels.
+    """
+    rows, given = np.arange(len(evidence.given)), evidence.given
+    reliability = np.where(evidence.trusted, 1.0, evidence.class_reliability[given])
+    p_wrong = 1 - noise.posterior[rows, given]
+    rate = float(p_wrong @ reliability / max(reliability.sum(), 1e-12))
+    tempered = reliability * p_wrong + (1 - reliability) * rate
+    others = noise.posterior.copy()
+    others[rows, given] = 0.0
+    posterior = normalize_rows(others) * tempered[:, None]
+    posterior[rows, given] = 1 - tempered
+    return replace(noise, posterior=posterior, rate=float(tempered.mean()), prior=posterior.mean(axis=0))
 
 
 def _estimate_dawid_skene_rate(evidence: Evidence, judgment: Judgment) -> float | None:

@@ -45,6 +45,17 @@ class Findings:
         return np.where(self.evidence.trusted, 0.0, 1 - self.noise.posterior[rows, self.evidence.given])
 
     @cached_property
+    def suspects(self) -> Bools:
+        evidence = self.evidence
+        return find_suspects(
+            evidence.given, self.p_wrong, self.judgment.contradicted, evidence.trusted, evidence.class_reliability
+        )
+
+    @cached_property
+    def judged(self) -> Bools:
+        return (self.evidence.class_reliability > 0)[self.evidence.given]
+
+    @cached_property
     def confident_learning(self) -> tuple[Floats, Bools]:
         """Label quality and flags by cleanlab. A class without a label has no threshold, so it is left out."""
         from cleanlab.filter import find_label_issues as flag_labels
@@ -127,8 +138,9 @@ BUILT_IN_COLUMNS = (
     AuditColumn(
         "suspect",
         "whether the label would be corrected if nobody reviews it",
-        lambda f: find_suspects(f.p_wrong, f.judgment.contradicted, f.evidence.trusted),
+        lambda f: f.suspects,
     ),
+    AuditColumn("judged", "whether the given class has enough labels to judge them", lambda f: f.judged),
     AuditColumn("quality", "label quality by confident learning (cleanlab)", lambda f: f.confident_learning[0]),
     AuditColumn(
         "flagged",

@@ -18,6 +18,7 @@ from ..graphs.homophily import compute_adjusted_homophily, compute_homophily
 from ..methods.core.base import build_inputs
 from ..noise.kinds import Floats, Ints
 from .crossfit import Bools, CrossFitLogistic, Features, Singles, assign_folds
+from .suspects import compute_class_reliability
 from .views import embed_nodes, list_edges_of
 
 EMBEDDING_ALPHA = 0.1
@@ -56,6 +57,11 @@ class Evidence:
     @cached_property
     def class_counts(self) -> Ints:
         return np.bincount(self.given, minlength=self.num_classes)
+
+    @cached_property
+    def class_reliability(self) -> Floats:
+        """How far the labels of each class can be judged, from 0 (not at all) to 1."""
+        return compute_class_reliability(self.class_counts, int(self.fold.max()) + 1)
 
     @cached_property
     def sample(self) -> Ints:

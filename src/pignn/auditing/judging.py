@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..methods import Method
-from ..noise.estimation import fit_unmixed_noise_model, unmix_probs
+from ..noise.estimation import MAX_FIT_LABELS, fit_unmixed_noise_model, unmix_probs
 from ..noise.kinds import Floats, Ints
-from ..noise.model import compute_log_probs
+from ..noise.model import compute_confidence, compute_log_probs
 from .crossfit import Bools, CrossFitLogistic, Features, predict_out_of_fold
+from .dawid_skene import compute_p_wrong
 from .evidence import Evidence
 from .stacking import combine_log_probs
 from .suspects import find_contradicted
@@ -38,8 +39,20 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
     matrix = _assume_noise(evidence.num_classes)
     given_logs = combine_log_probs(plain, evidence.given, evidence.trusted, matrix, evidence.seed)
     given_probs = np.exp(given_logs)
+    by_features, by_neighbors = plain[1].argmax(axis=1), _predict_from_neighbors(evidence, own)
     if method is None:
         matrix = _estimate_transition(evidence, given_probs)
+        if by_neighbors is not None:
+            sample = evidence.sample
+            votes = np.stack([evidence.given[sample], by_features[sample], by_neighbors])
+            rate_ds = compute_p_wrong(votes, evidence.num_classes, evidence.trusted[sample]).mean()
+            prior = evidence.class_counts / len(evidence.given)
+            rate = float(prior @ (1 - np.diag(matrix)))
+            want = rate_ds * compute_confidence(evidence.given, given_probs)
+            if rate < want:
+                mix = (want - rate) / (1 - rate)
+                k = evidence.num_classes
+                matrix = (1 - mix) * matrix + mix * (1 - np.eye(k)) / (k - 1)
         logs = [compute_log_probs(model.fit_predict(matrix)) for model in models]
     else:
         logs = [_predict_unmixed_log_probs(evidence, method), plain[1]]
@@ -47,8 +60,8 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
         log_probs=combine_log_probs(logs, evidence.given, evidence.trusted, matrix, evidence.seed),
         given_probs=given_probs,
         contradicted=find_contradicted(evidence.given, given_probs),
-        predicted_from_features=plain[1].argmax(axis=1),
-        predicted_from_neighbors=_predict_from_neighbors(evidence, own),
+        predicted_from_features=by_features,
+        predicted_from_neighbors=by_neighbors,
     )
 
 
@@ -58,7 +71,7 @@ def _make_classifiers(evidence: Evidence, own: Features) -> list[CrossFitLogisti
     if len(evidence.edges[0]) and len(evidence.nodes) <= LARGE_GRAPH_NODES:
         around = average_neighbor_features(evidence.inputs, own, evidence.nodes, evidence.seed)
         views.append(join_columns(views[1], around))
-        views.append(embed_structure(evidence.inputs, evidence.nodes, evidence.seed))
+        views.append(embed_structure(evidence.inputs, evidence.nodes, evidence.num_classes, evidence.seed))
     return [evidence.make_classifier(view) for view in views]
 
 
@@ -69,6 +82,8 @@ def _assume_noise(num_classes: int) -> Floats:
 def _estimate_transition(evidence: Evidence, given_probs: Floats) -> Floats:
     """How truth becomes a given label, by a sample of very many labels."""
     noisy = evidence.sample[~evidence.trusted[evidence.sample]]
+    if len(noisy) > MAX_FIT_LABELS:
+        noisy = np.sort(np.random.default_rng(evidence.seed).choice(noisy, MAX_FIT_LABELS, replace=False))
     if not len(noisy):
         return np.eye(evidence.num_classes)
     return fit_unmixed_noise_model(evidence.given[noisy], given_probs[noisy])[0].transition

@@ -22,7 +22,9 @@ from ..propagation import Embedding, scale_rows_to_unit_length, smooth
 from .crossfit import Features, Singles
 
 EMBEDDING_DIM = 128
-STRUCTURE_DIM, STRUCTURE_ROUNDS, OVERSAMPLING = 64, 8, 8
+# Of the structure, twice as many dimensions as classes: enough to tell classes, too few to tell small regions, whose
+# labels may be wrong together.
+MIN_STRUCTURE_DIM, MAX_STRUCTURE_DIM, STRUCTURE_ROUNDS, OVERSAMPLING = 16, 128, 8, 8
 MAX_SPARSE_ENTRIES = 30_000_000  # of a matrix of features; above it, an embedding takes its place
 MAX_DENSITY = 0.2  # of features that are worth a sparse matrix
 LARGE_GRAPH_NODES, COLUMNS_AT_ONCE = 1_000_000, 16  # on a large graph, so many columns are smoothed at a time
@@ -74,7 +76,7 @@ def join_columns(left: Features, right: Features) -> Features:
     return np.hstack([left, right])
 
 
-def embed_structure(inputs: GraphInputs, nodes: Ints, seed: int) -> Singles:
+def embed_structure(inputs: GraphInputs, nodes: Ints, num_classes: int, seed: int) -> Singles:
     """The leading eigenvectors of the regularized adjacency D^-½ A D^-½, D = degree + mean degree; rows of length 1.
 
     The mean degree keeps small components from taking one eigenvector each (Amini et al., 2013).
@@ -84,7 +86,7 @@ def embed_structure(inputs: GraphInputs, nodes: Ints, seed: int) -> Singles:
     scale = (1 / np.sqrt(degree + max(degree.mean(), 1.0))).astype(np.float32)
     row = np.repeat(np.arange(num_nodes), degree)
     matrix = sp.csr_array((scale[row] * scale[col], col, crow), shape=(num_nodes, num_nodes))
-    size = min(STRUCTURE_DIM, num_nodes)
+    size = min(max(2 * num_classes, MIN_STRUCTURE_DIM), MAX_STRUCTURE_DIM, num_nodes)
     start = np.random.default_rng(seed).standard_normal((num_nodes, min(size + OVERSAMPLING, num_nodes)))
     basis = np.linalg.qr(matrix @ start.astype(np.float32))[0]
     for _ in range(STRUCTURE_ROUNDS):

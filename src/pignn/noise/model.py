@@ -30,6 +30,9 @@ Bools = NDArray[np.bool_]
 MIN_PROB = 1e-6  # a classifier that says 0 means "hardly"
 RARE_CLASS_SHARE = 0.1  # of the mean number of labels per class: with a tenth of all labels wrong and all wrong
 # labels equally likely, no class has fewer
+MAX_BIAS = 3.0  # the true share of a class is at most 20 times, and at least a twentieth of, what a classifier says
+MIN_LABELS_PER_PARAMETER = 10  # of a full T; with fewer labels it is not tried
+SURE_LIFT = 0.4  # agreement of a classifier with given labels beyond chance (Cohen's kappa, nearly) that is enough
 FULL, EQUAL, BY_CLASS = "full", "equal", "by class"  # forms of T: every entry free; wrong labels alike; as given ones
 
 
@@ -62,6 +65,7 @@ def fit_noise_model(
     given_before_review: Ints | None = None,
     *,
     refit_from: NoiseModel | None = None,
+    strict: bool = False,
 ) -> NoiseModel:
     """The noise model of given labels, none of which is -1. Where `trusted`, the given label is the true one.
 
@@ -74,7 +78,7 @@ def fit_noise_model(
     num_classes = log_probs.shape[1]
     if not len(given) or num_classes < 2:
         return NoiseModel(1.0, np.zeros(num_classes), np.eye(num_classes))
-    likelihood = Likelihood(given, log_probs, trusted, given_before_review)
+    likelihood = Likelihood(given, log_probs, trusted, given_before_review, strict=strict)
     if refit_from is not None:
         return likelihood.maximize(refit_from.form, refit_from)
     models = (likelihood.maximize(form) for form in likelihood.num_free_parameters)
@@ -85,8 +89,15 @@ class Likelihood:
     """Minus the logarithm of likelihood and priors, with its gradient, over (a, b, parameters of T)."""
 
     def __init__(
-        self, given: Ints, log_probs: Floats, trusted: Bools | None, given_before_review: Ints | None = None
+        self,
+        given: Ints,
+        log_probs: Floats,
+        trusted: Bools | None,
+        given_before_review: Ints | None = None,
+        *,
+        strict: bool = False,
     ) -> None:
+        self.strict = strict
         self.log_probs = log_probs
         self.num_classes = log_probs.shape[1]
         self.truth: Floats | None = None  # [nodes, classes], what is known of the truth
@@ -105,13 +116,16 @@ class Likelihood:
         # A tenth of a label off the diagonal keeps T inside; one label and a hundredth of the class on it.
         self.pseudo_counts = np.full((self.num_classes, self.num_classes), 0.1 / self.num_classes)
         class_sizes = np.bincount(given, minlength=self.num_classes)
-        self.pseudo_counts += np.diag(1.0 + 0.01 * class_sizes)
+        doubt = 1 - compute_confidence(given, log_probs)
+        self.pseudo_counts += np.diag(1.0 + (0.01 + doubt) * class_sizes)
         num_present = int((class_sizes > 0).sum())
         self.wrong_label_shares = {
             EQUAL: _normalize_off_diagonal(np.where(class_sizes > 0, 1.0, MIN_PROB)),
             BY_CLASS: _normalize_off_diagonal(np.maximum(class_sizes / len(given), MIN_PROB)),
         }
-        self.num_free_parameters = {EQUAL: 1, FULL: num_present * (num_present - 1)}  # of each form that is tried
+        self.num_free_parameters = {EQUAL: 1}  # of each form that is tried
+        if num_present * (num_present - 1) * MIN_LABELS_PER_PARAMETER <= len(given):
+            self.num_free_parameters[FULL] = num_present * (num_present - 1)
         if class_sizes[class_sizes > 0].min() < RARE_CLASS_SHARE * len(given) / num_present:
             self.num_free_parameters[BY_CLASS] = 1
 
@@ -129,18 +143,24 @@ class Likelihood:
             args=(form,),
             jac=True,
             method="L-BFGS-B",
-            bounds=[(0.05, 20.0), *[(-20.0, 20.0)] * n, *[(None, None)] * len(of_matrix)],
+            bounds=[(0.05, 20.0), *[(-MAX_BIAS, MAX_BIAS)] * n, *[(None, None)] * len(of_matrix)],
             options={"maxiter": 100 if start is None else 30},
         ).x
         a, b, matrix = self._unpack_parameters(parameters, form)
         matrix = normalize_rows(matrix)
         joint = softmax(a * self.log_probs + b, axis=-1) * self._compute_label_likelihood(matrix)
-        log_likelihood = float(np.log(np.maximum(joint.sum(axis=1), 1e-300)).sum())
+        per_label = np.log(np.maximum(joint.sum(axis=1), 1e-300))
+        log_likelihood = float(per_label[self.counted].sum() if self.strict else per_label.sum())
         return NoiseModel(float(a), b, matrix, log_likelihood - self.compute_penalty(form), form)
+
+    @property
+    def counted(self) -> Bools:
+        return np.asarray(softmax(self.log_probs, axis=-1).max(axis=1) > 0.5)
 
     def compute_penalty(self, form: str) -> float:
         """Half the logarithm of the number of labels for each free parameter of T (Schwarz's criterion)."""
-        return 0.5 * self.num_free_parameters.get(form, 0) * float(np.log(max(len(self.given), 2)))
+        each = 0.5 * float(np.log(max(len(self.given), 2))) if self.strict else 1.0
+        return each * self.num_free_parameters.get(form, 0)
 
     def compute_loss(self, parameters: Floats, form: str) -> tuple[float, Floats]:
         """The loss and its gradient."""
@@ -177,6 +197,14 @@ class Likelihood:
         if self.truth is None or self.ignores_noise is None:
             return likelihood
         return np.where(self.ignores_noise, 1.0, likelihood) * self.truth
+
+
+def compute_confidence(given: Ints, log_probs: Floats) -> float:
+    """How far a classifier is fit to judge the given labels: 0 if it agrees with them by chance, 1 from SURE_LIFT on."""
+    shares = np.bincount(given, minlength=log_probs.shape[1]) / len(given)
+    chance = float((shares**2).sum())
+    agreement = float((log_probs.argmax(axis=1) == given).mean())
+    return min(max((agreement - chance) / max(1 - chance, 1e-12) / SURE_LIFT, 0.0), 1.0)
 
 
 def compute_log_probs(probs: Floats) -> Floats:
