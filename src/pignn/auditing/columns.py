@@ -21,13 +21,13 @@ import pandas as pd
 from ..core.errors import ConfigError
 from ..core.registry import Registry
 from ..noise import NoiseEstimate
-from ..noise.kinds import Floats
+from ..noise.kinds import Floats, Ints
 from ..noise.model import normalize_rows
 from ..report.audit import PageColumn
 from .crossfit import Bools
 from .evidence import Evidence
 from .judging import Judgment
-from .suspects import find_suspects
+from .suspects import compute_class_shares, find_doubted, find_suspects
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +46,22 @@ class Findings:
 
     @cached_property
     def suspects(self) -> Bools:
+        return find_suspects(*self._list_reasons())
+
+    @cached_property
+    def doubted_shares(self) -> Floats:
+        """The share of the labels of each class that look wrong, whether or not they are suspects."""
         evidence = self.evidence
-        return find_suspects(
-            evidence.given, self.p_wrong, self.judgment.contradicted, evidence.trusted, evidence.class_reliability
+        return compute_class_shares(evidence.given, find_doubted(*self._list_reasons()), evidence.num_classes)
+
+    def _list_reasons(self) -> tuple[Ints, Floats, Bools, Bools, Floats]:
+        evidence = self.evidence
+        return (
+            evidence.given,
+            self.p_wrong,
+            self.judgment.contradicted,
+            evidence.trusted,
+            evidence.class_reliability,
         )
 
     @cached_property

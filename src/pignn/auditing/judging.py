@@ -10,8 +10,8 @@ from ..methods import Method
 from ..noise.estimation import MAX_FIT_LABELS, fit_unmixed_noise_model, unmix_probs
 from ..noise.kinds import Floats, Ints
 from ..noise.model import compute_confidence, compute_log_probs
+from . import dawid_skene
 from .crossfit import Bools, CrossFitLogistic, Features, predict_out_of_fold
-from .dawid_skene import compute_p_wrong
 from .evidence import Evidence
 from .stacking import combine_log_probs
 from .suspects import find_contradicted
@@ -22,13 +22,13 @@ ASSUMED_NOISE = 0.1  # while views are weighted for the first time, before the n
 
 @dataclass(frozen=True, eq=False)
 class Judgment:
-    """What the views say. Arrays have one entry per label, `predicted_from_neighbors` one per label of the sample."""
+    """What the views say. Arrays have one entry per label."""
 
     log_probs: Floats  # log P(true = k | x), up to a constant
     given_probs: Floats  # P(given = k | x), by classifiers that know of no noise
     contradicted: Bools  # whether a plain classifier clearly contradicts the label
     predicted_from_features: Ints  # class by the node's own features
-    predicted_from_neighbors: Ints | None  # class by its neighbors' features, -1 without any; None without edges
+    rate_dawid_skene: float | None  # share of wrong labels by three votes; None without edges
 
 
 def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
@@ -39,20 +39,13 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
     matrix = _assume_noise(evidence.num_classes)
     given_logs = combine_log_probs(plain, evidence.given, evidence.trusted, matrix, evidence.seed)
     given_probs = np.exp(given_logs)
-    by_features, by_neighbors = plain[1].argmax(axis=1), _predict_from_neighbors(evidence, own)
+    rate_dawid_skene = _estimate_dawid_skene_rate(evidence, plain[1].argmax(axis=1), own)
     if method is None:
         matrix = _estimate_transition(evidence, given_probs)
-        if by_neighbors is not None:
-            sample = evidence.sample
-            votes = np.stack([evidence.given[sample], by_features[sample], by_neighbors])
-            rate_ds = compute_p_wrong(votes, evidence.num_classes, evidence.trusted[sample]).mean()
-            prior = evidence.class_counts / len(evidence.given)
-            rate = float(prior @ (1 - np.diag(matrix)))
-            want = rate_ds * compute_confidence(evidence.given, given_probs)
-            if rate < want:
-                mix = (want - rate) / (1 - rate)
-                k = evidence.num_classes
-                matrix = (1 - mix) * matrix + mix * (1 - np.eye(k)) / (k - 1)
+        if rate_dawid_skene is not None:
+            # Votes mislead where views hardly tell the classes apart.
+            confidence = compute_confidence(evidence.given, given_probs)
+            matrix = _raise_noise_rate(matrix, evidence, rate_dawid_skene * confidence)
         logs = [compute_log_probs(model.fit_predict(matrix)) for model in models]
     else:
         logs = [_predict_unmixed_log_probs(evidence, method), plain[1]]
@@ -60,8 +53,8 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
         log_probs=combine_log_probs(logs, evidence.given, evidence.trusted, matrix, evidence.seed),
         given_probs=given_probs,
         contradicted=find_contradicted(evidence.given, given_probs),
-        predicted_from_features=by_features,
-        predicted_from_neighbors=by_neighbors,
+        predicted_from_features=plain[1].argmax(axis=1),
+        rate_dawid_skene=rate_dawid_skene,
     )
 
 
@@ -89,14 +82,29 @@ def _estimate_transition(evidence: Evidence, given_probs: Floats) -> Floats:
     return fit_unmixed_noise_model(evidence.given[noisy], given_probs[noisy])[0].transition
 
 
-def _predict_from_neighbors(evidence: Evidence, own: Features) -> Ints | None:
+def _raise_noise_rate(transition: Floats, evidence: Evidence, rate: float) -> Floats:
+    """T with at least this share of wrong labels; what is added goes to all classes alike.
+
+    Errors that follow features or a region are in the probabilities of all views, so T does not count them. A view that
+    learns through more noise follows single labels less.
+    """
+    num_classes = len(transition)
+    shares = evidence.class_counts / len(evidence.given)
+    expected = float(shares @ (1 - np.diag(transition)))
+    added = max(rate - expected, 0.0) / max(1 - expected, 1e-12)
+    return (1 - added) * transition + added * (1 - np.eye(num_classes)) / max(num_classes - 1, 1)
+
+
+def _estimate_dawid_skene_rate(evidence: Evidence, by_features: Ints, own: Features) -> float | None:
+    """Share of wrong labels by the votes of label, own features and neighbors' features; None without edges."""
     if not len(evidence.edges[0]):
         return None
-    nodes = evidence.nodes[evidence.sample]
-    around = average_neighbor_features(evidence.inputs, own, nodes, evidence.seed)
-    predicted = evidence.make_classifier(around, evidence.sample).fit_predict().argmax(axis=1)
-    predicted[np.asarray(abs(around).sum(axis=1)).ravel() == 0] = -1
-    return predicted
+    sample = evidence.sample
+    around = average_neighbor_features(evidence.inputs, own, evidence.nodes[sample], evidence.seed)
+    by_neighbors = evidence.make_classifier(around, sample).fit_predict().argmax(axis=1)
+    by_neighbors[np.asarray(abs(around).sum(axis=1)).ravel() == 0] = -1
+    votes = np.stack([evidence.given[sample], by_features[sample], by_neighbors])
+    return float(dawid_skene.compute_p_wrong(votes, evidence.num_classes, evidence.trusted[sample]).mean())
 
 
 def _predict_unmixed_log_probs(evidence: Evidence, method: Method) -> Floats:

@@ -22,9 +22,7 @@ MAX_STACKED_LABELS = 10_000  # a handful of weights needs no more
 MAX_WEIGHT = 5.0
 
 
-def combine_log_probs(
-    views: Sequence[Floats], given: Ints, trusted: Bools, transition: Floats, seed: int
-) -> Floats:
+def combine_log_probs(views: Sequence[Floats], given: Ints, trusted: Bools, transition: Floats, seed: int) -> Floats:
     """log P(true = k | x) by all views together."""
     chosen = np.arange(len(given))
     if len(given) > MAX_STACKED_LABELS:

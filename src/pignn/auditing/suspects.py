@@ -50,8 +50,17 @@ def find_contradicted(given: Ints, probs: Floats) -> Bools:
 
 def find_suspects(given: Ints, p_wrong: Floats, contradicted: Bools, trusted: Bools, reliability: Floats) -> Bools:
     """Labels to correct without a look; `reliability` is that of each class."""
-    suspects = ((p_wrong > MIN_P_WRONG) | (contradicted & (reliability > MIN_RELIABILITY)[given])) & ~trusted
-    suspects &= (reliability > 0)[given]
-    counts = np.bincount(given, minlength=len(reliability))
-    shares = np.bincount(given, weights=suspects, minlength=len(reliability)) / np.maximum(counts, 1)
-    return suspects & (shares < MAX_SUSPECT_SHARE)[given]
+    doubted = find_doubted(given, p_wrong, contradicted, trusted, reliability)
+    return doubted & (compute_class_shares(given, doubted, len(reliability)) < MAX_SUSPECT_SHARE)[given]
+
+
+def find_doubted(given: Ints, p_wrong: Floats, contradicted: Bools, trusted: Bools, reliability: Floats) -> Bools:
+    """Labels that would be suspects if no class could be deleted."""
+    looks_wrong = (p_wrong > MIN_P_WRONG) | (contradicted & (reliability > MIN_RELIABILITY)[given])
+    return looks_wrong & ~trusted & (reliability > 0)[given]
+
+
+def compute_class_shares(given: Ints, chosen: Bools, num_classes: int) -> Floats:
+    """The share of the labels of each class that is chosen."""
+    counts = np.bincount(given, minlength=num_classes)
+    return np.bincount(given, weights=chosen, minlength=num_classes) / np.maximum(counts, 1)

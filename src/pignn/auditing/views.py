@@ -61,7 +61,7 @@ def average_neighbor_features(inputs: GraphInputs, own: Features, nodes: Ints, s
     row, col = list_edges_of(inputs, nodes)
     other = col.numpy()
     adj = sp.csr_array((np.ones(len(row), dtype=np.float32), (row, other)), shape=(len(nodes), inputs.num_nodes))
-    if sp.issparse(own):
+    if isinstance(own, sp.csr_array):
         if int(np.diff(own.indptr)[other].sum()) <= MAX_SPARSE_ENTRIES:
             return _scale_sparse_rows(sp.csr_array(adj @ own))
         own = Embedding(EMBEDDING_DIM, alpha=1.0, seed=seed).fit_transform(inputs).numpy()

@@ -6,11 +6,16 @@ where q are the class probabilities of a classifier that has not seen the label.
 be told from classes that overlap: T = I with blurred probabilities and T ≠ I with sharp ones give the same labels. What
 separates them is how disagreement depends on confidence. A classifier's own mistakes become rare where it is
 confident, but wrong labels do not. The inverse temperature a, the bias b and T are therefore fitted together by maximum
-likelihood. T gets a weak prior that favors its diagonal: what the data leave open is put down to the classifier.
+likelihood. T gets a weak prior that favors its diagonal: what the data leave open is put down to the classifier. The
+prior is stronger for a classifier that agrees with the given labels hardly more than by chance, because its mistakes
+and theirs look alike.
 
-A full T has n(n − 1) free parameters and absorbs part of the classifier's own confusions. It is used where it raises
-the log-likelihood by more than its number of parameters (Akaike's criterion). Otherwise all wrong labels are equally
-likely, which takes one parameter. If some class has hardly any label (it may be misspelled), the lack of wrong labels
+A full T has n(n − 1) free parameters and absorbs part of the classifier's own confusions. It is tried where there are
+ten labels for each of them, and used where it raises the log-likelihood by more than its number of parameters
+(Akaike's criterion). A strict choice counts only labels of nodes that the classifier gives one class more than half,
+and asks for half the logarithm of the number of labels per parameter (Schwarz's criterion): where the classifier is
+undecided, a full T explains its indecision and not the labels. Otherwise all wrong labels are equally likely, which
+takes one parameter. If some class has hardly any label (it may be misspelled), the lack of wrong labels
 there would speak against all noise. Then wrong labels may also be as frequent as the given ones of their class. A class
 without any label gets no wrong ones.
 """
@@ -18,6 +23,7 @@ without any label gets no wrong ones.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +38,7 @@ RARE_CLASS_SHARE = 0.1  # of the mean number of labels per class: with a tenth o
 # labels equally likely, no class has fewer
 MAX_BIAS = 3.0  # the true share of a class is at most 20 times, and at least a twentieth of, what a classifier says
 MIN_LABELS_PER_PARAMETER = 10  # of a full T; with fewer labels it is not tried
-SURE_LIFT = 0.4  # agreement of a classifier with given labels beyond chance (Cohen's kappa, nearly) that is enough
+SURE_LIFT = 0.3  # agreement of a classifier with given labels beyond chance (Cohen's kappa, nearly) that is enough
 FULL, EQUAL, BY_CLASS = "full", "equal", "by class"  # forms of T: every entry free; wrong labels alike; as given ones
 
 
@@ -43,7 +49,7 @@ class NoiseModel:
     inverse_temperature: float
     bias: Floats  # [classes]
     transition: Floats  # [classes, classes]
-    penalized_log_likelihood: float = 0.0  # log-likelihood less the number of free parameters of T
+    penalized_log_likelihood: float = 0.0  # log-likelihood less a penalty for the free parameters of T
     form: str = EQUAL  # of T
 
     def predict_true_probs(self, log_probs: Floats) -> Floats:
@@ -73,7 +79,8 @@ def fit_noise_model(
     It shows how truth becomes a given label. Reviewing top suspects first does no harm: given x and the label before,
     who is looked at does not depend on the truth.
 
-    With `refit_from`, only its form of T is fitted, in few steps: for the bootstrap.
+    With `refit_from`, only its form of T is fitted, in few steps: for the bootstrap. `strict` asks for more before a
+    full T is used.
     """
     num_classes = log_probs.shape[1]
     if not len(given) or num_classes < 2:
@@ -150,15 +157,16 @@ class Likelihood:
         matrix = normalize_rows(matrix)
         joint = softmax(a * self.log_probs + b, axis=-1) * self._compute_label_likelihood(matrix)
         per_label = np.log(np.maximum(joint.sum(axis=1), 1e-300))
-        log_likelihood = float(per_label[self.counted].sum() if self.strict else per_label.sum())
+        log_likelihood = float(per_label[self.is_decided].sum() if self.strict else per_label.sum())
         return NoiseModel(float(a), b, matrix, log_likelihood - self.compute_penalty(form), form)
 
-    @property
-    def counted(self) -> Bools:
+    @cached_property
+    def is_decided(self) -> Bools:
+        """Whether the classifier gives one class more than half."""
         return np.asarray(softmax(self.log_probs, axis=-1).max(axis=1) > 0.5)
 
     def compute_penalty(self, form: str) -> float:
-        """Half the logarithm of the number of labels for each free parameter of T (Schwarz's criterion)."""
+        """What the free parameters of T must gain: 1 each by Akaike's criterion, half of log n by Schwarz's."""
         each = 0.5 * float(np.log(max(len(self.given), 2))) if self.strict else 1.0
         return each * self.num_free_parameters.get(form, 0)
 
@@ -200,7 +208,7 @@ class Likelihood:
 
 
 def compute_confidence(given: Ints, log_probs: Floats) -> float:
-    """How far a classifier is fit to judge the given labels: 0 if it agrees with them by chance, 1 from SURE_LIFT on."""
+    """How far a classifier is fit to judge given labels: 0 if it agrees with them by chance, 1 from SURE_LIFT on."""
     shares = np.bincount(given, minlength=log_probs.shape[1]) / len(given)
     chance = float((shares**2).sum())
     agreement = float((log_probs.argmax(axis=1) == given).mean())
