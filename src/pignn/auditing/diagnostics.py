@@ -16,7 +16,7 @@ EXCESS_FACTOR, EXCESS_SHARE = 2.0, 0.02
 MIN_TRUSTED_SHARE = 0.1  # from here on, the rate describes what a review left over
 CLEAN_RATE = 0.01  # below it, labels may have been corrected before
 MAX_DOUBTED_SHARE = 0.5  # of the labels of a class, before an alarm
-MIN_INFORMATION = 0.01  # of the entropy of the labels, that features and graph must predict
+MIN_INFORMATION = 0.005  # of the entropy of the labels, that features and graph must predict
 MAX_INTERVAL_WIDTH = 0.35
 
 
@@ -76,7 +76,9 @@ def unrelated_labels_message(given: Ints, given_probs: Floats) -> str | None:
     """For labels that nothing predicts, as after a shift of rows or a join by the wrong ids."""
     shares = np.bincount(given, minlength=given_probs.shape[1]) / len(given)
     entropy = -float(np.log(shares[given]).mean())
-    gain = entropy + float(np.log(np.maximum(given_probs[np.arange(len(given)), given], 1e-12)).mean())
+    # Mixed with the class shares, so that single wrong labels do not outweigh all others.
+    ratio = given_probs[np.arange(len(given)), given] / shares[given]
+    gain = float(np.log(0.5 * ratio + 0.5).mean())
     if gain > MIN_INFORMATION * entropy:
         return None
     return (
