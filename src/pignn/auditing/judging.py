@@ -61,7 +61,7 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
 def _make_classifiers(evidence: Evidence, own: Features) -> list[CrossFitLogistic]:
     """One classifier per view: smoothed features, own features, and where there are edges the two others."""
     views = [evidence.embedding, own[evidence.nodes]]
-    if len(evidence.edges[0]) and len(evidence.nodes) <= LARGE_GRAPH_NODES:
+    if len(evidence.edges[0]) and evidence.inputs.num_nodes <= LARGE_GRAPH_NODES:
         around = average_neighbor_features(evidence.inputs, own, evidence.nodes, evidence.seed)
         views.append(join_columns(views[1], around))
         views.append(embed_structure(evidence.inputs, evidence.nodes, evidence.num_classes, evidence.seed))

@@ -4,7 +4,8 @@
 
 The weights w ≥ 0, one per view, maximize the likelihood of given labels that no view has seen. Such a fit prefers a
 view that predicts the errors of labels, as features do the errors of a rule. The result is therefore the mean of the
-fitted weights and of equal ones.
+fitted weights and of cautious ones. These grow with the square of what each view alone tells about the given labels,
+and one number scales them all.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from .crossfit import Bools
 
 MAX_STACKED_LABELS = 10_000  # a handful of weights needs no more
 MAX_WEIGHT = 5.0
+MIN_INFORMATION = 1e-3  # per label, of a view that says nothing
 
 
 def combine_log_probs(views: Sequence[Floats], given: Ints, trusted: Bools, transition: Floats, seed: int) -> Floats:
@@ -32,9 +34,18 @@ def combine_log_probs(views: Sequence[Floats], given: Ints, trusted: Bools, tran
     likelihood = np.maximum(np.where(trusted[chosen, None], one_hot, transition.T[given[chosen]]), 1e-6)
     logs = np.stack([view[chosen] for view in views])
     fitted = fit_weights(logs, likelihood)
-    equal = fit_weights(logs.mean(axis=0, keepdims=True), likelihood) / len(views)
-    weights = (fitted + equal) / 2
+    shares = weigh_by_information(logs, given[chosen])
+    cautious = shares * fit_weights(np.tensordot(shares, logs, axes=1)[None], likelihood)
+    weights = (fitted + cautious) / 2
     return log_softmax(np.sum([w * view for w, view in zip(weights, views, strict=True)], axis=0), axis=-1)
+
+
+def weigh_by_information(logs: Floats, given: Ints) -> Floats:
+    """Weights that sum to 1, by the square of how far each view predicts given labels better than their shares do."""
+    class_shares = np.bincount(given, minlength=logs.shape[2]) / len(given)
+    information = logs[:, np.arange(len(given)), given].mean(axis=1) - np.log(class_shares[given]).mean()
+    weights = np.maximum(information, MIN_INFORMATION) ** 2
+    return weights / weights.sum()
 
 
 def fit_weights(logs: Floats, likelihood: Floats) -> Floats:

@@ -16,14 +16,13 @@ ten labels for each of them, and used where it raises the log-likelihood by more
 and asks for half the logarithm of the number of labels per parameter (Schwarz's criterion): where the classifier is
 undecided, a full T explains its indecision and not the labels. Otherwise all wrong labels are equally likely, which
 takes one parameter. If some class has hardly any label (it may be misspelled), the lack of wrong labels
-there would speak against all noise. Then wrong labels may also be as frequent as the given ones of their class. A class
-without any label gets no wrong ones.
+there would speak against all noise. Then wrong labels may also be as frequent as the given ones of their class, or as
+the root of that. A class without any label gets no wrong ones.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +38,8 @@ RARE_CLASS_SHARE = 0.1  # of the mean number of labels per class: with a tenth o
 MAX_BIAS = 3.0  # the true share of a class is at most 20 times, and at least a twentieth of, what a classifier says
 MIN_LABELS_PER_PARAMETER = 10  # of a full T; with fewer labels it is not tried
 SURE_LIFT = 0.3  # agreement of a classifier with given labels beyond chance (Cohen's kappa, nearly) that is enough
-FULL, EQUAL, BY_CLASS = "full", "equal", "by class"  # forms of T: every entry free; wrong labels alike; as given ones
+# Forms of T: every entry free; all wrong labels alike; as frequent as the given labels of their class; between these.
+FULL, EQUAL, BY_CLASS, BY_ROOT = "full", "equal", "by class", "by root of class"
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class NoiseModel:
     inverse_temperature: float
     bias: Floats  # [classes]
     transition: Floats  # [classes, classes]
-    penalized_log_likelihood: float = 0.0  # log-likelihood less a penalty for the free parameters of T
+    penalized_log_likelihood: float = 0.0  # log-likelihood less the number of free parameters of T
     form: str = EQUAL  # of T
 
     def predict_true_probs(self, log_probs: Floats) -> Floats:
@@ -85,11 +85,15 @@ def fit_noise_model(
     num_classes = log_probs.shape[1]
     if not len(given) or num_classes < 2:
         return NoiseModel(1.0, np.zeros(num_classes), np.eye(num_classes))
-    likelihood = Likelihood(given, log_probs, trusted, given_before_review, strict=strict)
+    likelihood = Likelihood(given, log_probs, trusted, given_before_review)
     if refit_from is not None:
         return likelihood.maximize(refit_from.form, refit_from)
-    models = (likelihood.maximize(form) for form in likelihood.num_free_parameters)
-    return max(models, key=lambda model: model.penalized_log_likelihood)
+    models = [likelihood.maximize(form) for form in likelihood.num_free_parameters]
+    best = max(models, key=lambda model: model.penalized_log_likelihood)
+    if not strict or best.form != FULL:
+        return best
+    simple = max((m for m in models if m.form != FULL), key=lambda model: model.penalized_log_likelihood)
+    return best if likelihood.clearly_asks_for(best, simple) else simple
 
 
 class Likelihood:
@@ -101,10 +105,7 @@ class Likelihood:
         log_probs: Floats,
         trusted: Bools | None,
         given_before_review: Ints | None = None,
-        *,
-        strict: bool = False,
     ) -> None:
-        self.strict = strict
         self.log_probs = log_probs
         self.num_classes = log_probs.shape[1]
         self.truth: Floats | None = None  # [nodes, classes], what is known of the truth
@@ -129,12 +130,13 @@ class Likelihood:
         self.wrong_label_shares = {
             EQUAL: _normalize_off_diagonal(np.where(class_sizes > 0, 1.0, MIN_PROB)),
             BY_CLASS: _normalize_off_diagonal(np.maximum(class_sizes / len(given), MIN_PROB)),
+            BY_ROOT: _normalize_off_diagonal(np.maximum(np.sqrt(class_sizes / len(given)), MIN_PROB)),
         }
         self.num_free_parameters = {EQUAL: 1}  # of each form that is tried
         if num_present * (num_present - 1) * MIN_LABELS_PER_PARAMETER <= len(given):
             self.num_free_parameters[FULL] = num_present * (num_present - 1)
         if class_sizes[class_sizes > 0].min() < RARE_CLASS_SHARE * len(given) / num_present:
-            self.num_free_parameters[BY_CLASS] = 1
+            self.num_free_parameters |= {BY_ROOT: 1, BY_CLASS: 1}
 
     def maximize(self, form: str, start: NoiseModel | None = None) -> NoiseModel:
         """The most likely model whose T has this form."""
@@ -155,20 +157,20 @@ class Likelihood:
         ).x
         a, b, matrix = self._unpack_parameters(parameters, form)
         matrix = normalize_rows(matrix)
-        joint = softmax(a * self.log_probs + b, axis=-1) * self._compute_label_likelihood(matrix)
-        per_label = np.log(np.maximum(joint.sum(axis=1), 1e-300))
-        log_likelihood = float(per_label[self.is_decided].sum() if self.strict else per_label.sum())
-        return NoiseModel(float(a), b, matrix, log_likelihood - self.compute_penalty(form), form)
+        model = NoiseModel(float(a), b, matrix, form=form)
+        log_likelihood = float(self.compute_log_likelihoods(model).sum())
+        return replace(model, penalized_log_likelihood=log_likelihood - self.num_free_parameters.get(form, 0))
 
-    @cached_property
-    def is_decided(self) -> Bools:
-        """Whether the classifier gives one class more than half."""
-        return np.asarray(softmax(self.log_probs, axis=-1).max(axis=1) > 0.5)
+    def compute_log_likelihoods(self, model: NoiseModel) -> Floats:
+        """log P(given label | x) of every node."""
+        joint = model.predict_true_probs(self.log_probs) * self._compute_label_likelihood(model.transition)
+        return np.log(np.maximum(joint.sum(axis=1), 1e-300))
 
-    def compute_penalty(self, form: str) -> float:
-        """What the free parameters of T must gain: 1 each by Akaike's criterion, half of log n by Schwarz's."""
-        each = 0.5 * float(np.log(max(len(self.given), 2))) if self.strict else 1.0
-        return each * self.num_free_parameters.get(form, 0)
+    def clearly_asks_for(self, full: NoiseModel, simple: NoiseModel) -> bool:
+        """Whether labels of nodes that the classifier is decided about gain what Schwarz's criterion asks for."""
+        is_decided = softmax(self.log_probs, axis=-1).max(axis=1) > 0.5
+        gain = (self.compute_log_likelihoods(full) - self.compute_log_likelihoods(simple))[is_decided].sum()
+        return bool(gain > 0.5 * np.log(len(self.given)) * self.num_free_parameters[FULL])
 
     def compute_loss(self, parameters: Floats, form: str) -> tuple[float, Floats]:
         """The loss and its gradient."""
