@@ -22,8 +22,9 @@ from torch_geometric.utils import subgraph
 
 import pignn
 from pignn.auditing import audit_labels, estimate_from_review, mark_trusted, sample_for_review
-from pignn.auditing.evidence import compute_own_and_neighbor_features, gather_evidence
+from pignn.auditing.evidence import gather_evidence
 from pignn.auditing.label_scorers import SCORERS
+from pignn.auditing.views import average_neighbor_features, compute_own_features
 
 DATASETS = ("cora", "citeseer", "digits", "photo", "pubmed")
 
@@ -74,7 +75,8 @@ def rules(datasets: list[str]) -> None:
         chosen = (table["flagged"], table["p_wrong"] > 0.5, leads, against, table["suspect"])
         right = [(given == truth).mean()]
         right += [(np.where(rule, table["suggested"], given) == truth).mean() for rule in chosen]
-        views = compute_own_and_neighbor_features(known.inputs, nodes, nodes, 0)
+        own = compute_own_features(known.inputs, 0)
+        views = (own, average_neighbor_features(known.inputs, own, nodes, 0))
         agree = [(known.make_classifier(view).fit_predict().argmax(axis=1) == given).mean() for view in views]
         cells = [f"{v:.3f}" for v in (*right, found.homophily or 0.0, *agree)]
         print(f"| {dataset} | {kind} | {' | '.join(cells)} |", flush=True)

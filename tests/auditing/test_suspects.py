@@ -8,7 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 from pignn import graphs
-from pignn.auditing import audit_labels, clean_labels, crossfit, diagnostics, evidence
+from pignn.auditing import audit_labels, clean_labels, crossfit, diagnostics, views
 from pignn.auditing.dawid_skene import compute_p_wrong
 from pignn.auditing.suspects import find_contradicted, find_suspects
 from pignn.backbones import GraphInputs
@@ -38,7 +38,8 @@ def test_a_class_without_a_label_contradicts_nobody() -> None:
 
 def test_trusted_labels_are_no_suspects() -> None:
     against = np.array([True, True, False, False])
-    found = find_suspects(np.array([0.0, 0.0, 0.6, 0.4]), against, np.array([False, True, False, False]))
+    trusted = np.array([False, True, False, False])
+    found = find_suspects(np.zeros(4, dtype=int), np.array([0.0, 0.0, 0.6, 0.4]), against, trusted, np.ones(1))
     assert found.tolist() == [True, False, True, False]
 
 
@@ -77,16 +78,16 @@ def test_neighbor_features_exclude_the_features_of_the_node() -> None:
     data = graphs.csbm(60, 3, degree=4, num_features=5)
     inputs = GraphInputs.from_data(graphs.copy_checked_graph(data))
     some = np.arange(0, 60, 7)
-    _, before = evidence.compute_own_and_neighbor_features(inputs, np.arange(60), some, 0)
+    before = views.average_neighbor_features(inputs, views.compute_own_features(inputs, 0), some, 0)
     x = data.x / data.x.norm(dim=1, keepdim=True)
     for row, node in zip(before, some.tolist(), strict=True):
         near = inputs.edge_index[0][inputs.edge_index[1] == node]
         mean = x[near].sum(dim=0) if len(near) else torch.zeros(5)
         np.testing.assert_allclose(row, mean / mean.norm().clamp(min=1e-12), atol=1e-5)
     data.x[some[1]] += 10
-    own, after = evidence.compute_own_and_neighbor_features(
-        GraphInputs.from_data(graphs.copy_checked_graph(data)), np.arange(60), some, 0
-    )
+    inputs = GraphInputs.from_data(graphs.copy_checked_graph(data))
+    own = views.compute_own_features(inputs, 0)
+    after = views.average_neighbor_features(inputs, own, some, 0)
     np.testing.assert_allclose(after[1], before[1])
     assert own.shape == (60, 5)
 

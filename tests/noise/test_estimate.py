@@ -11,6 +11,7 @@ from scipy.special import softmax
 from pignn.core.errors import ConfigError, DataError
 from pignn.noise import build_transition_matrix, estimate, model
 from pignn.noise.estimation import unmix_probs
+from pignn.noise.model import EQUAL, FULL, compute_log_probs, fit_noise_model
 
 Floats = NDArray[np.float64]
 
@@ -164,3 +165,26 @@ def test_a_level_outside_0_to_1_is_refused() -> None:
 def test_labels_must_be_numbers() -> None:
     with pytest.raises(DataError, match="labels must be integers"):
         estimate(np.array(["a", "b"]), np.full((2, 2), 0.5))
+
+
+def test_a_strict_choice_takes_a_full_matrix_only_where_labels_ask_for_it() -> None:
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, 6, 4000)
+    probs = np.full((4000, 6), 0.02)
+    predicted = np.where(rng.random(4000) < 0.9, true, rng.integers(0, 6, 4000))
+    probs[np.arange(4000), predicted] = 0.9
+    flipped = rng.random(4000) < 0.2
+    symmetric = np.where(flipped, (true + rng.integers(1, 6, 4000)) % 6, true)
+    pair = np.where(flipped, (true + 1) % 6, true)
+    logs = compute_log_probs(probs)
+    assert fit_noise_model(symmetric, logs, strict=True).form == EQUAL
+    assert fit_noise_model(pair, logs, strict=True).form == FULL
+
+
+def test_the_bias_of_a_rare_class_is_bounded() -> None:
+    """A class that the classifier never recognizes keeps a share."""
+    given = np.repeat([0, 1, 2], [1000, 1000, 40])
+    probs = np.tile([0.45, 0.45, 1e-5], (2040, 1))
+    probs[np.arange(2000), given[:2000]] = 0.9
+    model = fit_noise_model(given, compute_log_probs(probs))
+    assert np.abs(model.bias).max() <= 3.0

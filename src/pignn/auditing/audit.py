@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..methods import Method, make
 from ..noise import NoiseEstimate
 from ..noise.estimation import estimate_from_model
 from ..noise.kinds import Ints
-from ..noise.model import fit_noise_model
+from ..noise.model import fit_noise_model, normalize_rows
 from ..report import (
     AuditOverview,
     AuditPageContent,
@@ -25,7 +25,7 @@ from ..report import (
     plot_transition,
     render_audit_html,
 )
-from . import dawid_skene, diagnostics
+from . import diagnostics
 from .columns import Findings, list_columns, tabulate_findings
 from .consensus import Consensus, combine_votes, fill_labels, judge_by_consensus
 from .evidence import Evidence, gather_evidence
@@ -234,25 +234,40 @@ def audit_labels(
         judgment = judge_labels(evidence, judge)
         findings = estimate_noise(evidence, judgment, intervals)
     findings = findings if consensus is None else judge_by_consensus(findings, consensus)
-    rate_dawid_skene = _estimate_dawid_skene_rate(evidence, judgment)
     issues = tabulate_findings(findings).sort_values("p_wrong", ascending=False, kind="stable", ignore_index=True)
-    flagged_share = float(issues["flagged"].mean())
-    predicted_share = float((judgment.predicted_from_features == evidence.given).mean())
-    messages = [
-        diagnostics.small_classes_message(evidence.class_counts, evidence.class_names),
-        diagnostics.low_homophily_message(*evidence.homophily),
-        diagnostics.relearned_rule_message(predicted_share),
-        diagnostics.excess_flags_message(findings.noise.rate, flagged_share, rate_dawid_skene),
-    ]
-    doubts = [message for message in messages if message is not None]
+    noise = findings.noise
+    if consensus is None:  # several votes per node tell more than three views of one label
+        noise = _widen_interval(noise, judgment.rate_dawid_skene, float(issues["flagged"].mean()))
+    doubts = _list_doubts(findings, float(issues["flagged"].mean()))
     for doubt in doubts:
         warnings.warn(doubt, PignnWarning, stacklevel=2)
     hint = diagnostics.review_history_message(findings.noise.rate, float(evidence.trusted.mean()))
     method_text = DEFAULT_METHOD if judge is None else _method_text(judge)
     hints = [] if hint is None else [hint]
-    result = Audit(issues, findings.noise, evidence, method_text, rate_dawid_skene, doubts, hints, consensus)
+    result = Audit(issues, noise, evidence, method_text, judgment.rate_dawid_skene, doubts, hints, consensus)
     issues.attrs["audit"] = result.to_dict()
     return result
+
+
+def _list_doubts(findings: Findings, flagged_share: float) -> list[str]:
+    evidence, judgment = findings.evidence, findings.judgment
+    predicted_share = float((judgment.predicted_from_features == evidence.given).mean())
+    messages = [
+        diagnostics.small_classes_message(evidence.class_counts, evidence.class_names),
+        diagnostics.doubted_classes_message(findings.doubted_shares, evidence.class_counts, evidence.class_names),
+        diagnostics.unrelated_labels_message(evidence.given, judgment.given_probs),
+        diagnostics.low_homophily_message(*evidence.homophily),
+        diagnostics.relearned_rule_message(predicted_share),
+        diagnostics.excess_flags_message(findings.noise.rate, flagged_share, judgment.rate_dawid_skene),
+    ]
+    return [message for message in messages if message is not None]
+
+
+def _widen_interval(noise: NoiseEstimate, rate_dawid_skene: float | None, flagged_share: float) -> NoiseEstimate:
+    if noise.rate_interval is None:
+        return noise
+    interval = diagnostics.widen_interval(noise.rate_interval, noise.rate, rate_dawid_skene, flagged_share)
+    return replace(noise, rate_interval=interval)
 
 
 def _resolve_method(method: str | Method, seed: int) -> Method | None:
@@ -283,6 +298,7 @@ def estimate_noise(evidence: Evidence, judgment: Judgment, intervals: bool) -> F
         judgment.log_probs[sample],
         evidence.trusted[sample],
         None if before is None else before[sample],
+        strict=True,
     )
     noise = estimate_from_model(
         evidence.given,
@@ -293,14 +309,22 @@ def estimate_noise(evidence: Evidence, judgment: Judgment, intervals: bool) -> F
         trusted=evidence.trusted,
         given_before_review=before,
     )
+    noise = _temper_posterior(evidence, noise)
     return Findings(evidence, judgment, noise, model.predict_true_probs(judgment.log_probs))
 
 
-def _estimate_dawid_skene_rate(evidence: Evidence, judgment: Judgment) -> float | None:
-    """Share of wrong labels by the votes of label, own features and neighbors' features; None without edges."""
-    if judgment.predicted_from_neighbors is None:
-        return None
-    sample = evidence.sample
-    votes = [evidence.given[sample], judgment.predicted_from_features[sample], judgment.predicted_from_neighbors]
-    p_wrong = dawid_skene.compute_p_wrong(np.stack(votes), evidence.num_classes, evidence.trusted[sample])
-    return float(p_wrong.mean())
+def _temper_posterior(evidence: Evidence, noise: NoiseEstimate) -> NoiseEstimate:
+    """The noise, where labels of a class that can hardly be judged are wrong as often as others.
+
+    A class of few labels is learned badly. That nothing resembles it says little about its labels.
+    """
+    rows, given = np.arange(len(evidence.given)), evidence.given
+    reliability = np.where(evidence.trusted, 1.0, evidence.class_reliability[given])
+    p_wrong = 1 - noise.posterior[rows, given]
+    rate = float(p_wrong @ reliability / max(reliability.sum(), 1e-12))
+    tempered = reliability * p_wrong + (1 - reliability) * rate
+    others = noise.posterior.copy()
+    others[rows, given] = 0.0
+    posterior = normalize_rows(others) * tempered[:, None]
+    posterior[rows, given] = 1 - tempered
+    return replace(noise, posterior=posterior, rate=float(tempered.mean()), prior=posterior.mean(axis=0))

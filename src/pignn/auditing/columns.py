@@ -21,13 +21,13 @@ import pandas as pd
 from ..core.errors import ConfigError
 from ..core.registry import Registry
 from ..noise import NoiseEstimate
-from ..noise.kinds import Floats
+from ..noise.kinds import Floats, Ints
 from ..noise.model import normalize_rows
 from ..report.audit import PageColumn
 from .crossfit import Bools
 from .evidence import Evidence
 from .judging import Judgment
-from .suspects import find_suspects
+from .suspects import compute_class_shares, find_doubted, find_suspects
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +43,30 @@ class Findings:
     def p_wrong(self) -> Floats:
         rows = np.arange(len(self.evidence.given))
         return np.where(self.evidence.trusted, 0.0, 1 - self.noise.posterior[rows, self.evidence.given])
+
+    @cached_property
+    def suspects(self) -> Bools:
+        return find_suspects(*self._list_reasons())
+
+    @cached_property
+    def doubted_shares(self) -> Floats:
+        """The share of the labels of each class that look wrong, whether or not they are suspects."""
+        evidence = self.evidence
+        return compute_class_shares(evidence.given, find_doubted(*self._list_reasons()), evidence.num_classes)
+
+    def _list_reasons(self) -> tuple[Ints, Floats, Bools, Bools, Floats]:
+        evidence = self.evidence
+        return (
+            evidence.given,
+            self.p_wrong,
+            self.judgment.contradicted,
+            evidence.trusted,
+            evidence.class_reliability,
+        )
+
+    @cached_property
+    def judged(self) -> Bools:
+        return (self.evidence.class_reliability > 0)[self.evidence.given]
 
     @cached_property
     def confident_learning(self) -> tuple[Floats, Bools]:
@@ -133,8 +157,9 @@ BUILT_IN_COLUMNS = (
     AuditColumn(
         "suspect",
         "whether the label would be corrected if nobody reviews it",
-        lambda f: find_suspects(f.p_wrong, f.judgment.contradicted, f.evidence.trusted),
+        lambda f: f.suspects,
     ),
+    AuditColumn("judged", "whether the given class has enough labels to judge them", lambda f: f.judged),
     AuditColumn("quality", "label quality by confident learning (cleanlab)", lambda f: f.confident_learning[0]),
     AuditColumn(
         "flagged",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize
@@ -22,6 +23,8 @@ from ..noise.kinds import Floats, Ints
 
 Bools = NDArray[np.bool_]
 Singles = NDArray[np.float32]
+Features: TypeAlias = Singles | sp.csr_array
+MAX_TRAIN_LABELS = 100_000  # of one fold: more hardly change a logistic regression
 MAX_SOURCE_SHARE = 0.8  # of the labels; a larger source leaves too few to judge it by
 
 
@@ -70,7 +73,7 @@ class CrossFitLogistic:
     where the first ended.
     """
 
-    def __init__(self, features: Singles, given: Ints, fold: Ints, num_classes: int, trusted: Bools) -> None:
+    def __init__(self, features: Features, given: Ints, fold: Ints, num_classes: int, trusted: Bools) -> None:
         self.features, self.given, self.fold, self.num_classes = features, given, fold, num_classes
         self.trusted = trusted
         self.weights: list[Floats | None] = [None] * (int(fold.max()) + 1)
@@ -89,32 +92,36 @@ class CrossFitLogistic:
     def fit_predict_through(self, likelihood: Floats) -> Floats:
         """The same where [labels, classes] says how likely what was given is under each true class."""
         bounded = np.maximum(likelihood, 1e-6).astype(np.float32)
+        rng = np.random.default_rng(0)
         for number, (train, _) in enumerate(iter_splits(self.fold)):
+            if len(train) > MAX_TRAIN_LABELS:
+                train = np.sort(rng.choice(train, MAX_TRAIN_LABELS, replace=False))
             self.weights[number] = self._fit_fold(self.features[train], bounded[train], self.weights[number])
         return self.predict_proba(self.features, self.fold)
 
-    def predict_proba(self, features: Singles, fold: Ints) -> Floats:
+    def predict_proba(self, features: Features, fold: Ints) -> Floats:
         """The same for any nodes: those of a fold by the model that was fitted without it."""
-        probs = np.empty((len(features), self.num_classes))
+        probs = np.empty((features.shape[0], self.num_classes))
         for weights, (_, test) in zip(self.weights, iter_splits(fold), strict=True):
             assert weights is not None
             probs[test] = self._predict_fold(features[test], weights.astype(np.float32))
         return probs
 
-    def predict_mean_proba(self, features: Singles) -> Floats:
+    def predict_mean_proba(self, features: Features) -> Floats:
         """Of nodes that no model has seen: the mean over the models of all folds."""
-        probs = np.zeros((len(features), self.num_classes))
+        probs = np.zeros((features.shape[0], self.num_classes))
         for weights in self.weights:
             assert weights is not None
             probs += self._predict_fold(features, weights.astype(np.float32)) / len(self.weights)
         return probs
 
-    def _predict_fold(self, features: Singles, weights: NDArray[np.float32]) -> Singles:
+    def _predict_fold(self, features: Features, weights: NDArray[np.float32]) -> Singles:
         size = features.shape[1] * self.num_classes
         return softmax(features @ weights[:size].reshape(-1, self.num_classes) + weights[size:], axis=-1)
 
-    def _fit_fold(self, features: Singles, likelihood: Singles, start: Floats | None) -> Floats:
+    def _fit_fold(self, features: Features, likelihood: Singles, start: Floats | None) -> Floats:
         size = features.shape[1] * self.num_classes
+        transposed = sp.csr_array(features.T) if sp.issparse(features) else features.T
 
         def compute_loss(weights: Floats) -> tuple[float, Floats]:
             single = weights.astype(np.float32)
@@ -123,7 +130,7 @@ class CrossFitLogistic:
             total = joint.sum(axis=1, keepdims=True)
             difference = probs - joint / total
             value = 0.5 * float((single[:size] ** 2).sum()) - float(np.log(total).sum(dtype=np.float64))
-            slope = np.concatenate([(features.T @ difference).ravel() + single[:size], difference.sum(axis=0)])
+            slope = np.concatenate([(transposed @ difference).ravel() + single[:size], difference.sum(axis=0)])
             return value, slope.astype(np.float64)
 
         begin = np.zeros(size + self.num_classes) if start is None else start

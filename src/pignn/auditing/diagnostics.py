@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..noise.kinds import Ints
-from ..noise.model import RARE_CLASS_SHARE
+from ..noise.kinds import Floats, Ints
+from .suspects import MAX_SUSPECT_SHARE, MIN_CLASS_LABELS
 
 MIN_HOMOPHILY = 0.2  # adjusted (chance 0, perfect 1); below it the graph says too little
 MAX_PREDICTED_SHARE = 0.97  # of the given labels by features alone; above it a rule is suspected
@@ -15,7 +15,9 @@ MAX_PREDICTED_SHARE = 0.97  # of the given labels by features alone; above it a 
 EXCESS_FACTOR, EXCESS_SHARE = 2.0, 0.02
 MIN_TRUSTED_SHARE = 0.1  # from here on, the rate describes what a review left over
 CLEAN_RATE = 0.01  # below it, labels may have been corrected before
-MIN_CLASS_LABELS = 5  # fewer are hardly a class
+MAX_DOUBTED_SHARE = 0.5  # of the labels of a class, before an alarm
+MIN_INFORMATION = 0.005  # of the entropy of the labels, that features and graph must predict
+MAX_INTERVAL_WIDTH = 0.35
 
 
 def is_low_homophily(adjusted_homophily: float | None) -> bool:
@@ -28,18 +30,66 @@ def has_excess_flags(rate: float, flagged_share: float) -> bool:
     return flagged_share > EXCESS_FACTOR * rate + EXCESS_SHARE
 
 
+def widen_interval(
+    interval: tuple[float, float], rate: float, rate_dawid_skene: float | None, flagged_share: float
+) -> tuple[float, float]:
+    """The interval of the rate with what labels alone cannot tell.
+
+    The bootstrap knows how much the labels say if errors depend on the class alone. Errors that follow the features are
+    counted by the Dawid–Skene estimate, which is always included. If that estimate or the flags far exceed the rate,
+    the interval reaches to twice the larger of them and a tenth, and is at most 0.35 wide.
+    """
+    low, high = interval
+    second = max(rate_dawid_skene or 0.0, flagged_share)
+    if has_excess_flags(rate, second):
+        return low, max(high, min(low + MAX_INTERVAL_WIDTH, 2 * second + 0.1))
+    return low, max(high, min(low + MAX_INTERVAL_WIDTH, rate_dawid_skene or 0.0))
+
+
 def small_classes_message(class_counts: Ints, class_names: Sequence[str]) -> str | None:
-    """For classes of a handful of labels among large ones, which are often another class misspelled."""
-    limit = min(MIN_CLASS_LABELS, RARE_CLASS_SHARE * class_counts[class_counts > 0].mean())
-    small = [str(class_names[int(c)]) for c in np.flatnonzero((class_counts > 0) & (class_counts < limit))]
-    if not small:
+    """For classes of a handful of labels, which are often another class misspelled."""
+    small = np.flatnonzero((class_counts > 0) & (class_counts < MIN_CLASS_LABELS))
+    if not len(small):
         return None
-    examples = ", ".join(f"'{name[:30]}'" for name in small[:3]) + (", ..." if len(small) > 3 else "")
     classes = "1 class has" if len(small) == 1 else f"{len(small):,} classes have"
     return (
-        f"{classes} fewer than {MIN_CLASS_LABELS} labels ({examples}): too few to judge them by; if a name is "
-        "misspelled, correct it first"
+        f"{classes} fewer than {MIN_CLASS_LABELS} labels ({_list_examples(small, class_names)}): too few to judge them "
+        "by, so their labels are not judged; if a name is misspelled, correct it first"
     )
+
+
+def doubted_classes_message(doubted_shares: Floats, class_counts: Ints, class_names: Sequence[str]) -> str | None:
+    """The alarm for classes of which most labels look wrong."""
+    most = np.flatnonzero((doubted_shares > MAX_DOUBTED_SHARE) & (class_counts > 0))
+    if not len(most):
+        return None
+    whole = int((doubted_shares >= MAX_SUSPECT_SHARE).sum())
+    classes = "1 class" if len(most) == 1 else f"{len(most):,} classes"
+    kept = f" Where nearly all do ({whole:,}), none is a suspect, so that no class is deleted." if whole else ""
+    return (
+        f"most labels of {classes} look wrong ({_list_examples(most, class_names)}): either the class was given by "
+        f"mistake, or features and graph do not tell it; review some of its labels before you correct any.{kept}"
+    )
+
+
+def unrelated_labels_message(given: Ints, given_probs: Floats) -> str | None:
+    """For labels that nothing predicts, as after a shift of rows or a join by the wrong ids."""
+    shares = np.bincount(given, minlength=given_probs.shape[1]) / len(given)
+    entropy = -float(np.log(shares[given]).mean())
+    # Mixed with the class shares, so that single wrong labels do not outweigh all others.
+    ratio = given_probs[np.arange(len(given)), given] / shares[given]
+    gain = float(np.log(0.5 * ratio + 0.5).mean())
+    if gain > MIN_INFORMATION * entropy:
+        return None
+    return (
+        "features and graph predict the given labels no better than chance: the labels look unrelated to both. Are "
+        "rows shifted, or ids mismatched?"
+    )
+
+
+def _list_examples(classes: Ints, class_names: Sequence[str]) -> str:
+    names = [str(class_names[int(c)])[:30] for c in classes[:3]]
+    return ", ".join(f"'{name}'" for name in names) + (", ..." if len(classes) > 3 else "")
 
 
 def low_homophily_message(homophily: float | None, adjusted_homophily: float | None) -> str | None:

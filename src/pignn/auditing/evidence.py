@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data
 
@@ -16,19 +15,17 @@ from ..backbones import GraphInputs
 from ..core.errors import DataError, PignnWarning
 from ..graphs.checks import node_ids, to_tensor
 from ..graphs.homophily import compute_adjusted_homophily, compute_homophily
-from ..graphs.sparse import SparseFeatures
 from ..methods.core.base import build_inputs
 from ..noise.kinds import Floats, Ints
-from ..propagation import Embedding, scale_rows_to_unit_length, smooth
-from .crossfit import Bools, CrossFitLogistic, Singles, assign_folds
+from .crossfit import Bools, CrossFitLogistic, Features, Singles, assign_folds
+from .suspects import compute_class_reliability
+from .views import embed_nodes, list_edges_of
 
-EMBEDDING_DIM = 128
 EMBEDDING_ALPHA = 0.1
 NUM_SIMILAR = 15  # most similar labeled nodes per node
 MAX_COMPARED_LABELS = 50_000  # above this, labels are not compared pairwise
 MAX_NOISE_LABELS = 40_000  # labels from which the noise is estimated
 MAX_SMALL_CLASSES = 20  # up to so many classes, each may have fewer than two labels
-LARGE_GRAPH_NODES, COLUMNS_AT_ONCE = 1_000_000, 16  # on a large graph, so many columns are smoothed at a time
 COMPARISONS_AT_ONCE = 20_000_000
 
 
@@ -60,6 +57,11 @@ class Evidence:
     @cached_property
     def class_counts(self) -> Ints:
         return np.bincount(self.given, minlength=self.num_classes)
+
+    @cached_property
+    def class_reliability(self) -> Floats:
+        """How far the labels of each class can be judged, from 0 (not at all) to 1."""
+        return compute_class_reliability(self.class_counts, int(self.fold.max()) + 1)
 
     @cached_property
     def sample(self) -> Ints:
@@ -101,7 +103,7 @@ class Evidence:
         row = np.repeat(np.arange(len(self.similar)), self.similar.shape[1])
         return count_classes_per_row(row, self.given[self.similar.ravel()], len(self.given), self.num_classes)
 
-    def make_classifier(self, features: Singles, positions: Ints | None = None) -> CrossFitLogistic:
+    def make_classifier(self, features: Features, positions: Ints | None = None) -> CrossFitLogistic:
         """A classifier of the labels at some positions; `features` has one row for each of them."""
         chosen = slice(None) if positions is None else positions
         return CrossFitLogistic(features, self.given[chosen], self.fold[chosen], self.num_classes, self.trusted[chosen])
@@ -167,60 +169,9 @@ def _read_sources(graph: Data, nodes: Ints) -> list[str] | None:
     return [str(v) if names is None else (str(names[v]) if v >= 0 else "none") for v in values[nodes]]
 
 
-def embed_nodes(inputs: GraphInputs, nodes: Ints, alpha: float, seed: int) -> Singles:
-    """Smoothed features of `nodes` in at most 128 dimensions, as rows of length 1.
-
-    No more features than that are smoothed as they are, a block of columns at a time, and only the rows of `nodes` are
-    kept: an embedding would only rotate them, which changes no logistic regression.
-    """
-    rows = torch.from_numpy(nodes)
-    if _needs_embedding(inputs):
-        return Embedding(EMBEDDING_DIM, alpha=alpha, seed=seed).fit_transform(inputs)[rows].numpy()
-    scale = inputs.x.abs().sum(dim=1, keepdim=True)
-    scale = torch.where(scale > 0, 1 / scale, 0.0)
-    width = COLUMNS_AT_ONCE if inputs.num_nodes > LARGE_GRAPH_NODES else inputs.x.shape[1]
-    parts = [smooth(inputs, block * scale, alpha=alpha)[rows] for block in inputs.x.split(width, dim=1)]
-    return scale_rows_to_unit_length(torch.cat(parts, dim=1)).numpy()
-
-
-def compute_own_and_neighbor_features(
-    inputs: GraphInputs, nodes: Ints, neighbors_of: Ints, seed: int
-) -> tuple[Singles, Singles]:
-    """Features of `nodes`, and the mean features of the neighbors of `neighbors_of`; rows of length 1.
-
-    The second has no part of a node's own features. It is zero for a node without neighbors.
-    """
-    if _needs_embedding(inputs):
-        x = Embedding(EMBEDDING_DIM, alpha=1.0, seed=seed).fit_transform(inputs)
-        own, scale = x[torch.from_numpy(nodes)].numpy(), torch.ones(len(x))
-    else:
-        x, own = inputs.x, embed_nodes(inputs, nodes, 1.0, seed)
-        scale = x.norm(dim=1)
-        scale = torch.where(scale > 0, 1 / scale, 0.0)
-    row, col = _list_edges_of(inputs, neighbors_of)
-    adj = sp.csr_array((scale[col].numpy(), (row, col.numpy())), shape=(len(neighbors_of), inputs.num_nodes))
-    return own, scale_rows_to_unit_length(torch.from_numpy(adj @ x.numpy())).numpy()
-
-
-def _needs_embedding(inputs: GraphInputs) -> bool:
-    return inputs.x.shape[1] > EMBEDDING_DIM or isinstance(inputs.features, SparseFeatures)
-
-
-def _list_edges_of(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, torch.Tensor]:
-    """The edges of `nodes`: position in `nodes`, and the node at the other end."""
-    crow, col = inputs.adj.crow, inputs.adj.col
-    rows = torch.from_numpy(nodes)
-    start = crow[rows].numpy().astype(np.int64)
-    size = crow[rows + 1].numpy().astype(np.int64) - start
-    row = np.repeat(np.arange(len(nodes)), size)
-    # The entries of a node follow its start; what earlier nodes had is taken off the running number.
-    entry = np.arange(len(row)) + np.repeat(start - (np.cumsum(size) - size), size)
-    return row, col[torch.from_numpy(entry)]
-
-
 def find_labeled_edges(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, Ints]:
     """Both directions of the edges between labeled nodes, by position in `nodes`."""
-    row, col = _list_edges_of(inputs, nodes)
+    row, col = list_edges_of(inputs, nodes)
     position = np.full(inputs.num_nodes, -1, dtype=np.int64)
     position[nodes] = np.arange(len(nodes))
     other = position[col.numpy()]
@@ -248,9 +199,3 @@ def count_classes_per_row(row: Ints, classes: Ints, num_rows: int, num_classes: 
     """[num_rows, num_classes]: how often each class occurs in each row."""
     counts = np.bincount(row * num_classes + classes, minlength=num_rows * num_classes)
     return counts.reshape(-1, num_classes).astype(float)
-
-
-def compute_log_shares(counts: Floats, prior: Floats) -> Floats:
-    """Logarithms of class shares; one vote of the prior keeps a few votes from counting for much."""
-    smoothed = counts + prior
-    return np.log(smoothed / smoothed.sum(axis=1, keepdims=True))

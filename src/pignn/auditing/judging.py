@@ -4,77 +4,107 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..methods import Method
-from ..noise.estimation import fit_unmixed_noise_model, unmix_probs
-from ..noise.kinds import Floats, Ints
-from ..noise.model import compute_log_probs, fit_noise_model
-from .crossfit import Bools, CrossFitLogistic, predict_out_of_fold
-from .diagnostics import is_low_homophily
-from .evidence import Evidence, compute_log_shares, compute_own_and_neighbor_features
-from .suspects import find_contradicted
+import numpy as np
 
-# Weights of the other views beside the smoothed features. They are fixed, not fitted: a fit to the given labels
-# would prefer the view that predicts their errors.
-OWN_WEIGHT, NEIGHBOR_WEIGHT, SIMILAR_WEIGHT = 0.3, 0.05, 0.1
+from ..methods import Method
+from ..noise.estimation import MAX_FIT_LABELS, fit_unmixed_noise_model, unmix_probs
+from ..noise.kinds import Floats, Ints
+from ..noise.model import compute_confidence, compute_log_probs
+from . import dawid_skene
+from .crossfit import Bools, CrossFitLogistic, Features, predict_out_of_fold
+from .evidence import Evidence
+from .stacking import combine_log_probs
+from .suspects import find_contradicted
+from .views import LARGE_GRAPH_NODES, average_neighbor_features, compute_own_features, embed_structure, join_columns
+
+ASSUMED_NOISE = 0.1  # while views are weighted for the first time, before the noise is known
 
 
 @dataclass(frozen=True, eq=False)
 class Judgment:
-    """What the views say. Arrays have one entry per label, `predicted_from_neighbors` one per label of the sample."""
+    """What the views say. Arrays have one entry per label."""
 
     log_probs: Floats  # log P(true = k | x), up to a constant
+    given_probs: Floats  # P(given = k | x), by classifiers that know of no noise
     contradicted: Bools  # whether a plain classifier clearly contradicts the label
     predicted_from_features: Ints  # class by the node's own features
-    predicted_from_neighbors: Ints | None  # class by its neighbors' features, -1 without any; None without edges
+    rate_dawid_skene: float | None  # share of wrong labels by three votes; None without edges
 
 
 def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
-    """Judge every label by models that never saw it; without a method, by smoothed features."""
-    own, around = compute_own_and_neighbor_features(
-        evidence.inputs, evidence.nodes, evidence.nodes[evidence.sample], evidence.seed
+    """Judge every label by models that never saw it; without a method, by all views."""
+    own = compute_own_features(evidence.inputs, evidence.seed)
+    models = _make_classifiers(evidence, own)
+    plain = [compute_log_probs(model.fit_predict()) for model in models]
+    matrix = _assume_noise(evidence.num_classes)
+    given_logs = combine_log_probs(plain, evidence.given, evidence.trusted, matrix, evidence.seed)
+    given_probs = np.exp(given_logs)
+    rate_dawid_skene = _estimate_dawid_skene_rate(evidence, plain[1].argmax(axis=1), own)
+    if method is None:
+        matrix = _estimate_transition(evidence, given_probs)
+        if rate_dawid_skene is not None:
+            # Votes mislead where views hardly tell the classes apart.
+            confidence = compute_confidence(evidence.given, given_probs)
+            matrix = _raise_noise_rate(matrix, evidence, rate_dawid_skene * confidence)
+        logs = [compute_log_probs(model.fit_predict(matrix)) for model in models]
+    else:
+        logs = [_predict_unmixed_log_probs(evidence, method), plain[1]]
+    return Judgment(
+        log_probs=combine_log_probs(logs, evidence.given, evidence.trusted, matrix, evidence.seed),
+        given_probs=given_probs,
+        contradicted=find_contradicted(evidence.given, given_probs),
+        predicted_from_features=plain[1].argmax(axis=1),
+        rate_dawid_skene=rate_dawid_skene,
     )
-    own_probs = evidence.make_classifier(own).fit_predict()
-    own_logs = compute_log_probs(own_probs)
-    plain = evidence.make_classifier(evidence.embedding[evidence.sample], evidence.sample)
-    plain_probs = plain.fit_predict()
-    is_weak = is_low_homophily(evidence.homophily[1])
-    contradicted = find_contradicted(
-        evidence.given, own_probs if is_weak else plain.predict_proba(evidence.embedding, evidence.fold)
-    )
-    logs = (
-        _compute_log_probs_learned_through_noise(evidence, plain, plain_probs)
-        if method is None
-        else _predict_unmixed_log_probs(evidence, method)
-    )
-    logs = logs + (1.0 if is_weak else OWN_WEIGHT) * own_logs
-    if not is_weak:
-        prior = (evidence.class_counts + 1.0) / (len(evidence.given) + evidence.num_classes)
-        logs += NEIGHBOR_WEIGHT * compute_log_shares(evidence.neighbor_counts, prior)
-        if evidence.similar_counts is not None:
-            logs += SIMILAR_WEIGHT * compute_log_shares(evidence.similar_counts, prior)
-    by_neighbors = None
-    if len(evidence.edges[0]):
-        by_neighbors = evidence.make_classifier(around, evidence.sample).fit_predict().argmax(axis=1)
-        by_neighbors[~around.any(axis=1)] = -1
-    return Judgment(logs, contradicted, own_logs.argmax(axis=1), by_neighbors)
 
 
-def _compute_log_probs_learned_through_noise(
-    evidence: Evidence, plain_model: CrossFitLogistic, plain_probs: Floats
-) -> Floats:
-    """log P(true | x): the noise is estimated from the probabilities of the plain model, which then learns through it.
+def _make_classifiers(evidence: Evidence, own: Features) -> list[CrossFitLogistic]:
+    """One classifier per view: smoothed features, own features, and where there are edges the two others."""
+    views = [evidence.embedding, own[evidence.nodes]]
+    if len(evidence.edges[0]) and evidence.inputs.num_nodes <= LARGE_GRAPH_NODES:
+        around = average_neighbor_features(evidence.inputs, own, evidence.nodes, evidence.seed)
+        views.append(join_columns(views[1], around))
+        views.append(embed_structure(evidence.inputs, evidence.nodes, evidence.num_classes, evidence.seed))
+    return [evidence.make_classifier(view) for view in views]
 
-    Of very many labels, a sample reveals the noise.
+
+def _assume_noise(num_classes: int) -> Floats:
+    return (1 - ASSUMED_NOISE) * np.eye(num_classes) + ASSUMED_NOISE / num_classes
+
+
+def _estimate_transition(evidence: Evidence, given_probs: Floats) -> Floats:
+    """How truth becomes a given label, by a sample of very many labels."""
+    noisy = evidence.sample[~evidence.trusted[evidence.sample]]
+    if len(noisy) > MAX_FIT_LABELS:
+        noisy = np.sort(np.random.default_rng(evidence.seed).choice(noisy, MAX_FIT_LABELS, replace=False))
+    if not len(noisy):
+        return np.eye(evidence.num_classes)
+    return fit_unmixed_noise_model(evidence.given[noisy], given_probs[noisy])[0].transition
+
+
+def _raise_noise_rate(transition: Floats, evidence: Evidence, rate: float) -> Floats:
+    """T with at least this share of wrong labels; what is added goes to all classes alike.
+
+    Errors that follow features or a region are in the probabilities of all views, so T does not count them. A view that
+    learns through more noise follows single labels less.
     """
+    num_classes = len(transition)
+    shares = evidence.class_counts / len(evidence.given)
+    expected = float(shares @ (1 - np.diag(transition)))
+    added = max(rate - expected, 0.0) / max(1 - expected, 1e-12)
+    return (1 - added) * transition + added * (1 - np.eye(num_classes)) / max(num_classes - 1, 1)
+
+
+def _estimate_dawid_skene_rate(evidence: Evidence, by_features: Ints, own: Features) -> float | None:
+    """Share of wrong labels by the votes of label, own features and neighbors' features; None without edges."""
+    if not len(evidence.edges[0]):
+        return None
     sample = evidence.sample
-    noisy = ~evidence.trusted[sample]
-    given = evidence.given[sample][noisy]
-    noise = (
-        fit_unmixed_noise_model(given, plain_probs[noisy])[0] if noisy.any() else fit_noise_model(given, plain_probs)
-    )
-    is_whole = len(sample) == len(evidence.given)
-    model = plain_model if is_whole else evidence.make_classifier(evidence.embedding)
-    return compute_log_probs(model.fit_predict(noise.transition))
+    around = average_neighbor_features(evidence.inputs, own, evidence.nodes[sample], evidence.seed)
+    by_neighbors = evidence.make_classifier(around, sample).fit_predict().argmax(axis=1)
+    by_neighbors[np.asarray(abs(around).sum(axis=1)).ravel() == 0] = -1
+    votes = np.stack([evidence.given[sample], by_features[sample], by_neighbors])
+    return float(dawid_skene.compute_p_wrong(votes, evidence.num_classes, evidence.trusted[sample]).mean())
 
 
 def _predict_unmixed_log_probs(evidence: Evidence, method: Method) -> Floats:

@@ -6,18 +6,23 @@ where q are the class probabilities of a classifier that has not seen the label.
 be told from classes that overlap: T = I with blurred probabilities and T ≠ I with sharp ones give the same labels. What
 separates them is how disagreement depends on confidence. A classifier's own mistakes become rare where it is
 confident, but wrong labels do not. The inverse temperature a, the bias b and T are therefore fitted together by maximum
-likelihood. T gets a weak prior that favors its diagonal: what the data leave open is put down to the classifier.
+likelihood. T gets a weak prior that favors its diagonal: what the data leave open is put down to the classifier. The
+prior is stronger for a classifier that agrees with the given labels hardly more than by chance, because its mistakes
+and theirs look alike.
 
-A full T has n(n − 1) free parameters and absorbs part of the classifier's own confusions. It is used where it raises
-the log-likelihood by more than its number of parameters (Akaike's criterion). Otherwise all wrong labels are equally
-likely, which takes one parameter. If some class has hardly any label (it may be misspelled), the lack of wrong labels
-there would speak against all noise. Then wrong labels may also be as frequent as the given ones of their class. A class
-without any label gets no wrong ones.
+A full T has n(n − 1) free parameters and absorbs part of the classifier's own confusions. It is tried where there are
+ten labels for each of them, and used where it raises the log-likelihood by more than its number of parameters
+(Akaike's criterion). A strict choice counts only labels of nodes that the classifier gives one class more than half,
+and asks for half the logarithm of the number of labels per parameter (Schwarz's criterion): where the classifier is
+undecided, a full T explains its indecision and not the labels. Otherwise all wrong labels are equally likely, which
+takes one parameter. If some class has hardly any label (it may be misspelled), the lack of wrong labels
+there would speak against all noise. Then wrong labels may also be as frequent as the given ones of their class, or as
+the root of that. A class without any label gets no wrong ones.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +35,11 @@ Bools = NDArray[np.bool_]
 MIN_PROB = 1e-6  # a classifier that says 0 means "hardly"
 RARE_CLASS_SHARE = 0.1  # of the mean number of labels per class: with a tenth of all labels wrong and all wrong
 # labels equally likely, no class has fewer
-FULL, EQUAL, BY_CLASS = "full", "equal", "by class"  # forms of T: every entry free; wrong labels alike; as given ones
+MAX_BIAS = 3.0  # the true share of a class is at most 20 times, and at least a twentieth of, what a classifier says
+MIN_LABELS_PER_PARAMETER = 10  # of a full T; with fewer labels it is not tried
+SURE_LIFT = 0.3  # agreement of a classifier with given labels beyond chance (Cohen's kappa, nearly) that is enough
+# Forms of T: every entry free; all wrong labels alike; as frequent as the given labels of their class; between these.
+FULL, EQUAL, BY_CLASS, BY_ROOT = "full", "equal", "by class", "by root of class"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +71,7 @@ def fit_noise_model(
     given_before_review: Ints | None = None,
     *,
     refit_from: NoiseModel | None = None,
+    strict: bool = False,
 ) -> NoiseModel:
     """The noise model of given labels, none of which is -1. Where `trusted`, the given label is the true one.
 
@@ -69,7 +79,8 @@ def fit_noise_model(
     It shows how truth becomes a given label. Reviewing top suspects first does no harm: given x and the label before,
     who is looked at does not depend on the truth.
 
-    With `refit_from`, only its form of T is fitted, in few steps: for the bootstrap.
+    With `refit_from`, only its form of T is fitted, in few steps: for the bootstrap. `strict` asks for more before a
+    full T is used.
     """
     num_classes = log_probs.shape[1]
     if not len(given) or num_classes < 2:
@@ -77,15 +88,23 @@ def fit_noise_model(
     likelihood = Likelihood(given, log_probs, trusted, given_before_review)
     if refit_from is not None:
         return likelihood.maximize(refit_from.form, refit_from)
-    models = (likelihood.maximize(form) for form in likelihood.num_free_parameters)
-    return max(models, key=lambda model: model.penalized_log_likelihood)
+    models = [likelihood.maximize(form) for form in likelihood.num_free_parameters]
+    best = max(models, key=lambda model: model.penalized_log_likelihood)
+    if not strict or best.form != FULL:
+        return best
+    simple = max((m for m in models if m.form != FULL), key=lambda model: model.penalized_log_likelihood)
+    return best if likelihood.clearly_asks_for(best, simple) else simple
 
 
 class Likelihood:
     """Minus the logarithm of likelihood and priors, with its gradient, over (a, b, parameters of T)."""
 
     def __init__(
-        self, given: Ints, log_probs: Floats, trusted: Bools | None, given_before_review: Ints | None = None
+        self,
+        given: Ints,
+        log_probs: Floats,
+        trusted: Bools | None,
+        given_before_review: Ints | None = None,
     ) -> None:
         self.log_probs = log_probs
         self.num_classes = log_probs.shape[1]
@@ -105,15 +124,19 @@ class Likelihood:
         # A tenth of a label off the diagonal keeps T inside; one label and a hundredth of the class on it.
         self.pseudo_counts = np.full((self.num_classes, self.num_classes), 0.1 / self.num_classes)
         class_sizes = np.bincount(given, minlength=self.num_classes)
-        self.pseudo_counts += np.diag(1.0 + 0.01 * class_sizes)
+        doubt = 1 - compute_confidence(given, log_probs)
+        self.pseudo_counts += np.diag(1.0 + (0.01 + doubt) * class_sizes)
         num_present = int((class_sizes > 0).sum())
         self.wrong_label_shares = {
             EQUAL: _normalize_off_diagonal(np.where(class_sizes > 0, 1.0, MIN_PROB)),
             BY_CLASS: _normalize_off_diagonal(np.maximum(class_sizes / len(given), MIN_PROB)),
+            BY_ROOT: _normalize_off_diagonal(np.maximum(np.sqrt(class_sizes / len(given)), MIN_PROB)),
         }
-        self.num_free_parameters = {EQUAL: 1, FULL: num_present * (num_present - 1)}  # of each form that is tried
+        self.num_free_parameters = {EQUAL: 1}  # of each form that is tried
+        if num_present * (num_present - 1) * MIN_LABELS_PER_PARAMETER <= len(given):
+            self.num_free_parameters[FULL] = num_present * (num_present - 1)
         if class_sizes[class_sizes > 0].min() < RARE_CLASS_SHARE * len(given) / num_present:
-            self.num_free_parameters[BY_CLASS] = 1
+            self.num_free_parameters |= {BY_ROOT: 1, BY_CLASS: 1}
 
     def maximize(self, form: str, start: NoiseModel | None = None) -> NoiseModel:
         """The most likely model whose T has this form."""
@@ -129,14 +152,25 @@ class Likelihood:
             args=(form,),
             jac=True,
             method="L-BFGS-B",
-            bounds=[(0.05, 20.0), *[(-20.0, 20.0)] * n, *[(None, None)] * len(of_matrix)],
+            bounds=[(0.05, 20.0), *[(-MAX_BIAS, MAX_BIAS)] * n, *[(None, None)] * len(of_matrix)],
             options={"maxiter": 100 if start is None else 30},
         ).x
         a, b, matrix = self._unpack_parameters(parameters, form)
         matrix = normalize_rows(matrix)
-        joint = softmax(a * self.log_probs + b, axis=-1) * self._compute_label_likelihood(matrix)
-        log_likelihood = float(np.log(np.maximum(joint.sum(axis=1), 1e-300)).sum())
-        return NoiseModel(float(a), b, matrix, log_likelihood - self.num_free_parameters.get(form, 0), form)
+        model = NoiseModel(float(a), b, matrix, form=form)
+        log_likelihood = float(self.compute_log_likelihoods(model).sum())
+        return replace(model, penalized_log_likelihood=log_likelihood - self.num_free_parameters.get(form, 0))
+
+    def compute_log_likelihoods(self, model: NoiseModel) -> Floats:
+        """log P(given label | x) of every node."""
+        joint = model.predict_true_probs(self.log_probs) * self._compute_label_likelihood(model.transition)
+        return np.log(np.maximum(joint.sum(axis=1), 1e-300))
+
+    def clearly_asks_for(self, full: NoiseModel, simple: NoiseModel) -> bool:
+        """Whether labels of nodes that the classifier is decided about gain what Schwarz's criterion asks for."""
+        is_decided = softmax(self.log_probs, axis=-1).max(axis=1) > 0.5
+        gain = (self.compute_log_likelihoods(full) - self.compute_log_likelihoods(simple))[is_decided].sum()
+        return bool(gain > 0.5 * np.log(len(self.given)) * self.num_free_parameters[FULL])
 
     def compute_loss(self, parameters: Floats, form: str) -> tuple[float, Floats]:
         """The loss and its gradient."""
@@ -173,6 +207,14 @@ class Likelihood:
         if self.truth is None or self.ignores_noise is None:
             return likelihood
         return np.where(self.ignores_noise, 1.0, likelihood) * self.truth
+
+
+def compute_confidence(given: Ints, log_probs: Floats) -> float:
+    """How far a classifier is fit to judge given labels: 0 if it agrees with them by chance, 1 from SURE_LIFT on."""
+    shares = np.bincount(given, minlength=log_probs.shape[1]) / len(given)
+    chance = float((shares**2).sum())
+    agreement = float((log_probs.argmax(axis=1) == given).mean())
+    return min(max((agreement - chance) / max(1 - chance, 1e-12) / SURE_LIFT, 0.0), 1.0)
 
 
 def compute_log_probs(probs: Floats) -> Floats:
