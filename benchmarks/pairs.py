@@ -41,19 +41,19 @@ def inputs(n: int, d: int) -> tuple[Tensor, Tensor, Tensor]:
     return h, h_e, torch.randint(0, n, (2, EDGES.get(n, 5 * n)), generator=generator)
 
 
-def ours(target: str, h: Tensor, h_e: Tensor, graph: pairs.PairGraph, compute_value: bool = True) -> list[Tensor]:
+def ours(target: str, h: Tensor, h_e: Tensor, graph: pairs.PairGraph, needs_value: bool = True) -> list[Tensor]:
     """The gradients."""
     h = h.detach().requires_grad_()
     if target in STEPS:
         h_e = h_e.detach().requires_grad_()
         structure, loss = pairs.compute_structure_and_regularizer(
-            h_e, h, graph, target=STEPS[target], compute_value=compute_value
+            h_e, h, graph, target=STEPS[target], needs_value=needs_value
         )
         loss = structure + loss
     elif target == "structure":
-        loss = pairs.structure_loss(h, graph, compute_value=compute_value)
+        loss = pairs.structure_loss(h, graph, needs_value=needs_value)
     else:
-        loss = pairs.regularizer(h, h_e, graph, target=target, compute_value=compute_value)
+        loss = pairs.regularizer(h, h_e, graph, target=target, needs_value=needs_value)
     loss.backward()
     return [each.grad for each in (h, h_e) if each.grad is not None]
 
@@ -160,7 +160,7 @@ def measure(target: str, n: int, d: int) -> dict[str, object]:
     row: dict[str, object] = {"N": n, "d": d, "target": target, "peak_MB": peak_megabytes(target, n, d)}
     runs: dict[str, Callable[[], object]] = {
         "exact": lambda: ours(target, h, h_e, graph),
-        "gradient": lambda: ours(target, h, h_e, graph, compute_value=False),
+        "gradient": lambda: ours(target, h, h_e, graph, needs_value=False),
         "bound": lambda: bound(target, h, h_e),
     }
     needed = 12 * n * n * 4 / 2**30

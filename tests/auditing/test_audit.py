@@ -143,8 +143,8 @@ def test_the_source_with_most_errors_comes_first() -> None:
     data.label_source, data.source_names = source, ["ann", "bob", "rule"]
     found = audit_labels(data)
     assert found.overview.num_folds == 3
-    assert found.sources[0].source == "rule"
-    assert found.sources[0].error_rate > 0.3 > 5 * found.sources[1].error_rate
+    assert found.source_summaries[0].source == "rule"
+    assert found.source_summaries[0].error_rate > 0.3 > 5 * found.source_summaries[1].error_rate
     assert set(found.issues["source"]) == {"ann", "bob", "rule"}
 
 
@@ -334,7 +334,9 @@ def test_an_audit_shows_itself() -> None:
     assert "&lt;b&gt;" in html
     assert "<b>" not in html
     assert len(audit.plot_transition().axes[0].texts) == 16
-    assert [bar.get_width() for bar in audit.plot_classes().axes[0].patches] == [row.quality for row in audit.classes]
+    assert [bar.get_width() for bar in audit.plot_classes().axes[0].patches] == [
+        row.quality for row in audit.class_summaries
+    ]
     assert audit.report(title="My audit").startswith("<!doctype html>")
 
 

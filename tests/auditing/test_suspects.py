@@ -126,7 +126,7 @@ def test_cleaning_changes_exactly_the_suspects() -> None:
     found = audit_labels(data)
     issues = found.issues
     assert set(issues["node"][issues["p_wrong"] > 0.5]) <= set(issues["node"][issues["suspect"]])
-    assert found.to_dict()["suspects"] == issues["suspect"].sum() == sum(row.suspects for row in found.classes)
+    assert found.to_dict()["suspects"] == issues["suspect"].sum() == sum(row.suspects for row in found.class_summaries)
     better = clean_labels(data, issues)
     changed = (better.y != data.y).nonzero().flatten().tolist()
     assert sorted(changed) == sorted(issues["node"][issues["suspect"]])

@@ -221,7 +221,7 @@ def test_the_gradient_is_right_without_the_value():
     h = torch.randn(50, 4, requires_grad=True)
     edges = graph_of("random", 50, 0)
     with_value = torch.autograd.grad(pairs.structure_loss(h, edges), h)[0]
-    loss = pairs.structure_loss(h, edges, compute_value=False)
+    loss = pairs.structure_loss(h, edges, needs_value=False)
     assert torch.isnan(loss)
     torch.testing.assert_close(torch.autograd.grad(3 * loss, h)[0], 3 * with_value)
 
@@ -350,11 +350,11 @@ def test_both_losses_in_one_pass_have_the_gradients_of_each(target, n, widths, e
     graph = pairs.PairGraph(graph_of(edges, n, seed), n)
     graph.max_tile_size = 4
     found = []
-    for compute_value, together in ((True, False), (True, True), (False, True)):
+    for needs_value, together in ((True, False), (True, True), (False, True)):
         mine = h_e.clone().requires_grad_(), h.clone().requires_grad_()
         if together:
             losses = pairs.compute_structure_and_regularizer(
-                *mine, graph, target=target, beta=beta, compute_value=compute_value
+                *mine, graph, target=target, beta=beta, needs_value=needs_value
             )
         else:
             losses = (
@@ -399,10 +399,10 @@ def test_both_losses_refuse_wrong_targets_shapes_and_dtypes():
     edge_index = torch.tensor([[0], [1]])
     with pytest.raises(ConfigError, match="target"):
         pairs.compute_structure_and_regularizer(
-            torch.ones(3, 2), torch.ones(3, 2), edge_index, target="hard", compute_value=False
+            torch.ones(3, 2), torch.ones(3, 2), edge_index, target="hard", needs_value=False
         )
     with pytest.raises(DataError, match="3 nodes and the embeddings 4 rows"):
-        pairs.compute_structure_and_regularizer(torch.ones(4, 2), torch.ones(3, 2), edge_index, compute_value=False)
+        pairs.compute_structure_and_regularizer(torch.ones(4, 2), torch.ones(3, 2), edge_index, needs_value=False)
     with pytest.raises(DataError, match="one kind of numbers"):
         pairs.compute_structure_and_regularizer(torch.ones(3, 2), torch.ones(3, 2).double(), edge_index)
 

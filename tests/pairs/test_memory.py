@@ -47,7 +47,7 @@ def test_nothing_of_a_tile_is_allocated_anew_for_each(target, spread):
     n = 6_400
     h, h_e = (torch.randn(n, 16).mul_(spread).requires_grad_() for _ in range(2))
     graph = pairs.PairGraph(torch.randint(0, n, (2, 10_000)), n)
-    graph.find_tile_positions(640)
+    graph.group_connected_positions_by_tile(640)
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as steps:
         pairs.structure_loss(h_e, graph)
         pairs.regularizer(h, h_e, graph, target=target)

@@ -64,7 +64,7 @@ def test_the_exact_loss_of_another_packages_target_equals_the_dense_one(squares,
     torch.testing.assert_close(loss, expected, rtol=1e-9, atol=0)
     (expected_grad,) = torch.autograd.grad(expected, h)
     torch.testing.assert_close(torch.autograd.grad(loss, h)[0], expected_grad, rtol=1e-8, atol=1e-10)
-    bare = pairs.regularizer(h, h_e, graph, target=squares, compute_value=False)
+    bare = pairs.regularizer(h, h_e, graph, target=squares, needs_value=False)
     torch.testing.assert_close(torch.autograd.grad(bare, h)[0], expected_grad, rtol=1e-8, atol=1e-10)
 
 

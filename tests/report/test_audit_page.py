@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 
 import pignn.cli
 from pignn import graphs
-from pignn.auditing import Audit, audit_labels, sample_for_review, write_table
+from pignn.auditing import Audit, audit_labels, sample_for_review, write_rounded_csv
 from pignn.auditing.evidence import gather_evidence
 from pignn.auditing.neighborhoods import describe_neighborhoods
 from pignn.auditing.tables import replace_codes_by_names
@@ -216,7 +216,7 @@ def test_a_column_of_another_package_is_in_the_file_and_on_the_page(
     install_package(HALVES, "[pignn.audit_columns]\nhalf = other_package:HALF\n")
     audit = audit_labels(corrupt(graphs.csbm(100, 3, signal=2.0), "symmetric", 0.2, splits="all"))
     halves = [node / 2 for node in audit.issues["node"]]
-    write_table(tmp_path / "suspects.csv", replace_codes_by_names(audit.issues, audit.class_names))
+    write_rounded_csv(tmp_path / "suspects.csv", replace_codes_by_names(audit.issues, audit.class_names))
     assert pd.read_csv(tmp_path / "suspects.csv")["half"].tolist() == halves
     assert list(audit.issues)[-1] == "half"
     shown = content(audit.report())

@@ -32,7 +32,7 @@ from pignn.studies.pool import LocalPool
 from pignn.studies.run_spec import RunResult
 from pignn.studies.sweep import find_reusable_records, iter_results_with_retries, open_sweep_lock
 from pignn.studies.tables import build_tables
-from pignn.studies.tuning import draw_trial_settings
+from pignn.studies.tuning import list_trial_settings
 
 from .conftest import GRAPH, make
 
@@ -133,12 +133,12 @@ def test_tuning_tries_the_same_number_for_all_and_sees_given_labels_only(tmp_pat
 
 
 def test_trials_begin_with_the_rows_own_settings_and_are_drawn_by_seed():
-    assert draw_trial_settings({"lr": [1, 2]}, 0, 0) == [{}]
-    assert draw_trial_settings({"lr": [1, 2]}, 9, 0)[0] == {}
-    assert sorted(one["lr"] for one in draw_trial_settings({"lr": [1, 2]}, 9, 0)[1:]) == [1, 2]
+    assert list_trial_settings({"lr": [1, 2]}, 0, 0) == [{}]
+    assert list_trial_settings({"lr": [1, 2]}, 9, 0)[0] == {}
+    assert sorted(one["lr"] for one in list_trial_settings({"lr": [1, 2]}, 9, 0)[1:]) == [1, 2]
     grid = {"a": list(range(10)), "b": list(range(10))}
-    assert draw_trial_settings(grid, 5, 1) == draw_trial_settings(grid, 5, 1) != draw_trial_settings(grid, 5, 2)
-    assert len(draw_trial_settings(grid, 5, 1)) == 5
+    assert list_trial_settings(grid, 5, 1) == list_trial_settings(grid, 5, 1) != list_trial_settings(grid, 5, 2)
+    assert len(list_trial_settings(grid, 5, 1)) == 5
 
 
 class Fragile:

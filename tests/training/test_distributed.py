@@ -50,7 +50,7 @@ def gradients(learner, batches):
         network.train()
         network.zero_grad()
     phase = Phase("training", 5)
-    sum(sum(learner.compute_losses(phase, 4, b, compute_value=True).values()) for b in batches).backward()
+    sum(sum(learner.compute_losses(phase, 4, b, needs_value=True).values()) for b in batches).backward()
     return torch.cat([p.grad.view(-1) for n in learner.networks.values() for p in n.parameters()])
 
 data = graphs.copy_checked_graph(pignn.corrupt(graphs.csbm(num_nodes=200, seed=0), "symmetric", 0.2))

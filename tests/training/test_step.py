@@ -33,7 +33,7 @@ def first_step(data, **settings):
     learner = method._build_learner(*method._build_task(graphs.copy_checked_graph(data), torch.device("cpu")))
     phase = Phase("training", 1)
     learner.networks["classifier"].train()
-    learner.compute_losses(phase, 0, next(iter(learner.iter_batches(phase, 0))), compute_value=True)
+    learner.compute_losses(phase, 0, next(iter(learner.iter_batches(phase, 0))), needs_value=True)
     return method.seen[0]
 
 

@@ -92,7 +92,7 @@ class Audit:
         return [*self.warnings, *self.hints]
 
     @property
-    def classes(self) -> list[ClassSummary]:
+    def class_summaries(self) -> list[ClassSummary]:
         """Labels, expected errors and quality per given class."""
         return [
             ClassSummary(
@@ -106,7 +106,7 @@ class Audit:
         ]
 
     @property
-    def sources(self) -> list[SourceSummary]:
+    def source_summaries(self) -> list[SourceSummary]:
         """Error rate per label source, highest first; empty where sources are not known."""
         if "source" not in self.issues:
             return []
@@ -144,8 +144,8 @@ class Audit:
             "rate_dawid_skene": self.rate_dawid_skene,
             "flagged": overview.num_flagged,
             "suspects": overview.num_suspects,
-            "classes": [asdict(row) for row in self.classes],
-            "sources": [asdict(row) for row in self.sources],
+            "classes": [asdict(row) for row in self.class_summaries],
+            "sources": [asdict(row) for row in self.source_summaries],
             "homophily": self.homophily,
             "adjusted_homophily": self.evidence.homophily[1],
             "notes": self.notes,
@@ -173,8 +173,8 @@ class Audit:
             overview=self.overview,
             class_names=self.class_names,
             transition=self.noise.transition,
-            classes=[asdict(row) for row in self.classes],
-            sources=[asdict(row) for row in self.sources],
+            classes=[asdict(row) for row in self.class_summaries],
+            sources=[asdict(row) for row in self.source_summaries],
             issues=self.issues,
             columns={column.name: column.page for column in list_columns() if column.page is not None},
             graph=self.evidence.graph,
@@ -191,7 +191,7 @@ class Audit:
 
     def plot_classes(self) -> Figure:
         """The expected share of right labels per given class, as a matplotlib figure."""
-        return plot_class_quality({row.class_name: row.quality for row in self.classes})
+        return plot_class_quality({row.class_name: row.quality for row in self.class_summaries})
 
     def _repr_html_(self) -> str:
         html = render_audit_html(self.overview, self.issues, self.class_names)

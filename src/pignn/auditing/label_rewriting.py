@@ -25,7 +25,7 @@ def build_rewritten_text_table(
     except StopIteration:
         raise DataError(f"{path} is empty; it should have a header and one node per row") from None
     delimiter = _guess_delimiter(content[start:end], path)
-    names = [_decode_cell(content[a:b]) for a, b in _iter_cells(content, start, end, delimiter)]
+    names = [_decode_and_unquote_cell(content[a:b]) for a, b in _iter_cells(content, start, end, delimiter)]
     names[0] = names[0].removeprefix("\ufeff")
     columns = {}
     for name in (label_column, id_column or label_column):
@@ -38,13 +38,13 @@ def build_rewritten_text_table(
         if not content[start:end].strip() or (id_column is not None and len(cells) <= columns[id_column]):
             continue  # an empty line
         row += 1
-        node = str(row) if id_column is None else _decode_cell(content[slice(*cells[columns[id_column]])])
+        node = str(row) if id_column is None else _decode_and_unquote_cell(content[slice(*cells[columns[id_column]])])
         if len(cells) <= columns[label_column]:
             if choose_label(node, None) is not None:
                 raise DataError(f"{path}: the row of node '{node[:40]}' has no cell for '{label_column}'")
             continue
         a, b = cells[columns[label_column]]
-        new = choose_label(node, _decode_cell(content[a:b]))
+        new = choose_label(node, _decode_and_unquote_cell(content[a:b]))
         if new is not None:
             parts += [content[kept:a], _encode_cell(new, content[a:b], delimiter)]
             kept = b
@@ -194,7 +194,7 @@ def _iter_cells(content: bytes, start: int, end: int, delimiter: bytes) -> Itera
         position = stop + 1
 
 
-def _decode_cell(cell: bytes) -> str:
+def _decode_and_unquote_cell(cell: bytes) -> str:
     text = cell.decode("utf-8", "surrogateescape").strip()
     if len(text) > 1 and text[0] == text[-1] == '"':
         text = text[1:-1].replace('""', '"')

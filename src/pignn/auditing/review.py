@@ -115,7 +115,7 @@ def estimate_from_review(decisions: pd.DataFrame, *, level: float = 0.95) -> Rev
     total = top.size + flagged.size + rest.size
     rate = interval = None
     if random and total:
-        ends = [top.count_wrong_range_if_all_reviewed(), *(part.bound_wrong_labels(error) for part in random)]
+        ends = [top.get_fewest_and_most_wrong(), *(part.bound_wrong_labels(error) for part in random)]
         low, high = (sum(end[side] for end in ends) / total for side in (0, 1))
         rate = _estimate_share([top, *random])
         interval = (max(low, 0.0), min(high, 1.0))
@@ -123,7 +123,7 @@ def estimate_from_review(decisions: pd.DataFrame, *, level: float = 0.95) -> Rev
     listed = top.size + flagged.size
     # Flagged labels of which none was drawn would be unseen; then there is no interval.
     if listed:
-        low, high = top.count_wrong_range_if_all_reviewed()
+        low, high = top.get_fewest_and_most_wrong()
         if flagged.drawn:
             ends_flagged = flagged.bound_wrong_labels(1 - level)
             low, high = low + ends_flagged[0], high + ends_flagged[1]
@@ -197,7 +197,7 @@ class _ReviewPart:
         slack = float(np.abs(sizes / total - 1 / drawn).sum() / 2) if drawn else 0.0
         return cls(total, drawn, int(wrong[in_part].sum()), int((~settled[in_part]).sum()), slack)
 
-    def count_wrong_range_if_all_reviewed(self) -> tuple[float, float]:
+    def get_fewest_and_most_wrong(self) -> tuple[float, float]:
         return float(self.wrong), float(self.wrong + self.open)
 
     def bound_wrong_labels(self, error: float) -> tuple[float, float]:

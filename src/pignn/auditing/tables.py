@@ -24,7 +24,7 @@ MAX_LISTED_ROWS = 5  # in a message
 DELIMITERS = (",", ";", "\t")  # the first where none fits
 
 
-def write_table(path: Path, table: pd.DataFrame) -> None:
+def write_rounded_csv(path: Path, table: pd.DataFrame) -> None:
     """Write a CSV with escaped texts and numbers of six digits."""
     columns: list[list[Any]] = []
     for name in table:

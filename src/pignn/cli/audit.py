@@ -132,8 +132,8 @@ def _show_audit(audit: Audit) -> None:
     )
     suspects = [_describe_suspect(audit, row) for row in audit.issues.head(NUM_SHOWN).to_dict("records")]
     for title, rows in (
-        ("by given class", [asdict(row) for row in audit.classes]),
-        ("by source", [asdict(row) for row in audit.sources]),
+        ("by given class", [asdict(row) for row in audit.class_summaries]),
+        ("by source", [asdict(row) for row in audit.source_summaries]),
         ("most probably wrong", suspects),
     ):
         if rows:

@@ -128,7 +128,7 @@ class Prototypes(EmbeddingClassifier):
     def _compute_weights_from_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         return self.concentration * self._fit_mixture(embedded, given_labels).prototypes.T
 
-    def _update_transition(self, given_labels: GivenLabels) -> None:
+    def _update_transition_by_held_out(self, given_labels: GivenLabels) -> None:
         if self.noise == "none":  # class means have no noise model, but the temperature needs one
             self.transition_ = (
                 estimate_transition(self.held_out_, given_labels.y, given_labels.trusted)

@@ -57,9 +57,9 @@ class RecordedLabels(NoiseKind):
         if len(recorded) != len(graph_labels) or (true is not None and len(true) != len(graph_labels)):
             lengths = f"{len(recorded)} recorded labels" + ("" if true is None else f" and {len(true)} true ones")
             raise DataError(f"{lengths}{source_text} for a graph of {len(graph_labels)} nodes")
-        _check_class_range(recorded, problem.num_classes, f"recorded labels{source_text}")
+        _check_class_numbers_or_unlabeled(recorded, problem.num_classes, f"recorded labels{source_text}")
         if true is not None:
-            _check_class_range(true, problem.num_classes, f"true labels{source_text}")
+            _check_class_numbers_or_unlabeled(true, problem.num_classes, f"true labels{source_text}")
         class_map = self._map_classes([str(name) for name in problem.data.class_names], source_text)
         if class_map is not None:
             recorded, true = class_map[recorded], None if true is None else class_map[true]
@@ -151,6 +151,6 @@ def parse_class_numbers(values: Any, name: str) -> Ints:
     return array.astype(np.int64)
 
 
-def _check_class_range(labels: Ints, num_classes: int, name: str) -> None:
+def _check_class_numbers_or_unlabeled(labels: Ints, num_classes: int, name: str) -> None:
     if len(labels) and (labels.min() < -1 or labels.max() >= num_classes):
         raise DataError(f"{name} must be -1 or 0 to {num_classes - 1}, not {labels.min()} to {labels.max()}")

@@ -96,7 +96,7 @@ class PairGraph:
         """The second node of every connected pair."""
         return torch.cat([self.edges.col.long(), torch.arange(self.num_nodes, device=self.edges.col.device)])
 
-    def find_tile_positions(self, tile_size: int) -> dict[tuple[int, int], Tensor]:
+    def group_connected_positions_by_tile(self, tile_size: int) -> dict[tuple[int, int], Tensor]:
         """Flat positions of the connected pairs in each square tile on or above the diagonal that has any.
 
         Tiles are numbered by row and column.

@@ -42,10 +42,10 @@ class PairLabels(ABC):
         return self.lookup(graph.row, graph.col)
 
     def lookup_as_disconnected(self, graph: PairGraph, connected: Tensor) -> Tensor:
-        """p that connected pairs have in :meth:`compute_within_groups`; mostly that of :meth:`lookup_connected`."""
+        """p of connected pairs in :meth:`compute_labels_within_groups`; mostly that of :meth:`lookup_connected`."""
         return connected
 
-    def compute_within_groups(self, groups: Tensor, *, complement: bool) -> Tensor:
+    def compute_labels_within_groups(self, groups: Tensor, *, complement: bool) -> Tensor:
         """p (or 1 − p) of all pairs within groups of nodes: [groups, size] → [groups, size, size]."""
         p = self.lookup(groups[:, :, None], groups[:, None, :])
         return 1 - p if complement else p
@@ -73,13 +73,13 @@ class EstimatedPairLabels(PairLabels):
         self._group_complements[groups.data_ptr()] = groups, complement
 
     @cached_property
-    def negative_h(self) -> Tensor:
+    def negated_h(self) -> Tensor:
         """−h, computed once for all blocks."""
         return -self.h
 
     def compute_block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
         # 1 − σ(z) = σ(−z), which keeps its digits where σ(z) rounds to 1.
-        left = self.negative_h if complement else self.h
+        left = self.negated_h if complement else self.h
         if out is not None and out.dtype != self.h.dtype:
             out = None
         return torch.mm(left[rows], self.h[cols].t(), out=out).sigmoid_()
@@ -94,7 +94,7 @@ class EstimatedPairLabels(PairLabels):
         is_cached = self._connected is not None and self._connected[0] is graph
         return (self._connected[1] if self._connected and is_cached else graph.dot_products(self.h)).sigmoid()
 
-    def compute_within_groups(self, groups: Tensor, *, complement: bool) -> Tensor:
+    def compute_labels_within_groups(self, groups: Tensor, *, complement: bool) -> Tensor:
         _, cached = self._group_complements.get(groups.data_ptr(), (groups, None))
         if cached is not None:  # off by the last digit of 1, in a sum that is an estimate anyway
             return cached if complement else 1 - cached
@@ -191,7 +191,7 @@ class LowRankPairLabels(PairLabels):
         part.left, part.right, part.num_nodes = self.left[nodes], self.right[:, nodes], len(nodes)
         return part
 
-    def compute_within_groups(self, groups: Tensor, *, complement: bool) -> Tensor:
+    def compute_labels_within_groups(self, groups: Tensor, *, complement: bool) -> Tensor:
         p = torch.bmm(self.left[groups], self.right.t()[groups].transpose(1, 2)).clamp_(0, 1)
         return 1 - p if complement else p
 

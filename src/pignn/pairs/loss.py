@@ -38,7 +38,7 @@ def structure_loss(
     edges: Tensor | PairGraph,
     *,
     beta: float | str = "auto",
-    compute_value: bool = True,
+    needs_value: bool = True,
     sample: PairSample | None = None,
     estimates: EstimatedPairLabels | None = None,
 ) -> Tensor:
@@ -50,13 +50,13 @@ def structure_loss(
         h: node embeddings [N, d].
         edges: ``edge_index`` or, to save preparing it at every call, a :class:`PairGraph` of it.
         beta: ``"auto"`` for c = N²/(2(N² − Q)), or a number in its place.
-        compute_value: ``False`` saves a quarter of the time or more: the result is then NaN, but its gradient is right.
+        needs_value: ``False`` saves a quarter of the time or more: the result is then NaN, but its gradient is right.
         sample: random pairs in place of all disconnected ones; draw them anew for every step.
         estimates: pair labels of the same embeddings, for :func:`regularizer` with the same graph and sample: what is
             computed here of them is not computed again.
     """
     graph = _check_sample(as_pair_graph(edges, h), sample)
-    terms = PairTerms(STRUCTURE, None, _compute_scale(beta, graph), compute_value, sample, estimates)
+    terms = PairTerms(STRUCTURE, None, _compute_scale(beta, graph), needs_value, sample, estimates)
     return _PairLoss.apply(h, graph, terms)
 
 
@@ -67,7 +67,7 @@ def regularizer(
     *,
     target: str | PairTarget = "masked",
     beta: float | str = "auto",
-    compute_value: bool = True,
+    needs_value: bool = True,
     sample: PairSample | None = None,
 ) -> Tensor:
     """The pair loss of the classifier under pair labels p_ij.
@@ -83,7 +83,7 @@ def regularizer(
         edges: as in :func:`structure_loss`.
         target: ``"masked"`` (the authors' program) or ``"soft"`` (the paper's equations).
         beta: as in :func:`structure_loss`.
-        compute_value: as in :func:`structure_loss`.
+        needs_value: as in :func:`structure_loss`.
         sample: as in :func:`structure_loss`.
     """
     target = resolve_target(target)
@@ -93,7 +93,7 @@ def regularizer(
         labels = EstimatedPairLabels(labels.to(h.dtype))
     if labels.num_nodes not in (None, len(h)):
         raise DataError(f"there are {len(h)} embeddings, and pair labels of {labels.num_nodes} nodes")
-    return _PairLoss.apply(h, graph, PairTerms(target, labels, _compute_scale(beta, graph), compute_value, sample))
+    return _PairLoss.apply(h, graph, PairTerms(target, labels, _compute_scale(beta, graph), needs_value, sample))
 
 
 def compute_structure_and_regularizer(
@@ -103,7 +103,7 @@ def compute_structure_and_regularizer(
     *,
     target: str | PairTarget = "masked",
     beta: float | str = "auto",
-    compute_value: bool = True,
+    needs_value: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """``structure_loss(h_e, edges)`` and ``regularizer(h, h_e, edges)``, as a step of PI-GNN needs both.
 
@@ -116,10 +116,10 @@ def compute_structure_and_regularizer(
         raise DataError(f"both embeddings must be of one kind of numbers, not {h_e.dtype} and {h.dtype}")
     graph = _check_sample(as_pair_graph(as_pair_graph(edges, h), h_e), None)
     if not isinstance(target, SigmoidTarget) or not target.can_share_pass_with_estimator(h_e):
-        alone = structure_loss(h_e, graph, compute_value=compute_value)
-        return alone, regularizer(h, h_e, graph, target=target, beta=beta, compute_value=compute_value)
-    structure = PairTerms(STRUCTURE, None, _compute_scale("auto", graph), compute_value)
-    weighted = PairTerms(target, EstimatedPairLabels(h_e), _compute_scale(beta, graph), compute_value)
+        alone = structure_loss(h_e, graph, needs_value=needs_value)
+        return alone, regularizer(h, h_e, graph, target=target, beta=beta, needs_value=needs_value)
+    structure = PairTerms(STRUCTURE, None, _compute_scale("auto", graph), needs_value)
+    weighted = PairTerms(target, EstimatedPairLabels(h_e), _compute_scale(beta, graph), needs_value)
     return _BothLosses.apply(h_e, h, graph, structure, weighted)
 
 
@@ -166,7 +166,7 @@ class _PairLoss(torch.autograd.Function):
                 graph.add_neighbor_sums(slopes, h, out=half_grad)
         if wants_grad:
             ctx.save_for_backward(half_grad.mul_(2 * terms.scale))  # z_ij and z_ji are one number
-        return (total * terms.scale).to(h.dtype) if terms.compute_value else h.new_tensor(float("nan"))
+        return (total * terms.scale).to(h.dtype) if terms.needs_value else h.new_tensor(float("nan"))
 
     @staticmethod
     @once_differentiable
@@ -192,7 +192,7 @@ class _BothLosses(torch.autograd.Function):
         sums = sum_disconnected_structure_and_label_terms(h_e, h, graph, products, regularizer)
         sides = zip((h_e, h), (structure, regularizer), products, sums, strict=True)
         for embeddings, terms, z, (total, half_grad) in sides:
-            if terms.compute_value and total is None:
+            if terms.needs_value and total is None:
                 total = sum_disconnected_pairs_accurately(embeddings, graph, terms)
             connected_total, slopes = _sum_connected_pairs(z, graph, terms, wants_grad=True)
             assert slopes is not None
@@ -222,10 +222,10 @@ def _sum_sampled_pairs(h: Tensor, sample: PairSample, terms: PairTerms, wants_gr
         members = h.index_select(0, groups.view(-1)).view(*groups.shape, -1)
         z = torch.bmm(members, members.transpose(1, 2))
         z.diagonal(dim1=1, dim2=2).fill_(BLANK)
-        p = z if labels is None else labels.compute_within_groups(groups, complement=target.uses_complement)
+        p = z if labels is None else labels.compute_labels_within_groups(groups, complement=target.uses_complement)
         if not target.is_blank_without_label:
             p.diagonal(dim1=1, dim2=2).zero_()
-        if terms.compute_value:
+        if terms.needs_value:
             total += weight * target.compute_disconnected_terms(z, p).sum().double()
         if wants_grad:
             slopes = target.compute_disconnected_slopes_(z, p)
@@ -246,7 +246,7 @@ def _sum_connected_pairs(
     target, labels = terms.target, terms.labels
     p = z if labels is None else labels.lookup_connected(graph)
     total, slopes = z.new_zeros(()), None
-    if terms.compute_value:
+    if terms.needs_value:
         total = graph.scale_(target.compute_connected_terms(z, p)).sum(dtype=torch.float64)
     if wants_grad:
         slopes = graph.scale_(target.compute_connected_slopes(z, p))
@@ -254,7 +254,7 @@ def _sum_connected_pairs(
         z = z[: graph.num_edges]
         p = p if labels is None else labels.lookup_as_disconnected(graph, p)
         p = (1 - p if target.uses_complement else p)[: graph.num_edges]
-        if terms.compute_value:
+        if terms.needs_value:
             total = total - target.compute_disconnected_terms(z, p).sum().double() / graph.edge_fraction
         if slopes is not None:
             counted = target.compute_disconnected_slopes_(z.clone(), p)

@@ -27,7 +27,7 @@ class PairTerms:
         target: the terms of one pair.
         labels: pair labels, unless the target needs none.
         scale: what the sum is multiplied by.
-        compute_value: whether the loss itself is wanted besides its gradient.
+        needs_value: whether the loss itself is wanted besides its gradient.
         sample: random pairs in place of all disconnected ones.
         estimates: pair labels that keep what is computed of them on the way.
     """
@@ -35,7 +35,7 @@ class PairTerms:
     target: PairTarget
     labels: PairLabels | None
     scale: float
-    compute_value: bool = True
+    needs_value: bool = True
     sample: PairSample | None = None
     estimates: EstimatedPairLabels | None = None
 
@@ -61,7 +61,7 @@ class HalfGradient:
         """Σ p·z of a tile, by way of P·H: a sum over so many terms at once would lose digits."""
         return torch.dot(torch.mm(p.to(self.grad), self.strips[col]).view(-1), self.strips[row].reshape(-1))
 
-    def add_tile(self, row: int, col: int, slopes: Tensor) -> None:
+    def add_tile_and_its_mirror(self, row: int, col: int, slopes: Tensor) -> None:
         """Add a tile, and its mirror image unless it is on the diagonal."""
         self.parts[row].addmm_(slopes, self.strips[col])
         if row == col:
@@ -111,8 +111,8 @@ def sum_disconnected_pairs(
     target, labels = terms.target, terms.labels
     tile_size = _choose_tile_size(h, graph)
     shortcut = target if isinstance(target, SigmoidTarget) else None
-    half, logs = HalfGradient(h, tile_size), LogSums(h, terms.compute_value and shortcut is not None)
-    positions = {} if graph is None else graph.find_tile_positions(tile_size)
+    half, logs = HalfGradient(h, tile_size), LogSums(h, terms.needs_value and shortcut is not None)
+    positions = {} if graph is None else graph.group_connected_positions_by_tile(tile_size)
     for i, j, (z, room, scratch) in _iter_tiles(h, tile_size, 3 if wants_grad or logs.used else 0):
         half.compute_products(i, j, out=z)
         connected_here = positions.get((i, j))
@@ -121,13 +121,13 @@ def sum_disconnected_pairs(
             sigma = _fill_positions(z.sigmoid_(), connected_here, 1)
             products = 0 if labels is None else half.sum_weighted_products(i, j, _fill_positions(p, connected_here, 0))
             log_sum = shortcut.sum_weighted_logs(sigma, p, logs.num_factors, scratch)
-            logs.add_tile(i, j, log_sum - products if target.uses_complement else log_sum + products)
+            logs.add_tile_and_its_mirror(i, j, log_sum - products if target.uses_complement else log_sum + products)
             slopes = shortcut.compute_slopes_from_sigmoid_(sigma, p) if wants_grad else sigma
         else:
             slopes = target.compute_disconnected_slopes_(z, p)
         if wants_grad:
-            half.add_tile(i, j, _fill_positions(slopes, connected_here, 0))
-    if not terms.compute_value:
+            half.add_tile_and_its_mirror(i, j, _fill_positions(slopes, connected_here, 0))
+    if not terms.needs_value:
         return h.new_tensor(float("nan")), half.compute_total()
     total = logs.compute_total(connected, has_all_products=not target.uses_complement)
     return sum_disconnected_pairs_accurately(h, graph, terms) if total is None else total, half.compute_total()
@@ -141,21 +141,25 @@ def sum_disconnected_structure_and_label_terms(
     assert isinstance(target, SigmoidTarget)
     tile_size = _choose_tile_size(h, graph)
     half_e, half = HalfGradient(h_e, tile_size), HalfGradient(h, tile_size)
-    logs_e, logs = LogSums(h_e, terms.compute_value), LogSums(h, terms.compute_value)
-    positions = graph.find_tile_positions(tile_size)
+    logs_e, logs = LogSums(h_e, terms.needs_value), LogSums(h, terms.needs_value)
+    positions = graph.group_connected_positions_by_tile(tile_size)
     for i, j, (p, z, scratch) in _iter_tiles(h, tile_size, 3):
         connected_here = positions.get((i, j))
         half_e.compute_products(i, j, out=p).sigmoid_()
         if logs_e.used:
-            logs_e.add_tile(i, j, sum_of_logs(_fill_positions(p, connected_here, 1), logs_e.num_factors, scratch))
-        half_e.add_tile(i, j, _fill_positions(p, connected_here, 0))
+            logs_e.add_tile_and_its_mirror(
+                i, j, sum_of_logs(_fill_positions(p, connected_here, 1), logs_e.num_factors, scratch)
+            )
+        half_e.add_tile_and_its_mirror(i, j, _fill_positions(p, connected_here, 0))
         sigma = half.compute_products(i, j, out=z).sigmoid_()
         if logs.used:
             log_sum = target.sum_logs_in_shared_pass(
                 _fill_positions(sigma, connected_here, 1), p, logs.num_factors, scratch
             )
-            logs.add_tile(i, j, log_sum + half.sum_weighted_products(i, j, p))
-        half.add_tile(i, j, target.compute_slopes_in_shared_pass_(_fill_positions(sigma, connected_here, 0), p))
+            logs.add_tile_and_its_mirror(i, j, log_sum + half.sum_weighted_products(i, j, p))
+        half.add_tile_and_its_mirror(
+            i, j, target.compute_slopes_in_shared_pass_(_fill_positions(sigma, connected_here, 0), p)
+        )
     of_e = logs_e.compute_total(connected[0]), half_e.compute_total()
     return of_e, (logs.compute_total(connected[1]), half.compute_total())
 
@@ -167,17 +171,17 @@ class LogSums:
     then there is no total. Nor is there one where some |h|² is so large that σ might be 0.
     """
 
-    def __init__(self, h: Tensor, compute_value: bool) -> None:
+    def __init__(self, h: Tensor, needs_value: bool) -> None:
         self.h = h
-        largest_z = float(h.square().sum(dim=1).max()) if compute_value else 0.0  # the largest |z_ij|
+        largest_z = float(h.square().sum(dim=1).max()) if needs_value else 0.0  # the largest |z_ij|
         max_exponent = -math.log(torch.finfo(h.dtype).tiny)
         self.num_factors = (
             min(16, int(max_exponent / (largest_z + 1))) if math.isfinite(largest_z) else 0
         )  # their product is not 0
-        self.used = compute_value and self.num_factors > 0
+        self.used = needs_value and self.num_factors > 0
         self.taken_off = torch.zeros((), dtype=torch.float64, device=h.device)
 
-    def add_tile(self, row: int, col: int, log_sum: Tensor) -> None:
+    def add_tile_and_its_mirror(self, row: int, col: int, log_sum: Tensor) -> None:
         """Add what a tile takes off the total. A tile on the diagonal has both z_ij and z_ji."""
         self.taken_off.add_(log_sum, alpha=1 if row == col else 2)
 
@@ -207,7 +211,7 @@ def sum_disconnected_pairs_accurately(h: Tensor, graph: PairGraph | None, terms:
     """Σ over the ordered pairs of B⁻ term by term, right to the last digits of the smallest one."""
     tile_size = _choose_tile_size(h, graph)
     strips = h.split(tile_size)
-    positions = {} if graph is None else graph.find_tile_positions(tile_size)
+    positions = {} if graph is None else graph.group_connected_positions_by_tile(tile_size)
     total = torch.zeros((), dtype=torch.float64, device=h.device)
     for i, j, (z, room) in _iter_tiles(h, tile_size, 2):
         connected_here = positions.get((i, j))

@@ -22,7 +22,7 @@ class Series:
         points = zip(self.x, self.mean, spread, strict=True)
         return [(x, mean, std) for x, mean, std in points if mean is not None]
 
-    def list_marks(self) -> list[tuple[str, float]]:
+    def list_reference_points(self) -> list[tuple[str, float]]:
         """(x, value) of the reference values."""
         return [(x, value) for x, value in zip(self.x, self.marks, strict=False) if value is not None]
 

@@ -147,7 +147,7 @@ def _plot_panel(axis: Axes, panel: Panel, labels: Sequence[str]) -> None:
             else:
                 axis.plot(x, mean, "o-", color=color, label=series.label, markersize=3.5, linewidth=1.4)
                 axis.fill_between(x, mean - std, mean + std, color=color, alpha=0.12, linewidth=0)
-        for mark, value in series.list_marks():
+        for mark, value in series.list_reference_points():
             axis.plot(position[mark] + shift, value, "D", markerfacecolor="none", color="#222222", markersize=4)
     axis.set_xticks(range(len(levels)), levels)
     if max(map(len, levels), default=0) * len(levels) > MAX_LEVEL_CHARS:

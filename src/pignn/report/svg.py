@@ -97,7 +97,7 @@ def draw_scatter(title: str, description: str, groups: Sequence[tuple[str, Any]]
     for i, ((name, members), short) in enumerate(zip(groups, short_names, strict=True)):
         labels.append("" if not len(members) else name if short == name else f"{short} {name}")
         if len(members):
-            path = "".join(outline_shape(i, across(x), up(y), 2.6) for x, y in members)
+            path = "".join(build_shape_path(i, across(x), up(y), 2.6) for x, y in members)
             x, y = (sorted(values)[len(members) // 2] for values in zip(*members, strict=True))
             drawn.append((i, name, short, path, across(x), up(y)))
     return _draw("scatter.svg", title=title, description=description, groups=drawn, labels=labels)
@@ -105,7 +105,7 @@ def draw_scatter(title: str, description: str, groups: Sequence[tuple[str, Any]]
 
 def draw_panels(panels: Sequence[Panel], note: str = "") -> Markup:
     """Panels side by side or below each other, depending on the room, with one legend."""
-    has_marks = any(series.list_marks() for panel in panels for series in panel.series)
+    has_marks = any(series.list_reference_points() for panel in panels for series in panel.series)
     placed = [_place_panel(panel) for panel in panels]
     return _draw("panels.svg", panels=placed, labels=list_labels(panels), has_marks=has_marks, note=note)
 
@@ -126,7 +126,7 @@ class PlacedPanel:
 def _place_panel(panel: Panel) -> PlacedPanel:
     points = [series.list_points() for series in panel.series]
     values = [v for rows in points for _, mean, std in rows for v in (mean - std, mean + std)]
-    values += [value for series in panel.series for _, value in series.list_marks()]
+    values += [value for series in panel.series for _, value in series.list_reference_points()]
     levels = panel.list_x()
     step = (RIGHT - LEFT) / max(len(levels), 1)
     # Series are drawn beside each other, lines only slightly: marks of equal values stay visible.
@@ -160,11 +160,11 @@ def _draw(template: str, **values: Any) -> Markup:
         top=TOP,
         bottom=BOTTOM,
         num_colors=len(SERIES_COLORS),
-        outline_shape=outline_shape,
+        build_shape_path=build_shape_path,
     )
 
 
-def outline_shape(number: int, x: float, y: float, radius: float) -> str:
+def build_shape_path(number: int, x: float, y: float, radius: float) -> str:
     """The path of a shape around a point: circle, square, triangle, diamond, triangle downwards, cross, plus."""
     r, wide = radius, 1.3 * radius
     match number % NUM_SHAPES:

@@ -105,9 +105,9 @@ class AuditRun:
         write_consensus(folder, self.audit.consensus, "audit.json")
         (folder / "audit.json").unlink(missing_ok=True)
         names = self.audit.class_names
-        tables.write_table(folder / "suspects.csv", tables.replace_codes_by_names(self.issues, names))
+        tables.write_rounded_csv(folder / "suspects.csv", tables.replace_codes_by_names(self.issues, names))
         if self.review is not None:
-            tables.write_table(folder / "review.csv", tables.build_review_table(self.review, names))
+            tables.write_rounded_csv(folder / "review.csv", tables.build_review_table(self.review, names))
         origin = self.data.get("origin")
         name = self.data.get("name") if origin is None else origin.nodes
         card = build_audit_card(name, hash_training_data(self.data), self.audit.overview)

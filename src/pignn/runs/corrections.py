@@ -78,7 +78,7 @@ class Correction:
             new_class=self.new_class,
             reviewed=dict(zip(self._decided["node"], get_reviewed_labels(self._decided), strict=True)),
         )
-        auditing.write_table(trusted_path, self.trusted_labels)
+        auditing.write_rounded_csv(trusted_path, self.trusted_labels)
         return replace(saved, num_changed=num_changed)
 
     def to_dict(self) -> dict[str, Any]:

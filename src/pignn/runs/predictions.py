@@ -132,12 +132,12 @@ def predict(
             :func:`pignn.load` takes them.
     """
     source = GraphSource(graph, graph_options)
-    folder = None if isinstance(model, Method) else find_model_folder(Path(model))
+    folder = None if isinstance(model, Method) else resolve_model_folder(Path(model))
     if out is not None:
         model_files = folder.iterdir() if folder is not None and folder.is_dir() else ()
         check_outputs([Path(out)], [*source.input_paths, *model_files], force=force)
     fitted = model if isinstance(model, Method) else load_model(model)
-    data = _load_with_features_of(fitted, folder, source) if source.graph is None else source.load()
+    data = _load_for_prediction(fitted, folder, source) if source.graph is None else source.load()
     has_true_labels = source.is_named or data.get("y_true") is not None
     predictions = Predictions.infer(fitted, data, model_folder=folder, has_true_labels=has_true_labels)
     if out is not None:
@@ -147,12 +147,12 @@ def predict(
     return predictions
 
 
-def find_model_folder(folder: Path) -> Path:
+def resolve_model_folder(folder: Path) -> Path:
     """The folder of the model in the folder of a run, or the folder itself."""
     return folder / "model" if (folder / "model").is_dir() else folder
 
 
-def _load_with_features_of(model: Method, folder: Path | None, source: GraphSource) -> Data:
+def _load_for_prediction(model: Method, folder: Path | None, source: GraphSource) -> Data:
     """The user's files with the features that the model was trained on."""
     encoder = None if folder is None else graphs.load_feature_encoder(folder)
     data = source.load(encoder=encoder, class_names=model.class_names_)

@@ -16,7 +16,7 @@ from ..core.versions import collect_versions
 from ..training.metrics import METRICS, get_metric, score
 from .code_hash import get_code_version
 from .run_spec import RunResult, RunSpec
-from .tuning import draw_trial_settings
+from .tuning import list_trial_settings
 from .work import WORKS, Evaluation
 
 
@@ -51,7 +51,7 @@ def _check_plan_and_run(spec: RunSpec) -> RunResult:
         raise PignnError(f"{graph.dataset} is not the planned graph; plan again, with the same raw files everywhere")
     _reset_peak_memory()
     start = time.perf_counter()
-    trials = draw_trial_settings(spec.search, spec.trials, graph.seed)
+    trials = list_trial_settings(spec.search, spec.trials, graph.seed)
     result = Evaluation(*WORKS.get(spec.work).evaluate(spec.method, spec.settings, trials, graph.seed, data))
     seconds = time.perf_counter() - start
     summary = noise.summarize_noise(data)

@@ -32,7 +32,7 @@ def draw_study(results: StudyResults, image_format: str = "png") -> bytes:
         else:
             titles = {noise: noise.title for noise in study.noises}
             panels.append(_build_noise_panel(results, dataset, titles, str(dataset), bars=True))
-    shows_paper = any(series.list_marks() for panel in panels for series in panel.series)
+    shows_paper = any(series.list_reference_points() for panel in panels for series in panel.series)
     note = f"mean and standard deviation, seeds {format_seeds(study.seeds)}, protocol {study.protocol.name}"
     return draw_panels(panels, form=image_format, note=note + ("; hollow: the paper" if shows_paper else ""))
 

@@ -14,7 +14,7 @@ from .code_hash import get_code_version, get_method_class
 from .results_store import ResultsStore
 from .run_spec import GraphSpec, RunSpec, encode_canonical
 from .study import DEFAULT_SEARCH, DatasetSpec, NoiseSpec, Study, StudyRow, is_named_dataset
-from .tuning import draw_trial_settings
+from .tuning import list_trial_settings
 
 
 class PlannedRun(NamedTuple):
@@ -126,7 +126,7 @@ def build_run_spec_without_graph(study: Study, row: StudyRow) -> RunSpec:
         search = default if row.search is None else row.search
     settings = _check_and_complete_settings(method_class, given, title)
     for seed in study.seeds:
-        for chosen in draw_trial_settings(search, trials, seed)[1:]:
+        for chosen in list_trial_settings(search, trials, seed)[1:]:
             _check_and_complete_settings(method_class, given | chosen, f"{title}, search")
     return RunSpec(
         graph=GraphSpec(trusted=getattr(method_class, "trusted_per_class", 0)),

@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 
-def draw_trial_settings(search_space: dict[str, list[Any]], num_trials: int, seed: int) -> list[dict[str, Any]]:
+def list_trial_settings(search_space: dict[str, list[Any]], num_trials: int, seed: int) -> list[dict[str, Any]]:
     """Settings to try: the row's own first, then different ones drawn from the grid. Without tuning, only its own."""
     if not num_trials or not search_space:
         return [{}]

@@ -44,8 +44,8 @@ class Learner(Protocol):
     def iter_batches(self, phase: Phase, epoch: int) -> Iterator[Any]:
         """The batch of each step of an epoch; one step for the whole graph."""
 
-    def compute_losses(self, phase: Phase, epoch: int, batch: Any, *, compute_value: bool) -> dict[str, Tensor]:
-        """The terms whose sum is minimized. Without ``compute_value`` a term may be NaN if its gradient is right."""
+    def compute_losses(self, phase: Phase, epoch: int, batch: Any, *, needs_value: bool) -> dict[str, Tensor]:
+        """The terms whose sum is minimized. Without ``needs_value`` a term may be NaN if its gradient is right."""
 
     def compute_logits(self) -> Tensor:
         """The classifier's logits of all nodes. Called in evaluation mode, without gradient."""
@@ -118,7 +118,7 @@ class TrainingLoop:
             row, is_improved = self._run_epoch(learner, phase, epoch)
             self.history.append(row)
             callbacks.context.best_epoch = self.selection.epoch
-            is_over = callbacks.end_epoch(row, is_improved=is_improved)
+            is_over = callbacks.notify_epoch_end_and_ask_to_stop(row, is_improved=is_improved)
             self.stopped_by = distributed.max_over_processes(interrupt.signal)
             self.position = (index + 1, 0) if is_over else (index, epoch + 1)
             is_end = is_last_phase and (is_over or epoch + 1 == phase.epochs)
@@ -129,19 +129,19 @@ class TrainingLoop:
     def _run_epoch(self, learner: Learner, phase: Phase, epoch: int) -> tuple[dict[str, Any], bool]:
         """The row of one epoch, and whether its classifier is the best so far."""
         start = time.perf_counter()
-        compute_value = epoch % VALUE_EVERY_EPOCHS == 0 or epoch == phase.epochs - 1
+        needs_value = epoch % VALUE_EVERY_EPOCHS == 0 or epoch == phase.epochs - 1
         for network in learner.networks.values():
             network.train()
         sums: dict[str, float] = {}
         num_steps = 0
         for batch in learner.iter_batches(phase, epoch):
-            for name, loss in self._run_step(learner, phase, epoch, batch, compute_value).items():
+            for name, loss in self._run_step(learner, phase, epoch, batch, needs_value).items():
                 sums[name] = sums.get(name, 0.0) + loss
             num_steps += 1
 
         row: dict[str, Any] = {"phase": phase.name, "epoch": epoch}
         for name, loss in sums.items():
-            is_unread = math.isnan(loss) and not compute_value
+            is_unread = math.isnan(loss) and not needs_value
             row[f"{name}_loss"] = None if is_unread else loss / num_steps
             if not is_unread and not math.isfinite(loss):
                 hint = "try a smaller learning rate" if epoch else "scale the features, or try a smaller learning rate"
@@ -152,12 +152,10 @@ class TrainingLoop:
         row["seconds"] = time.perf_counter() - start
         return row, self.selection.best > best
 
-    def _run_step(
-        self, learner: Learner, phase: Phase, epoch: int, batch: Any, compute_value: bool
-    ) -> dict[str, float]:
+    def _run_step(self, learner: Learner, phase: Phase, epoch: int, batch: Any, needs_value: bool) -> dict[str, float]:
         for optimizer in learner.optimizers.values():
             optimizer.zero_grad(set_to_none=True)
-        losses = learner.compute_losses(phase, epoch, batch, compute_value=compute_value)
+        losses = learner.compute_losses(phase, epoch, batch, needs_value=needs_value)
         if losses:
             sum(losses.values(), start=torch.zeros(())).backward()
         distributed.average_gradients(learner.networks.values())

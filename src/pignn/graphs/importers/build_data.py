@@ -127,7 +127,7 @@ def _join_features_file_and_list_its_columns(
         missing = pluralize(int((positions < 0).sum()), "node")
         raise DataError(f"{title}: {missing} not there, first '{first}'")
     frame = frame.drop(columns=column).iloc[positions].reset_index(drop=True)
-    raw_graph.origin.notes.append(f"features: {table.describe()}, ids are column '{column}'")
+    raw_graph.origin.notes.append(f"features: {table.layout_text()}, ids are column '{column}'")
     return copy_with_changes(raw_graph, frame=frame, x=None), list(frame.columns)
 
 

@@ -40,7 +40,7 @@ def read_edges(
     notes = []
     if not isinstance(table, FrameTable):
         _treat_header_as_row_if_it_is_an_edge(table, ids)
-        notes.append(f"edges: {table.describe()}")
+        notes.append(f"edges: {table.layout_text()}")
     chosen = _choose_edge_columns(table, spec.edge_columns)
     weight_text = "" if chosen.weight is None else f", weight '{chosen.weight}'"
     notes.append(f"edges: from column '{chosen.source}' to '{chosen.target}'{weight_text}")

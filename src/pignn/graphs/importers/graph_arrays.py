@@ -122,7 +122,7 @@ def _parse_node_array(value: Any, name: str, num_nodes: int, title: str) -> np.n
     return array
 
 
-def _parse_flags(array: np.ndarray, name: str, title: str) -> np.ndarray:
+def _check_flags_and_convert_masks(array: np.ndarray, name: str, title: str) -> np.ndarray:
     if array.dtype.kind not in "biu" or not bool(((array == 0) | (array == 1)).all()):
         hint = "; from node numbers make one with torch_geometric.utils.index_to_mask" if name in MASK_NAMES else ""
         raise DataError(f"{title}: '{name}' must be true or false for each node{hint}")
@@ -141,7 +141,7 @@ def _parse_true_labels(array: np.ndarray, name: str, title: str) -> np.ndarray:
 
 # What these names mean in PyG's `Data`: an array of such a name is that, or an error.
 _PER_NODE_PARSERS: dict[str, Callable[[np.ndarray, str, str], np.ndarray]] = {
-    **dict.fromkeys((*MASK_NAMES, "trusted_mask"), _parse_flags),
+    **dict.fromkeys((*MASK_NAMES, "trusted_mask"), _check_flags_and_convert_masks),
     "label_weight": _parse_label_weight,
     "y_true": _parse_true_labels,
 }

@@ -47,7 +47,11 @@ def read_torch_arrays(path: Path) -> dict[str, Any]:
     # Once asked which attributes are of nodes, PyG keeps the answer beside them: a defaultdict of enums, which torch's
     # safe mode does not fill; a dictionary serves as well, as the answer is not used here.
     # Python before 3.11.4 saves an enum as getattr of it, which here gives nothing but that.
-    cache = [AttrType, (_make_empty_dict, "collections.defaultdict"), (_get_attr_type_or_refuse, "builtins.getattr")]
+    cache = [
+        AttrType,
+        (_ignore_arguments_and_return_empty_dict, "collections.defaultdict"),
+        (_get_attr_type_or_refuse, "builtins.getattr"),
+    ]
     try:
         with _safe_globals_context([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage, *cache]):
             content = torch.load(path, map_location="cpu", weights_only=True)
@@ -92,7 +96,7 @@ def _get_attr_type_or_refuse(kind: Any, name: str) -> Any:
     return AttrType[name]
 
 
-def _make_empty_dict(*_: Any) -> dict[Any, Any]:
+def _ignore_arguments_and_return_empty_dict(*_: Any) -> dict[Any, Any]:
     return {}
 
 

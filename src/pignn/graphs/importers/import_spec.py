@@ -49,7 +49,7 @@ class ImportSpec:
             object.__setattr__(self, "vote_columns", tuple(map(str, self.label)))
             object.__setattr__(self, "label", None)
         object.__setattr__(self, "delimiter", parse_delimiter(self.delimiter))
-        if isinstance(self.features, str) and not _is_file(self.features):
+        if isinstance(self.features, str) and not _names_existing_features_file(self.features):
             object.__setattr__(self, "features", _split_names(self.features))
         if isinstance(self.edge_columns, str):
             object.__setattr__(self, "edge_columns", _split_names(self.edge_columns))
@@ -122,5 +122,5 @@ def _split_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _is_file(text: str) -> bool:
+def _names_existing_features_file(text: str) -> bool:
     return get_format_suffix(text) in (".npy", ".npz", *list_suffixes("table")) and Path(text).exists()

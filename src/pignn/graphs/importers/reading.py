@@ -134,7 +134,7 @@ def _read_raw_graph_and_complete_spec(
         raise ConfigError(f"nodes and edges are both {nodes.name}; each needs a table of its own")
     _set_node_ids_and_roles_in_place(raw_graph, spec)
     ids = f"ids are column '{spec.id}'" if spec.id else "no column of ids: nodes are numbered by their rows, from 0"
-    origin.notes += [] if isinstance(nodes, FrameTable) else [f"nodes: {nodes.describe()}"]
+    origin.notes += [] if isinstance(nodes, FrameTable) else [f"nodes: {nodes.layout_text()}"]
     origin.notes.append(f"nodes: {ids}")
     imported = read_edges(edges, raw_graph.ids, frame, spec)
     raw_graph.ends, raw_graph.weight = imported.ends, imported.weight

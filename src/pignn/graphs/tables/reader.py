@@ -162,8 +162,8 @@ class TextTable(FileTable):
         self._booleans: set[str] = set()
         self._checks = _TYPE_CHECKS | (_NODE_TYPE_CHECKS if kind == "nodes" else {})
 
-    def describe(self) -> str:
-        return self.layout.describe()
+    def layout_text(self) -> str:
+        return self.layout.layout_text()
 
     def treat_header_as_row(self) -> None:
         if self.has_header:
@@ -306,7 +306,7 @@ class JsonTable(FileTable):
                 source = self._build_select_sql(Path(folder) / "plain", is_plain_copy=True)
             yield source
 
-    def describe(self) -> str:
+    def layout_text(self) -> str:
         return "JSON lines"
 
     def _build_select_sql(self, path: Path, *, is_plain_copy: bool) -> str:
@@ -374,7 +374,7 @@ class ParquetTable(FileTable):
         self._width = len(names)
         self.columns = [names[i] for i in self._positions]
 
-    def describe(self) -> str:
+    def layout_text(self) -> str:
         return "Parquet"
 
     def _build_select_sql(self, path: Path, *, is_plain_copy: bool) -> str:

@@ -41,7 +41,7 @@ class Table(ABC):
         """Read at most ``max_rows`` rows at a time. ``text_columns`` are not taken for numbers in a text file."""
 
     @abstractmethod
-    def describe(self) -> str:
+    def layout_text(self) -> str:
         """What was detected about the file, for people."""
 
     @property
@@ -88,7 +88,7 @@ class FrameTable(Table):
     def read_dataframe(self, text_columns: Sequence[str] = ()) -> pd.DataFrame:
         return self.frame
 
-    def describe(self) -> str:
+    def layout_text(self) -> str:
         return "a data frame"
 
 
@@ -110,5 +110,5 @@ class ArrayTable(Table):
                 yield Chunk(frame, done, (done + len(frame)) / self.num_rows)
                 done += len(frame)
 
-    def describe(self) -> str:
+    def layout_text(self) -> str:
         return "an array"

@@ -100,7 +100,7 @@ class TextLayout:
         self.has_header, self.skip_lines = False, self.skip_lines - 1
         self.columns = [str(i) for i in range(len(self.columns))]
 
-    def describe(self) -> str:
+    def layout_text(self) -> str:
         mark = DELIMITER_NAMES.get(self.delimiter, repr(self.delimiter))
         return f"columns separated by {mark}, {'with' if self.has_header else 'without'} a header"
 
@@ -164,7 +164,7 @@ def _read_first_rows(file: IO[bytes]) -> tuple[int, list[str], str | None]:
 
 def warn_about_guessed_layout(title: str, layout: TextLayout) -> None:
     if layout.is_guess:
-        warnings.warn(f"{title}: read as {layout.describe()}", PignnWarning, stacklevel=5)
+        warnings.warn(f"{title}: read as {layout.layout_text()}", PignnWarning, stacklevel=5)
 
 
 class TextCheck(NamedTuple):

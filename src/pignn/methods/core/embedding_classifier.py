@@ -77,7 +77,7 @@ class EmbeddingClassifier(Method):
         self.held_out_ = cross_val_scores(
             given_labels.y, given_labels.num_classes, NUM_FOLDS, fit_and_score, int(self.seed)
         )
-        self._update_transition(given_labels)
+        self._update_transition_by_held_out(given_labels)
         likelihood = log_likelihood(given_labels, self.transition_).exp()
         self.inverse_temperature_ = fit_inverse_temperature(self.held_out_, likelihood, given_labels.weight)[0]
         return self
@@ -108,7 +108,7 @@ class EmbeddingClassifier(Method):
     def _compute_weights_from_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         """W from a part of the labels. Sets nothing."""
 
-    def _update_transition(self, given_labels: GivenLabels) -> None:
+    def _update_transition_by_held_out(self, given_labels: GivenLabels) -> None:
         """Change ``transition_`` once ``held_out_`` is there."""
 
     def make_embedding(self) -> Embedding:

@@ -177,9 +177,7 @@ class NetworkLearner:
         """The seed of an epoch's batches and pairs: the same in a resumed run and in all processes."""
         return (int(self.method.seed) * 1_000_003 + 2 * epoch + phase.selects) % 2**63
 
-    def compute_losses(
-        self, phase: Phase, epoch: int, batch: Batch | None, *, compute_value: bool
-    ) -> dict[str, Tensor]:
+    def compute_losses(self, phase: Phase, epoch: int, batch: Batch | None, *, needs_value: bool) -> dict[str, Tensor]:
         regularizer = self.regularizer
         if regularizer is not None:
             if batch is None:
@@ -200,7 +198,7 @@ class NetworkLearner:
             members = h.unbind(0) if h.dim() == 3 else (h,)
         if regularizer is not None:
             estimator, pair = regularizer.compute_losses(
-                h_estimator, members, self.age + epoch, compute_value=compute_value
+                h_estimator, members, self.age + epoch, needs_value=needs_value
             )
             terms |= {name: term for name, term in (("estimator", estimator), ("pair", pair)) if term is not None}
         return terms

@@ -40,8 +40,6 @@ def load_model(path: str | Path, **callables: Any) -> Method:
                 raise ModelFileError(f"{folder} was made with {key}={value['callable']}; load_model(path, {key}=...)")
             settings[key] = callables[key]
     try:
-        if "preset" in kind._get_param_names():
-            settings.setdefault("preset", "paper")  # of versions that had no other
         method = kind(**settings)
         method.check_settings()
         method.class_names_, method.num_features_ = class_names, num_features

@@ -86,7 +86,7 @@ class PairRegularizer:
         return part
 
     def compute_losses(
-        self, h_estimator: Tensor | None, members: Sequence[Tensor], epoch: int, *, compute_value: bool
+        self, h_estimator: Tensor | None, members: Sequence[Tensor], epoch: int, *, needs_value: bool
     ) -> tuple[Tensor | None, Tensor | None]:
         """The estimator's structure loss, and the classifier's pair loss, summed over its members.
 
@@ -98,15 +98,15 @@ class PairRegularizer:
                 common: dict[str, Any] = {
                     "target": self.target,
                     "beta": self.compute_beta(),
-                    "compute_value": compute_value,
+                    "needs_value": needs_value,
                 }
                 estimator, pair = pairs.compute_structure_and_regularizer(h_estimator, members[0], self.graph, **common)
                 members = members[1:]
                 self.estimates = pairs.EstimatedPairLabels(h_estimator)
             else:
-                estimator = self._update_estimates_and_compute_loss(h_estimator, compute_value=compute_value)
+                estimator = self._update_estimates_and_compute_loss(h_estimator, needs_value=needs_value)
         for h in members:
-            loss = self._compute_pair_loss(h, epoch, compute_value=compute_value)
+            loss = self._compute_pair_loss(h, epoch, needs_value=needs_value)
             if loss is not None:
                 pair = loss if pair is None else pair + loss
         return estimator, pair
@@ -114,14 +114,14 @@ class PairRegularizer:
     def _can_share_pass(self, epoch: int) -> bool:
         return self.sample is None and self.fixed is None and self.source.needs_estimator and epoch > self.warmup
 
-    def _update_estimates_and_compute_loss(self, h_estimator: Tensor, *, compute_value: bool) -> Tensor:
+    def _update_estimates_and_compute_loss(self, h_estimator: Tensor, *, needs_value: bool) -> Tensor:
         self.estimates = pairs.EstimatedPairLabels(h_estimator)
-        common: dict[str, Any] = {"compute_value": compute_value, "sample": self.sample, "estimates": self.estimates}
+        common: dict[str, Any] = {"needs_value": needs_value, "sample": self.sample, "estimates": self.estimates}
         return pairs.structure_loss(h_estimator, self.graph, **common)
 
-    def _compute_pair_loss(self, h: Tensor, epoch: int, *, compute_value: bool) -> Tensor | None:
+    def _compute_pair_loss(self, h: Tensor, epoch: int, *, needs_value: bool) -> Tensor | None:
         is_warmup = epoch <= self.warmup
-        common: dict[str, Any] = {"beta": self.compute_beta(), "compute_value": compute_value, "sample": self.sample}
+        common: dict[str, Any] = {"beta": self.compute_beta(), "needs_value": needs_value, "sample": self.sample}
         if self.source.is_connectivity or (is_warmup and self.target.uses_structure_in_warmup):
             return pairs.structure_loss(h, self.graph, **common)
         if is_warmup:

@@ -91,14 +91,14 @@ def compare_with_labels(data: Data, logits: NDArray[Any], learns_from_val: bool)
     known = None if truth is None else (given >= 0) & (truth >= 0)
     return TrainingScores(
         probs,
-        _compare_nodes(given, probs, train | val if learns_from_val else train),
-        None if learns_from_val else _compare_nodes(given, probs, val),
-        None if truth is None else _compare_nodes(truth, probs, test),
+        _build_comparison_or_none(given, probs, train | val if learns_from_val else train),
+        None if learns_from_val else _build_comparison_or_none(given, probs, val),
+        None if truth is None else _build_comparison_or_none(truth, probs, test),
         None if truth is None or known is None or not known.any() else float((given != truth)[known].mean()),
     )
 
 
-def _compare_nodes(labels: Ints, probs: NDArray[Any], nodes: NDArray[Any]) -> LabelComparison | None:
+def _build_comparison_or_none(labels: Ints, probs: NDArray[Any], nodes: NDArray[Any]) -> LabelComparison | None:
     nodes = nodes & (labels >= 0)
     return LabelComparison(labels[nodes], probs[nodes]) if nodes.any() else None
 

@@ -92,7 +92,7 @@ class CallbackList:
                 self.context.error = error
                 raise
 
-    def end_epoch(self, row: Row, *, is_improved: bool) -> bool:
+    def notify_epoch_end_and_ask_to_stop(self, row: Row, *, is_improved: bool) -> bool:
         """Tell all callbacks about an epoch; whether one of them, in any process, asks to end the phase."""
         if is_improved:
             for callback in self.callbacks:
