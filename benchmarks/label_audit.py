@@ -22,7 +22,7 @@ from torch_geometric.utils import subgraph
 
 import pignn
 from pignn.auditing import audit_labels, estimate_from_review, mark_trusted, sample_for_review
-from pignn.auditing.evidence import gather_evidence
+from pignn.auditing.evidence import prepare_evidence
 from pignn.auditing.label_scorers import SCORERS
 from pignn.auditing.views import average_neighbor_features, compute_own_features
 
@@ -65,7 +65,7 @@ def rules(datasets: list[str]) -> None:
     for dataset, kind in [("cora", "gpt-3.5"), *((dataset, "none") for dataset in datasets)]:
         data = noisy_graph(dataset, kind, 0.0, 10)
         truth, given, nodes = data.y_true.numpy(), data.y.numpy(), np.arange(data.num_nodes)
-        n, known = pignn.graphs.num_classes(data), gather_evidence(data, 5, 0)
+        n, known = pignn.graphs.num_classes(data), prepare_evidence(data, 5, 0)
         found = audit_labels(data)
         table = found.issues.sort_values("node")
         p = table[[f"p_{c}" for c in range(n)]].to_numpy()

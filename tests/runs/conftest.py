@@ -54,11 +54,11 @@ def networkx_data() -> Data:
 def inferences(monkeypatch):
     """The graphs that a fitted method was asked to answer about."""
     answered = []
-    predict_logits = Method._predict_logits
+    predict_logits = Method._check_and_compute_logits
 
     def count(self, data):
         answered.append(data)
         return predict_logits(self, data)
 
-    monkeypatch.setattr(Method, "_predict_logits", count)
+    monkeypatch.setattr(Method, "_check_and_compute_logits", count)
     return answered

@@ -28,7 +28,7 @@ from ..report import (
 from . import diagnostics
 from .columns import Findings, list_columns, tabulate_findings
 from .consensus import Consensus, combine_votes, fill_labels, judge_by_consensus
-from .evidence import Evidence, gather_evidence
+from .evidence import Evidence, prepare_evidence
 from .judging import Judgment, judge_labels
 from .neighborhoods import describe_neighborhoods
 
@@ -229,7 +229,7 @@ def audit_labels(
     if data.get("votes") is not None:
         consensus = combine_votes(data, folds=folds, seed=seed)
         data = fill_labels(data, consensus.plurality)
-    evidence = gather_evidence(data, folds, seed)
+    evidence = prepare_evidence(data, folds, seed)
     with threads_context(evidence.graph.x.numel()):
         judgment = judge_labels(evidence, judge)
         findings = estimate_noise(evidence, judgment, intervals)

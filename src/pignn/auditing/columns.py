@@ -46,15 +46,15 @@ class Findings:
 
     @cached_property
     def suspects(self) -> Bools:
-        return find_suspects(*self._list_reasons())
+        return find_suspects(*self._get_reason_columns())
 
     @cached_property
     def doubted_shares(self) -> Floats:
         """The share of the labels of each class that look wrong, whether or not they are suspects."""
         evidence = self.evidence
-        return compute_class_shares(evidence.given, find_doubted(*self._list_reasons()), evidence.num_classes)
+        return compute_class_shares(evidence.given, find_doubted(*self._get_reason_columns()), evidence.num_classes)
 
-    def _list_reasons(self) -> tuple[Ints, Floats, Bools, Bools, Floats]:
+    def _get_reason_columns(self) -> tuple[Ints, Floats, Bools, Bools, Floats]:
         evidence = self.evidence
         return (
             evidence.given,

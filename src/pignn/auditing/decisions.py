@@ -49,7 +49,7 @@ def mark_trusted(data: Data, decisions: pd.DataFrame) -> Data:
     return result
 
 
-def get_reviewed_labels(settled: pd.DataFrame) -> pd.Series[str]:
+def get_labels_before_review(settled: pd.DataFrame) -> pd.Series[str]:
     """The label that each decided node had in the review: `given`, else that of a `keep`; empty if unknown."""
     if "given" in settled:
         return settled["given"].astype(str).str.strip()
@@ -59,7 +59,7 @@ def get_reviewed_labels(settled: pd.DataFrame) -> pd.Series[str]:
 def _check_labels_unchanged(settled: pd.DataFrame, labels: np.ndarray, class_names: list[str]) -> None:
     """Refuse a graph whose labels are not those that were reviewed."""
     current = np.array([class_names[c] if c >= 0 else "" for c in labels], dtype=object)
-    reviewed = get_reviewed_labels(settled).to_numpy()
+    reviewed = get_labels_before_review(settled).to_numpy()
     decided = settled["label"].astype(str).str.strip().to_numpy()
     stale = np.flatnonzero((reviewed != "") & (current != reviewed) & (current != decided))
     if len(stale):

@@ -109,7 +109,7 @@ class Evidence:
         return CrossFitLogistic(features, self.given[chosen], self.fold[chosen], self.num_classes, self.trusted[chosen])
 
 
-def gather_evidence(data: Data, num_folds: int, seed: int) -> Evidence:
+def prepare_evidence(data: Data, num_folds: int, seed: int) -> Evidence:
     """Check a graph, find its labels and assign each to a fold."""
     graph = _prepare_graph(data)
     labels = graph.y.cpu().numpy()

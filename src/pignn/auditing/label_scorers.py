@@ -19,7 +19,7 @@ from ..core.registry import Entry, Registry
 from ..core.settings import Int, check_settings, setting
 from .audit import audit_labels
 from .crossfit import iter_splits
-from .evidence import Evidence, gather_evidence
+from .evidence import Evidence, prepare_evidence
 
 FOLD_SEED = 0
 SCORERS: Registry[type[LabelScorer]] = Registry(
@@ -49,7 +49,7 @@ class LabelScorer(ABC):
         """(score of each label from 0 to 1, what was measured beside)."""
 
     def gather(self, data: Data) -> Evidence:
-        return gather_evidence(data, self.folds, FOLD_SEED)
+        return prepare_evidence(data, self.folds, FOLD_SEED)
 
 
 @dataclass(kw_only=True)

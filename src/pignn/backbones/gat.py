@@ -48,7 +48,9 @@ class GAT(Backbone):
                 mapped = F.dropout(h if i == 0 else F.elu(h), self.dropout, self.training) @ weight
             heads = mapped.view(-1, *self.shapes[i])
             by_source, by_target = (heads * self.sources[i]).sum(dim=-1), (heads * self.targets[i]).sum(dim=-1)
-            chunks = [self._attend(adj, heads, by_source, by_target[rows]) for rows, adj in inputs.iter_adj_chunks()]
+            chunks = [
+                self._attend(adj, heads, by_source, by_target[rows]) for rows, adj in inputs.iter_adj_with_self_loops()
+            ]
             h = (chunks[0] if len(chunks) == 1 else torch.cat(chunks)) + bias
         return h  # type: ignore[return-value]
 

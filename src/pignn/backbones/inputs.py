@@ -183,7 +183,7 @@ class GraphInputs:
         """``adj`` with every node among its own sources."""
         return _add_self_loops(self.adj, 0)
 
-    def iter_adj_chunks(self) -> Iterator[tuple[slice, SparsityPattern]]:
+    def iter_adj_with_self_loops(self) -> Iterator[tuple[slice, SparsityPattern]]:
         """``adj_with_self_loops``, whole or in chunks: (target rows, their sources)."""
         if not self.chunked:
             yield ALL_ROWS, self.adj_with_self_loops

@@ -148,7 +148,7 @@ class Auto(Method):
         given_labels = GivenLabels.from_data(data, self._get_training_split())
         other.uniform_mass_ = 1 / (len(given_labels.y) + 1)
         inputs = build_inputs(data, self.directed)
-        candidates = [self.candidates_[name] for name in self._select_weights(inputs)]
+        candidates = [self.candidates_[name] for name in self._get_weights_usable_on(inputs)]
         views = self.views_.transform(inputs, _list_views(candidates))
         other.models_ = {}
         for candidate in candidates:
@@ -159,7 +159,7 @@ class Auto(Method):
             else:
                 again = self._fit_network(candidate, data, given_labels, int(model.epochs))
             other.models_[candidate.name] = again
-        other.weights_ = self._select_weights(inputs)
+        other.weights_ = self._get_weights_usable_on(inputs)
         return other
 
     def fit_facts(self) -> FitFacts:
@@ -283,7 +283,7 @@ class Auto(Method):
         if candidate.subset is None:
             return whole
         seed = (int(self.seed) * len(SUBSET_LEARNERS) * SUBSETS_PER_LEARNER + candidate.subset) % 2**63
-        return whole.refit_subset(given_labels.sample_fraction(SUBSET_FRACTION, seed), embedded)
+        return whole.refit_subset(given_labels.sample_per_class_keeping_trusted(SUBSET_FRACTION, seed), embedded)
 
     def _list_networks(self, num_nodes: int) -> list[Candidate]:
         if self.networks == "never":
@@ -308,7 +308,7 @@ class Auto(Method):
 
     # ---- predictions and state ----
 
-    def _select_weights(self, inputs: GraphInputs) -> dict[str, float]:
+    def _get_weights_usable_on(self, inputs: GraphInputs) -> dict[str, float]:
         """The weights of what can predict for this graph: without views of the structure for another one."""
         if self.views_.is_fitted_graph(inputs):
             return self.weights_
@@ -320,7 +320,7 @@ class Auto(Method):
 
     def _compute_logits(self, data: Data) -> Tensor:
         inputs = GraphInputs.from_data(data, directed=self.directed)
-        weights = self._select_weights(inputs)
+        weights = self._get_weights_usable_on(inputs)
         views = self.views_.transform(inputs, _list_views(self.candidates_[name] for name in weights))
         scores = {}
         for name in weights:

@@ -87,7 +87,7 @@ class DivideMix(TwoNetworkMethod):
         w = clean[:, None]
         one_hot = F.one_hot(step.y, probs.shape[-1]).to(probs)
         target = torch.where(labeled[:, None], w * one_hot + (1 - w) * probs[network], probs.mean(0))
-        mixed_logits, target = self._mix_up(step.logits[network], sharpen(target, self.temperature))
+        mixed_logits, target = self._mix_logits_and_targets(step.logits[network], sharpen(target, self.temperature))
         mixed_probs = mixed_logits.softmax(-1)
         mean_probs = (step.weight[:, None] * mixed_probs).sum(0) / step.weight.sum().clamp(min=1e-12)
         divergence = -mean_probs.clamp(min=1e-12).log().mean() - math.log(probs.shape[-1])
@@ -97,7 +97,7 @@ class DivideMix(TwoNetworkMethod):
             + divergence * step.weight.sum()
         )
 
-    def _mix_up(self, logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    def _mix_logits_and_targets(self, logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         """Logits and targets, mixed with those of random other nodes."""
         other = torch.randperm(len(logits), device=logits.device)
         beta = torch.distributions.Beta(self.mixup_alpha, self.mixup_alpha).sample().item()

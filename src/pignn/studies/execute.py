@@ -49,7 +49,7 @@ def _check_plan_and_run(spec: RunSpec) -> RunResult:
     data, labels_digest = run_graphs.load_noisy_graph_and_digest(graph)
     if (graph_digest, labels_digest) != (graph.graph_digest, graph.labels_digest):
         raise PignnError(f"{graph.dataset} is not the planned graph; plan again, with the same raw files everywhere")
-    _reset_peak_memory()
+    _reset_peak_process_memory()
     start = time.perf_counter()
     trials = list_trial_settings(spec.search, spec.trials, graph.seed)
     result = Evaluation(*WORKS.get(spec.work).evaluate(spec.method, spec.settings, trials, graph.seed, data))
@@ -112,7 +112,7 @@ def compute_all_metrics(y: np.ndarray, pred: np.ndarray | None, probs: np.ndarra
     return values
 
 
-def _reset_peak_memory() -> None:
+def _reset_peak_process_memory() -> None:
     with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as file:
         file.write("5")
 

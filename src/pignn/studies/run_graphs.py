@@ -95,11 +95,11 @@ def draw_noisygl_masks(name: str, y: Tensor, seed: int) -> Masks | None:
 
 def load_noisy_graph_and_digest(spec: GraphSpec) -> tuple[Data, str]:
     """The graph of a run as a method sees it, and the digest of its labels and masks."""
-    data = _corrupt_as_planned(_mark_trusted(load_clean_graph_and_digest(spec)[0], spec), spec)
+    data = _corrupt_as_planned(_sample_trusted_if_needed(load_clean_graph_and_digest(spec)[0], spec), spec)
     return data, _hash_tensors(data, LABEL_KEYS)
 
 
-def _mark_trusted(data: Data, spec: GraphSpec) -> Data:
+def _sample_trusted_if_needed(data: Data, spec: GraphSpec) -> Data:
     """With as many trusted labels per class as the method cannot do without."""
     return graphs.sample_trusted(data, spec.trusted, seed=spec.seed) if spec.trusted else data
 
@@ -146,7 +146,7 @@ def compute_labels_digest(spec: GraphSpec) -> str:
     """The digest that :func:`load_noisy_graph_and_digest` gives, without features and edges where noise needs none."""
     if spec.noise in NOISES and NOISES.get(spec.noise).depends_on_graph:
         return load_noisy_graph_and_digest(spec)[1]
-    data = _mark_trusted(load_clean_graph_and_digest(spec)[0], spec)
+    data = _sample_trusted_if_needed(load_clean_graph_and_digest(spec)[0], spec)
     small = Data(
         x=torch.zeros(data.num_nodes, 1),
         edge_index=torch.zeros(2, 0, dtype=torch.long),

@@ -23,8 +23,8 @@ from .local_copies import copy_as_utf8, copy_pipe, is_pipe
 from .table import ArrayTable, Chunk, FrameTable, Table
 from .text_files import (
     MAX_LINE_BYTES,
-    check_text,
     detect_layout,
+    inspect_text_file,
     read_errors_context,
     warn_about_guessed_layout,
     write_plain_csv,
@@ -68,7 +68,7 @@ def open_table(
     with read_errors_context(path, title):
         sha256 = ""
         if with_encoding_check and reader in (TextTable, JsonTable):
-            sha256, encoding = check_text(path)
+            sha256, encoding = inspect_text_file(path)
             path = path if encoding == "utf-8" else copy_as_utf8(path, encoding, title)
     with read_errors_context(path, title):
         table = TextTable(path, delimiter, kind) if reader is TextTable else reader(path)

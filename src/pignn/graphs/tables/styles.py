@@ -255,7 +255,9 @@ def _to_days(parts: pd.DataFrame, order: str) -> np.ndarray:
     hour = np.where(half == "", hour, hour % 12 + 12 * (half == "p"))
     seconds = hour * 3600 + _to_number(parts["minute"]) * 60
     seconds = (
-        seconds + np.nan_to_num(_to_number(parts["second"].str.replace(",", "."))) - _to_zone_seconds(parts["zone"])
+        seconds
+        + np.nan_to_num(_to_number(parts["second"].str.replace(",", ".")))
+        - _parse_utc_offset_seconds(parts["zone"])
     )
     days = np.where(is_valid, dates.astype(np.int64) + np.nan_to_num(seconds) / 86400, np.nan)
     return np.where(has_date | np.isnan(hour), days, seconds / 86400)
@@ -272,7 +274,7 @@ def _to_month(column: pd.Series[Any]) -> np.ndarray:
     return np.where(by_name.notna(), by_name.astype(float), _to_number(column))
 
 
-def _to_zone_seconds(column: pd.Series[Any]) -> np.ndarray:
+def _parse_utc_offset_seconds(column: pd.Series[Any]) -> np.ndarray:
     digits = column.fillna("").str.replace(":", "").str.extract(r"([+-])(\d{2})(\d{2})")
     offset = _to_number(digits[1]) * 3600 + _to_number(digits[2]) * 60
     return np.nan_to_num(np.where(digits[0] == "-", -offset, offset))

@@ -174,7 +174,7 @@ class TextCheck(NamedTuple):
     encoding: str  # utf-8, utf-16 or cp1252
 
 
-def check_text(path: Path) -> TextCheck:
+def inspect_text_file(path: Path) -> TextCheck:
     """Check a text file block by block: its encoding, no NUL bytes, lines of bounded length.
 
     What is not UTF-8 is taken for Windows-1252, the superset of Latin-1, unless parts of it are UTF-8.

@@ -66,7 +66,7 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "name" not in cls.__dict__:
-            cls.name = METHODS.find_name_of_target(f"{cls.__module__}:{cls.__qualname__}") or cls.__name__
+            cls.name = METHODS.find_name_by_import_path(f"{cls.__module__}:{cls.__qualname__}") or cls.__name__
 
     @abstractmethod
     def fit(self, data: Data, *, split_index: int | None = None) -> Self:
@@ -105,7 +105,7 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
         self.class_names_ = get_class_names(data)
         self.settings_ = self.settings_as_json()
 
-    def _predict_logits(self, data: Data) -> Tensor:
+    def _check_and_compute_logits(self, data: Data) -> Tensor:
         self._check_fitted()
         data = graphs.copy_checked_graph(data, needs_labels=False)
         if data.x.shape[1] != self.num_features_:
@@ -123,15 +123,15 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
 
     def embed(self, data: Data) -> np.ndarray:
         """The classifier's raw output (logits) in evaluation mode, [N, classes]."""
-        return self._predict_logits(data).numpy()
+        return self._check_and_compute_logits(data).numpy()
 
     def predict_proba(self, data: Data) -> np.ndarray:
         """Class probabilities [N, classes]."""
-        return self._predict_logits(data).softmax(dim=1).numpy()
+        return self._check_and_compute_logits(data).softmax(dim=1).numpy()
 
     def predict(self, data: Data) -> np.ndarray:
         """The most probable class of every node, as an integer."""
-        return self._predict_logits(data).argmax(dim=1).numpy()
+        return self._check_and_compute_logits(data).argmax(dim=1).numpy()
 
     def score(
         self,

@@ -13,7 +13,7 @@ LR_FACTOR = 1 / 3  # of the learning rate, with every restart
 SEED_STEP = 7_368_787  # between the random seeds of two attempts
 
 
-def compute_max_share(y: Tensor) -> float:
+def compute_collapse_threshold(y: Tensor) -> float:
     """The share of all nodes above which a class is given too many to be believed without good reason.
 
     Labels are often drawn class by class, so that a class may well be larger than its share of them.

@@ -52,7 +52,7 @@ class EmbeddingClassifier(Method):
         self.check_settings()
         data = graphs.copy_checked_graph(data, split_index=split_index)
         given_labels = GivenLabels.from_data(data, self.labels, self.class_weight)
-        embedding = self.make_embedding()
+        embedding = self.build_unfitted_embedding()
         with threads_context(data.x.numel()):
             embedded = embedding.fit_transform(build_inputs(data, self.directed))
             self.components_ = embedding.components_
@@ -111,7 +111,7 @@ class EmbeddingClassifier(Method):
     def _update_transition_by_held_out(self, given_labels: GivenLabels) -> None:
         """Change ``transition_`` once ``held_out_`` is there."""
 
-    def make_embedding(self) -> Embedding:
+    def build_unfitted_embedding(self) -> Embedding:
         return Embedding(
             self.dimensions,
             alpha=self.alpha,
@@ -122,7 +122,7 @@ class EmbeddingClassifier(Method):
 
     def embed_inputs(self, inputs: backbones.GraphInputs) -> Tensor:
         """The nodes of this or another graph in the fitted embedding, [N, dimensions]."""
-        embedding = self.make_embedding()
+        embedding = self.build_unfitted_embedding()
         embedding.components_ = self.components_
         return embedding.transform(inputs)
 

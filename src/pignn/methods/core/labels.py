@@ -65,7 +65,7 @@ class GivenLabels:
             positions = positions[drawn.sort().values]
         return self.subset(positions)
 
-    def sample_fraction(self, fraction: float, seed: int) -> GivenLabels:
+    def sample_per_class_keeping_trusted(self, fraction: float, seed: int) -> GivenLabels:
         """A random part: this fraction of the labels of each class, rounded up, and all trusted ones."""
         shuffled = torch.randperm(len(self.y), generator=torch.Generator().manual_seed(seed))
         shuffled = shuffled[~self.trusted[shuffled]]

@@ -28,7 +28,7 @@ from .collapse import (
     LR_FACTOR,
     MAX_RESTARTS,
     MIN_EPOCHS,
-    compute_max_share,
+    compute_collapse_threshold,
     describe_restarts,
     has_collapsed,
     seed_of_attempt,
@@ -293,7 +293,7 @@ class NetworkMethod(NetworkSettings):
         if y_true is not None:
             test = (data.test_mask & (y_true.reshape(-1) >= 0)).nonzero().view(-1)
             scored["test_accuracy"] = (test.to(device), y_true.reshape(-1)[test].to(device))
-        max_share = 1.0 if self.follows_paper() else compute_max_share(data.y[train])
+        max_share = 1.0 if self.follows_paper() else compute_collapse_threshold(data.y[train])
         return Selection(rule, nodes.to(device), labels.to(device), max_share), scored
 
     def _build_checkpoint_identity(self, data: Data) -> dict[str, Any]:
