@@ -354,7 +354,8 @@ def test_a_half_replaced_run_is_no_run(train, tmp_path, room):
     assert train("--epochs", "12", "--out", out).code == 0
     old = (out / "model" / "model.safetensors").read_bytes()
     room((out / "learning-curve.png").stat().st_size // 2)  # the model finds room, the picture does not
-    result = train("--epochs", "12", "--warmup", "5", "--seed", "1", "--force", "--out", out)
+    small = ("--preset", "paper")  # of width 16, so that its checkpoint fits too
+    result = train("--epochs", "12", "--warmup", "5", "--seed", "1", *small, "--force", "--out", out)
     room(resource.getrlimit(resource.RLIMIT_FSIZE)[1])
     result.fails("learning-curve.png")
     assert (out / "model" / "model.safetensors").read_bytes() != old

@@ -15,6 +15,7 @@ from pignn.graphs import copy_checked_graph
 from pignn.methods.core import network
 from pignn.methods.core.collapse import is_collapsed
 from pignn.methods.core.edge_evidence import EdgeEvidence, estimate_edge_evidence
+from pignn.methods.core.labels import GivenLabels
 from pignn.methods.core.learner import Task
 from pignn.training.callbacks import Callback
 
@@ -199,7 +200,8 @@ def test_the_paper_preset_never_restarts():
 
 def test_a_collapse_is_judged_by_given_labels():
     y = torch.arange(40) % NUM_CLASSES
-    task = Task(inputs=None, y=y, nodes=torch.arange(40), weight=y, num_classes=NUM_CLASSES, trusted=y > 9)
+    labels = GivenLabels(torch.arange(40), y, torch.ones(40), y > 9, NUM_CLASSES)
+    task = Task(None, y=y, nodes=labels.nodes, weight=y, num_classes=NUM_CLASSES, trusted=y > 9, given_labels=labels)
     assert is_collapsed(torch.zeros(40, dtype=torch.int64), task)
     assert not is_collapsed(y, task)
     mostly_one = torch.cat([y, torch.zeros(200, dtype=torch.int64)])

@@ -33,6 +33,7 @@ NAMES = [
 ]
 
 BENCHMARKS = [
+    "any-graph",
     "audit",
     "audit-judges",
     "audit-llm-labels",

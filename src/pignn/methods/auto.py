@@ -18,13 +18,19 @@ from ..backbones import GraphInputs
 from ..core.errors import DataError, ModelFileError, PignnWarning
 from ..core.settings import Bool, Choice, Float, setting
 from ..core.threads import threads_context
-from ..propagation import NodeViews, uses_structure
+from ..propagation import NodeViews
 from .auto_candidates import (
     LEARNER_CLASSES,
-    LINEAR_LEARNERS,
     NETWORK_BACKBONES,
     Candidate,
     Ensemble,
+    compute_majority_share,
+    explain_choice,
+    find_best_view,
+    find_fallback,
+    list_linear_candidates,
+    list_views,
+    needs_structure,
     weigh_candidates,
 )
 from .core.base import FitFacts, Method, build_inputs
@@ -41,7 +47,6 @@ MAX_COMPARED_LABELS = 10_000  # labels that candidates learn from in the compari
 SUBSET_LEARNERS = ("low density", "denoised")
 SUBSETS_PER_LEARNER = 24
 SUBSET_FRACTION = 0.6  # of the labels of each class
-MAX_EXPLAINED = 4  # candidates that the explanation names
 
 Views = dict[str, Tensor]
 Judged = tuple[Ensemble, dict[Candidate, Any]]  # what held-out labels say about fitted candidates
@@ -121,10 +126,11 @@ class Auto(Method):
             ensemble, fitted = self._judge_by_folds(views, given_labels)
         self._keep(ensemble, fitted, len(given_labels.y))
         untried = f"; the time limit left {self._untried} candidates untried" if self._untried else ""
-        self.explanation_ = self._explain_choice(given_labels) + untried
+        explanation = explain_choice(ensemble, given_labels, by_validation_labels=self.labels == "noisy-val")
+        self.explanation_ = explanation + untried
         present = given_labels.present
         self.warning_ = None
-        if int(present.sum()) > 1 and float(self.agreement_[self.chosen_]) <= _majority_share(given_labels):
+        if int(present.sum()) > 1 and float(self.agreement_[self.chosen_]) <= compute_majority_share(given_labels):
             self.warning_ = (
                 "auto: no candidate predicts held-out labels better than always naming the largest class; "
                 "features and graph may say nothing about these labels"
@@ -149,15 +155,15 @@ class Auto(Method):
         other.uniform_mass_ = 1 / (len(given_labels.y) + 1)
         inputs = build_inputs(data, self.directed)
         candidates = [self.candidates_[name] for name in self._get_weights_usable_on(inputs)]
-        views = self.views_.transform(inputs, _list_views(candidates))
+        views = self.views_.transform(inputs, list_views(candidates))
         other.models_ = {}
         for candidate in candidates:
             model = self.models_[candidate.name]
             if candidate.view:
-                again = self._fit_linear(candidate, views, given_labels)
-                again.inverse_temperature_ = model.inverse_temperature_
+                again: Any = self._fit_linear(candidate, views, given_labels)
             else:
                 again = self._fit_network(candidate, data, given_labels, int(model.epochs))
+            again.inverse_temperature_ = model.inverse_temperature_
             other.models_[candidate.name] = again
         other.weights_ = self._get_weights_usable_on(inputs)
         return other
@@ -181,7 +187,7 @@ class Auto(Method):
         """Few labels: each is judged by candidates that learned from the other folds."""
         fitted = {}
         transitions: dict[str, Any] = {}  # by view
-        for candidate in self._iter_in_time(_list_linear_candidates(views)):
+        for candidate in self._iter_in_time(list_linear_candidates(views)):
             model = self._make_linear(candidate)
             model.fit_embedded(views[candidate.view], given_labels, transitions.get(candidate.view))
             transitions.setdefault(candidate.view, model.transitions_)
@@ -194,7 +200,7 @@ class Auto(Method):
         fold = assign_folds(given_labels.y, HOLDOUT_FOLDS, int(self.seed))
         judging_labels = given_labels.sample(fold == 0, MAX_HOLDOUT_LABELS, int(self.seed))
         training_labels = given_labels.sample(fold != 0, MAX_COMPARED_LABELS, int(self.seed))
-        candidates = [*_list_linear_candidates(views), *self._list_networks(len(data.y))]
+        candidates = [*list_linear_candidates(views), *self._list_networks(len(data.y))]
         fitted: dict[Candidate, Any] = {}
         unseen = {}
         for candidate in self._iter_in_time(candidates):
@@ -209,7 +215,7 @@ class Auto(Method):
             fitted[candidate], unseen[candidate.name] = model, scores
         ensemble = self._weigh(unseen, fitted, judging_labels)
         for candidate, model in fitted.items():
-            if candidate.name in ensemble.weights or candidate is _find_fallback(ensemble, fitted):
+            if candidate.name in ensemble.weights or candidate is find_fallback(ensemble, fitted):
                 fitted[candidate] = (
                     self._fit_linear(candidate, views, given_labels)
                     if candidate.view
@@ -230,8 +236,8 @@ class Auto(Method):
                 unseen[candidate.name] = fitted[candidate].score_embedded(views[candidate.view][judging_labels.nodes])
             return self._weigh(unseen, fitted, judging_labels, by_agreement=True)
 
-        ensemble = add(_list_linear_candidates(views))
-        best_view = _find_best_view(ensemble, fitted)
+        ensemble = add(list_linear_candidates(views))
+        best_view = find_best_view(ensemble, fitted)
         return add(
             Candidate(learner, best_view, number * SUBSETS_PER_LEARNER + k)
             for number, learner in enumerate(SUBSET_LEARNERS)
@@ -259,7 +265,7 @@ class Auto(Method):
         self.transition_, self.agreement_ = ensemble.transition, ensemble.agreement
         self.holdout_log_likelihood_ = ensemble.log_likelihood
         self.uniform_mass_ = 1 / (num_labels + 1)
-        self.fallback_ = _find_fallback(ensemble, fitted).name
+        self.fallback_ = find_fallback(ensemble, fitted).name
         self.candidates_ = {each.name: each for each in fitted if each.name in {*self.weights_, self.fallback_}}
         self.models_: dict[str, Any] = {each.name: fitted[each] for each in self.candidates_.values()}
         for name, model in self.models_.items():
@@ -313,7 +319,7 @@ class Auto(Method):
         if self.views_.is_fitted_graph(inputs):
             return self.weights_
         candidates = {name: self.candidates_[name] for name in self.weights_}
-        left = {name: self.weights_[name] for name, each in candidates.items() if not _uses_structure(each)}
+        left = {name: self.weights_[name] for name, each in candidates.items() if not needs_structure(each)}
         if not left:
             return {self.fallback_: 1.0}
         return {name: weight / sum(left.values()) for name, weight in left.items()}
@@ -321,7 +327,7 @@ class Auto(Method):
     def _compute_logits(self, data: Data) -> Tensor:
         inputs = GraphInputs.from_data(data, directed=self.directed)
         weights = self._get_weights_usable_on(inputs)
-        views = self.views_.transform(inputs, _list_views(self.candidates_[name] for name in weights))
+        views = self.views_.transform(inputs, list_views(self.candidates_[name] for name in weights))
         scores = {}
         for name in weights:
             model, view = self.models_[name], self.candidates_[name].view
@@ -329,23 +335,6 @@ class Auto(Method):
             scores[name] = model.inverse_temperature_ * logits
         mean = self.inverse_temperature_ * log_mean_probs(scores, weights) + self.bias_
         return mix_log_probs_with_uniform(mean, self.uniform_mass_)
-
-    def _explain_choice(self, given_labels: GivenLabels) -> str:
-        name, values = self.chosen_, self.holdout_log_likelihood_
-        largest = dict(sorted(self.weights_.items(), key=lambda each: -each[1])[:MAX_EXPLAINED])
-        terms = " + ".join(f"{weight:.2f} '{each}'" for each, weight in largest.items())
-        if len(self.weights_) > len(largest):
-            terms += f" + {1 - sum(largest.values()):.2f} of {len(self.weights_) - len(largest)} others"
-        choice = f"chose '{name}'" if len(self.weights_) == 1 else f"averaged {terms}"
-        if self.labels == "noisy-val":
-            worst = f"the worst of {len(values)} predicts {min(self.agreement_.values()):.1%}"
-            agreement = f"'{name}' predicts {self.agreement_[name]:.1%} of them"
-            return f"{choice} by given labels of validation nodes: {agreement}, {worst}"
-        noise_rate = float(1 - (self.transition_.diag()[given_labels.y]).mean())
-        return (
-            f"{choice} by held-out given labels, of which '{name}' predicts {self.agreement_[name]:.1%} "
-            f"and an estimated {noise_rate:.0%} are wrong ({len(values)} candidates)"
-        )
 
     def _get_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         tensors, views = self.views_.get_state()
@@ -389,37 +378,6 @@ STATE_ATTRIBUTES = (
     *("weights", "inverse_temperature", "uniform_mass", "chosen", "fallback", "explanation"),
     *("holdout_log_likelihood", "agreement", "seconds"),
 )
-
-
-def _list_linear_candidates(views: Iterable[str]) -> list[Candidate]:
-    return [Candidate(learner, view) for view in views for learner in LINEAR_LEARNERS]
-
-
-def _list_views(candidates: Iterable[Candidate]) -> list[str]:
-    return sorted({each.view for each in candidates if each.view})
-
-
-def _uses_structure(candidate: Candidate) -> bool:
-    return bool(candidate.view) and uses_structure(candidate.view)
-
-
-def _find_fallback(ensemble: Ensemble, fitted: Iterable[Candidate]) -> Candidate:
-    """The likeliest candidate that can predict for other graphs."""
-    return max(
-        (each for each in fitted if not _uses_structure(each)), key=lambda each: ensemble.log_likelihood[each.name]
-    )
-
-
-def _find_best_view(ensemble: Ensemble, fitted: Iterable[Candidate]) -> str:
-    weights: dict[str, float] = {}
-    for each in fitted:
-        weights[each.view] = weights.get(each.view, 0.0) + ensemble.weights.get(each.name, 0.0)
-    return max(weights, key=lambda view: weights[view])
-
-
-def _majority_share(given_labels: GivenLabels) -> float:
-    counts = torch.bincount(given_labels.y, weights=given_labels.weight.double())
-    return float(counts.max() / counts.sum())
 
 
 def _replace_masks(data: Data, train: Tensor, val: Tensor) -> Data:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from ..propagation import uses_structure
 from .core.base import Method
 from .core.calibration import fit_class_bias, fit_inverse_temperature, fit_inverse_temperature_and_noise
 from .core.embedding_classifier import EmbeddingClassifier
@@ -23,6 +24,7 @@ INITIAL_NOISE_RATE = 0.2
 NETWORK_EPOCHS = 150
 LIKELIHOOD_PER_LABEL = 0.2  # less than one: held-out labels of nearby nodes are predicted from the same neighbors
 AGREEMENT_PER_LABEL = 0.3
+MAX_EXPLAINED = 4  # candidates that the explanation names
 
 # What learns in each view. One that estimates the noise from few labels errs in its own way, so there are several.
 LINEAR_LEARNERS: Mapping[str, Callable[..., EmbeddingClassifier]] = {
@@ -110,3 +112,53 @@ def weigh_candidates(
     inverse_temperature, _ = fit_inverse_temperature(held_out, likelihood, judging_labels.weight)
     bias = fit_class_bias(inverse_temperature * held_out, likelihood, judging_labels.weight)
     return Ensemble(weights, temperatures, inverse_temperature, bias, transition, values, agreement)
+
+
+def list_linear_candidates(views: Iterable[str]) -> list[Candidate]:
+    return [Candidate(learner, view) for view in views for learner in LINEAR_LEARNERS]
+
+
+def list_views(candidates: Iterable[Candidate]) -> list[str]:
+    return sorted({each.view for each in candidates if each.view})
+
+
+def needs_structure(candidate: Candidate) -> bool:
+    return bool(candidate.view) and uses_structure(candidate.view)
+
+
+def find_fallback(ensemble: Ensemble, fitted: Iterable[Candidate]) -> Candidate:
+    """The likeliest candidate that can predict for other graphs."""
+    return max(
+        (each for each in fitted if not needs_structure(each)), key=lambda each: ensemble.log_likelihood[each.name]
+    )
+
+
+def find_best_view(ensemble: Ensemble, fitted: Iterable[Candidate]) -> str:
+    weights: dict[str, float] = {}
+    for each in fitted:
+        weights[each.view] = weights.get(each.view, 0.0) + ensemble.weights.get(each.name, 0.0)
+    return max(weights, key=lambda view: weights[view])
+
+
+def compute_majority_share(given_labels: GivenLabels) -> float:
+    counts = torch.bincount(given_labels.y, weights=given_labels.weight.double())
+    return float(counts.max() / counts.sum())
+
+
+def explain_choice(ensemble: Ensemble, given_labels: GivenLabels, *, by_validation_labels: bool) -> str:
+    """What is averaged and why, in one line."""
+    weights = dict(sorted(ensemble.weights.items(), key=lambda each: -each[1]))
+    name, largest = next(iter(weights)), dict(list(weights.items())[:MAX_EXPLAINED])
+    terms = " + ".join(f"{weight:.2f} '{each}'" for each, weight in largest.items())
+    if len(weights) > len(largest):
+        terms += f" + {1 - sum(largest.values()):.2f} of {len(weights) - len(largest)} others"
+    choice = f"chose '{name}'" if len(weights) == 1 else f"averaged {terms}"
+    agreement = ensemble.agreement
+    if by_validation_labels:
+        worst = f"the worst of {len(agreement)} predicts {min(agreement.values()):.1%}"
+        return f"{choice} by given labels of validation nodes: '{name}' predicts {agreement[name]:.1%} of them, {worst}"
+    noise_rate = float(1 - (ensemble.transition.diag()[given_labels.y]).mean())
+    return (
+        f"{choice} by held-out given labels, of which '{name}' predicts {agreement[name]:.1%} "
+        f"and an estimated {noise_rate:.0%} are wrong ({len(agreement)} candidates)"
+    )
