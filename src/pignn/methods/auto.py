@@ -31,6 +31,7 @@ from .auto_candidates import (
     list_linear_candidates,
     list_views,
     needs_structure,
+    replace_masks,
     weigh_candidates,
 )
 from .core.base import FitFacts, Method, build_inputs
@@ -43,9 +44,11 @@ LABELS = ("train+val", "train", "noisy-val")
 DIMENSIONS, MANY_LABELS_DIMENSIONS = 64, 256
 HOLDOUT_FOLDS = 5  # with many labels, one fold of so many is held out
 MAX_HOLDOUT_LABELS = 5_000  # they tell candidates apart that differ by half a percent
-MAX_COMPARED_LABELS = 10_000  # labels that candidates learn from in the comparison; the chosen ones learn from all
+# In the comparison, candidates learn from at most so many labels, fewer with many classes.
+MAX_COMPARED_LABELS, MIN_COMPARED_LABELS, MAX_COMPARED_SCORES = 10_000, 4_000, 250_000
 SUBSET_LEARNERS = ("low density", "denoised")
 SUBSETS_PER_LEARNER = 24
+NUM_SUBSETS = len(SUBSET_LEARNERS) * SUBSETS_PER_LEARNER
 SUBSET_FRACTION = 0.6  # of the labels of each class
 
 Views = dict[str, Tensor]
@@ -128,9 +131,9 @@ class Auto(Method):
         untried = f"; the time limit left {self._untried} candidates untried" if self._untried else ""
         explanation = explain_choice(ensemble, given_labels, by_validation_labels=self.labels == "noisy-val")
         self.explanation_ = explanation + untried
-        present = given_labels.present
         self.warning_ = None
-        if int(present.sum()) > 1 and float(self.agreement_[self.chosen_]) <= compute_majority_share(given_labels):
+        several = int(given_labels.present.sum()) > 1
+        if several and self.agreement_[self.chosen_] <= compute_majority_share(given_labels):
             self.warning_ = (
                 "auto: no candidate predicts held-out labels better than always naming the largest class; "
                 "features and graph may say nothing about these labels"
@@ -199,13 +202,16 @@ class Auto(Method):
         """Many labels: a fifth is held out once, and what is chosen learns from all."""
         fold = assign_folds(given_labels.y, HOLDOUT_FOLDS, int(self.seed))
         judging_labels = given_labels.sample(fold == 0, MAX_HOLDOUT_LABELS, int(self.seed))
-        training_labels = given_labels.sample(fold != 0, MAX_COMPARED_LABELS, int(self.seed))
-        candidates = [*list_linear_candidates(views), *self._list_networks(len(data.y))]
+        size = min(MAX_COMPARED_LABELS, max(MIN_COMPARED_LABELS, MAX_COMPARED_SCORES // given_labels.num_classes))
+        training_labels = given_labels.sample(fold != 0, size, int(self.seed))
+        candidates = [*list_linear_candidates(views), *self._list_networks(data)]
+        transitions: list[Tensor] | None = None  # many labels tell the noise in any view
         fitted: dict[Candidate, Any] = {}
         unseen = {}
         for candidate in self._iter_in_time(candidates):
             if candidate.view:
-                model = self._fit_linear(candidate, views, training_labels)
+                model = self._fit_linear(candidate, views, training_labels, transitions=transitions)
+                transitions = transitions or model.transitions_
                 scores = model.score_embedded(views[candidate.view][judging_labels.nodes])
             else:
                 rest = given_labels.subset(fold != 0)
@@ -217,7 +223,7 @@ class Auto(Method):
         for candidate, model in fitted.items():
             if candidate.name in ensemble.weights or candidate is find_fallback(ensemble, fitted):
                 fitted[candidate] = (
-                    self._fit_linear(candidate, views, given_labels)
+                    self._fit_linear(candidate, views, given_labels, transitions=transitions)
                     if candidate.view
                     else self._fit_network(candidate, data, given_labels, model.best_epoch_ + 1)
                 )
@@ -280,21 +286,26 @@ class Auto(Method):
         return model
 
     def _fit_linear(
-        self, candidate: Candidate, views: Views, given_labels: GivenLabels, whole: EmbeddingClassifier | None = None
+        self,
+        candidate: Candidate,
+        views: Views,
+        given_labels: GivenLabels,
+        whole: EmbeddingClassifier | None = None,
+        transitions: list[Tensor] | None = None,
     ) -> EmbeddingClassifier:
         """A candidate that learned from all these labels, or from its part of them, as a copy of ``whole``."""
         embedded = views[candidate.view]
         if candidate.subset is None or whole is None:
-            whole = self._make_linear(candidate).fit_uncalibrated(embedded, given_labels)
+            whole = self._make_linear(candidate).fit_uncalibrated(embedded, given_labels, transitions)
         if candidate.subset is None:
             return whole
-        seed = (int(self.seed) * len(SUBSET_LEARNERS) * SUBSETS_PER_LEARNER + candidate.subset) % 2**63
+        seed = (int(self.seed) * NUM_SUBSETS + candidate.subset) % 2**63
         return whole.refit_subset(given_labels.sample_per_class_keeping_trusted(SUBSET_FRACTION, seed), embedded)
 
-    def _list_networks(self, num_nodes: int) -> list[Candidate]:
-        if self.networks == "never":
+    def _list_networks(self, data: Data) -> list[Candidate]:
+        if self.networks == "never" or int(data.x.count_nonzero()) > self.max_network_values:
             return []
-        return [Candidate(name) for name in NETWORK_BACKBONES if num_nodes <= self.max_network_nodes[name]]
+        return [Candidate(name) for name in NETWORK_BACKBONES]
 
     def _fit_network(
         self,
@@ -310,7 +321,7 @@ class Auto(Method):
         model = candidate.make(seed=self.seed, directed=self.directed)
         with warnings.catch_warnings():  # about settings that the user has not chosen
             warnings.simplefilter("ignore", PignnWarning)
-            return model.set_params(**settings).fit(_replace_masks(data, given_labels.nodes, val), progress=False)
+            return model.set_params(**settings).fit(replace_masks(data, given_labels.nodes, val), progress=False)
 
     # ---- predictions and state ----
 
@@ -378,17 +389,6 @@ STATE_ATTRIBUTES = (
     *("weights", "inverse_temperature", "uniform_mass", "chosen", "fallback", "explanation"),
     *("holdout_log_likelihood", "agreement", "seconds"),
 )
-
-
-def _replace_masks(data: Data, train: Tensor, val: Tensor) -> Data:
-    """The graph with other training and validation nodes, and without what a network must not read."""
-    data = copy.copy(data)
-    for name, nodes in (("train_mask", train), ("val_mask", val)):
-        data[name] = torch.zeros(len(data.y), dtype=torch.bool).index_fill_(0, nodes, True)
-    data.test_mask = torch.zeros(len(data.y), dtype=torch.bool)
-    if data.get("y_true") is not None:
-        del data["y_true"]
-    return data
 
 
 def _select_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

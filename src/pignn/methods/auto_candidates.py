@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from ..propagation import uses_structure
 from .core.base import Method
@@ -162,3 +164,14 @@ def explain_choice(ensemble: Ensemble, given_labels: GivenLabels, *, by_validati
         f"{choice} by held-out given labels, of which '{name}' predicts {agreement[name]:.1%} "
         f"and an estimated {noise_rate:.0%} are wrong ({len(agreement)} candidates)"
     )
+
+
+def replace_masks(data: Data, train: Tensor, val: Tensor) -> Data:
+    """The graph with other training and validation nodes, and without what a network must not read."""
+    data = copy.copy(data)
+    for name, nodes in (("train_mask", train), ("val_mask", val)):
+        data[name] = torch.zeros(len(data.y), dtype=torch.bool).index_fill_(0, nodes, True)
+    data.test_mask = torch.zeros(len(data.y), dtype=torch.bool)
+    if data.get("y_true") is not None:
+        del data["y_true"]
+    return data
