@@ -13,7 +13,7 @@ from ..noise.model import compute_confidence, compute_log_probs
 from . import dawid_skene
 from .crossfit import Bools, CrossFitLogistic, Features, predict_out_of_fold
 from .evidence import Evidence
-from .stacking import combine_log_probs
+from .stacking import mix_log_probs, weigh_views
 from .suspects import find_contradicted
 from .views import LARGE_GRAPH_NODES, average_neighbor_features, compute_own_features, embed_structure, join_columns
 
@@ -37,8 +37,10 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
     models = _make_classifiers(evidence, own)
     plain = [compute_log_probs(model.fit_predict()) for model in models]
     matrix = _assume_noise(evidence.num_classes)
-    given_logs = combine_log_probs(plain, evidence.given, evidence.trusted, matrix, evidence.seed)
-    given_probs = np.exp(given_logs)
+    weights = weigh_views(plain, evidence.given, evidence.trusted, matrix, evidence.seed)
+    given_probs = np.exp(mix_log_probs(plain, weights))
+    # Views that agree are no surer than each of them where it is asked whether they contradict a label.
+    unsharpened = np.exp(mix_log_probs(plain, weights / max(weights.sum(), 1.0)))
     rate_dawid_skene = _estimate_dawid_skene_rate(evidence, plain[1].argmax(axis=1), own)
     if method is None:
         matrix = _estimate_transition(evidence, given_probs)
@@ -49,10 +51,11 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
         logs = [compute_log_probs(model.fit_predict(matrix)) for model in models]
     else:
         logs = [_predict_unmixed_log_probs(evidence, method), plain[1]]
+    weights = weigh_views(logs, evidence.given, evidence.trusted, matrix, evidence.seed)
     return Judgment(
-        log_probs=combine_log_probs(logs, evidence.given, evidence.trusted, matrix, evidence.seed),
+        log_probs=mix_log_probs(logs, weights),
         given_probs=given_probs,
-        contradicted=find_contradicted(evidence.given, given_probs),
+        contradicted=find_contradicted(evidence.given, unsharpened),
         predicted_from_features=plain[1].argmax(axis=1),
         rate_dawid_skene=rate_dawid_skene,
     )

@@ -24,8 +24,8 @@ MAX_WEIGHT = 5.0
 MIN_INFORMATION = 1e-3  # per label, of a view that says nothing
 
 
-def combine_log_probs(views: Sequence[Floats], given: Ints, trusted: Bools, transition: Floats, seed: int) -> Floats:
-    """log P(true = k | x) by all views together."""
+def weigh_views(views: Sequence[Floats], given: Ints, trusted: Bools, transition: Floats, seed: int) -> Floats:
+    """The weight of each view, by labels that none has seen."""
     chosen = np.arange(len(given))
     if len(given) > MAX_STACKED_LABELS:
         chosen = np.sort(np.random.default_rng(seed).choice(len(given), MAX_STACKED_LABELS, replace=False))
@@ -36,7 +36,11 @@ def combine_log_probs(views: Sequence[Floats], given: Ints, trusted: Bools, tran
     fitted = fit_weights(logs, likelihood)
     shares = weigh_by_information(logs, given[chosen])
     cautious = shares * fit_weights(np.tensordot(shares, logs, axes=1)[None], likelihood)
-    weights = (fitted + cautious) / 2
+    return (fitted + cautious) / 2
+
+
+def mix_log_probs(views: Sequence[Floats], weights: Floats) -> Floats:
+    """log P(true = k | x) by all views together."""
     return log_softmax(np.sum([w * view for w, view in zip(weights, views, strict=True)], axis=0), axis=-1)
 
 
