@@ -81,11 +81,7 @@ class Auto(Method):
     """
 
     min_holdout_labels: ClassVar[int] = 1000  # from so many on, one fold tells candidates apart, networks among them
-    max_network_nodes: ClassVar[dict[str, int]] = {
-        "GraphSAGE": 200_000,
-        "GCN": 20_000,
-        "MLP": 20_000,
-    }  # larger ones take too long
+    max_network_values: ClassVar[int] = 30_000_000  # features that are not zero; with more, networks take too long
 
     labels: str = setting(
         "train+val",
