@@ -75,7 +75,7 @@ def rules(datasets: list[str]) -> None:
         chosen = (table["flagged"], table["p_wrong"] > 0.5, leads, against, table["suspect"])
         right = [(given == truth).mean()]
         right += [(np.where(rule, table["suggested"], given) == truth).mean() for rule in chosen]
-        own = compute_own_features(known.inputs, 0)
+        own = compute_own_features(known.inputs, n, 0)
         views = (own, average_neighbor_features(known.inputs, own, nodes, 0))
         agree = [(known.make_classifier(view).fit_predict().argmax(axis=1) == given).mean() for view in views]
         cells = [f"{v:.3f}" for v in (*right, found.homophily or 0.0, *agree)]

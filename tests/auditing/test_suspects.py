@@ -78,7 +78,7 @@ def test_neighbor_features_exclude_the_features_of_the_node() -> None:
     data = graphs.csbm(60, 3, degree=4, num_features=5)
     inputs = GraphInputs.from_data(graphs.copy_checked_graph(data))
     some = np.arange(0, 60, 7)
-    before = views.average_neighbor_features(inputs, views.compute_own_features(inputs, 0), some, 0)
+    before = views.average_neighbor_features(inputs, views.compute_own_features(inputs, 3, 0), some, 0)
     x = data.x / data.x.norm(dim=1, keepdim=True)
     for row, node in zip(before, some.tolist(), strict=True):
         near = inputs.edge_index[0][inputs.edge_index[1] == node]
@@ -86,7 +86,7 @@ def test_neighbor_features_exclude_the_features_of_the_node() -> None:
         np.testing.assert_allclose(row, mean / mean.norm().clamp(min=1e-12), atol=1e-5)
     data.x[some[1]] += 10
     inputs = GraphInputs.from_data(graphs.copy_checked_graph(data))
-    own = views.compute_own_features(inputs, 0)
+    own = views.compute_own_features(inputs, 3, 0)
     after = views.average_neighbor_features(inputs, own, some, 0)
     np.testing.assert_allclose(after[1], before[1])
     assert own.shape == (60, 5)

@@ -16,7 +16,7 @@ from ..methods import Method, make
 from ..noise import NoiseEstimate
 from ..noise.estimation import estimate_from_model
 from ..noise.kinds import Ints
-from ..noise.model import fit_noise_model, normalize_rows
+from ..noise.model import FULL, fit_noise_model, normalize_rows
 from ..report import (
     AuditOverview,
     AuditPageContent,
@@ -293,13 +293,13 @@ def _method_text(method: Method) -> str:
 def estimate_noise(evidence: Evidence, judgment: Judgment, intervals: bool) -> Findings:
     """Fit the noise model to the judged labels; trusted ones are right, whatever they were before."""
     sample, before = evidence.sample, evidence.given_before_review
-    model = fit_noise_model(
-        evidence.given[sample],
-        judgment.log_probs[sample],
-        evidence.trusted[sample],
-        None if before is None else before[sample],
-        strict=True,
-    )
+    given, log_probs, trusted = evidence.given[sample], judgment.log_probs[sample], evidence.trusted[sample]
+    sample_before = None if before is None else before[sample]
+    model = fit_noise_model(given, log_probs, trusted, sample_before, strict=True)
+    p_wrong = 1 - model.compute_posterior(given, log_probs)[np.arange(len(given)), given]
+    if model.form == FULL and diagnostics.has_excess_flags(float(p_wrong.mean()), judgment.rate_dawid_skene or 0.0):
+        # Errors follow more than the class, which a full matrix would mistake for confusions of classes.
+        model = fit_noise_model(given, log_probs, trusted, sample_before, allow_full=False)
     noise = estimate_from_model(
         evidence.given,
         judgment.log_probs,

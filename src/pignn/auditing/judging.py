@@ -33,7 +33,7 @@ class Judgment:
 
 def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
     """Judge every label by models that never saw it; without a method, by all views."""
-    own = compute_own_features(evidence.inputs, evidence.seed)
+    own = compute_own_features(evidence.inputs, evidence.num_classes, evidence.seed)
     models = _make_classifiers(evidence, own)
     plain = [compute_log_probs(model.fit_predict()) for model in models]
     matrix = _assume_noise(evidence.num_classes)

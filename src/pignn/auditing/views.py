@@ -21,7 +21,7 @@ from ..noise.kinds import Ints
 from ..propagation import Embedding, scale_rows_to_unit_length, smooth
 from .crossfit import Features, Singles
 
-EMBEDDING_DIM = 128
+EMBEDDING_DIM, DIMENSIONS_PER_CLASS = 128, 4  # an embedding holds up to 32 classes
 # Of the structure, twice as many dimensions as classes: enough to tell classes, too few to tell small regions, whose
 # labels may be wrong together.
 MIN_STRUCTURE_DIM, MAX_STRUCTURE_DIM, STRUCTURE_ROUNDS, OVERSAMPLING = 16, 128, 8, 8
@@ -46,11 +46,15 @@ def embed_nodes(inputs: GraphInputs, nodes: Ints, alpha: float, seed: int) -> Si
     return scale_rows_to_unit_length(torch.cat(parts, dim=1)).numpy()
 
 
-def compute_own_features(inputs: GraphInputs, seed: int) -> Features:
-    """Features of all nodes as rows of length 1: as they are where they are few or sparse, otherwise an embedding."""
+def compute_own_features(inputs: GraphInputs, num_classes: int, seed: int) -> Features:
+    """Features of all nodes as rows of length 1: as they are where they are few, otherwise an embedding.
+
+    An embedding is too narrow for very many classes. Sparse features, such as words, are then used as they are. With
+    few classes the embedding is better: all words together predict the errors of a rule.
+    """
     if not _needs_embedding(inputs):
         return scale_rows_to_unit_length(inputs.x).numpy()
-    sparse = _read_sparse_features(inputs)
+    sparse = _read_sparse_features(inputs) if num_classes * DIMENSIONS_PER_CLASS > EMBEDDING_DIM else None
     if sparse is not None:
         return _scale_sparse_rows(sparse)
     return Embedding(EMBEDDING_DIM, alpha=1.0, seed=seed).fit_transform(inputs).numpy()

@@ -37,6 +37,7 @@ RARE_CLASS_SHARE = 0.1  # of the mean number of labels per class: with a tenth o
 # labels equally likely, no class has fewer
 MAX_BIAS = 3.0  # the true share of a class is at most 20 times, and at least a twentieth of, what a classifier says
 MIN_LABELS_PER_PARAMETER = 10  # of a full T; with fewer labels it is not tried
+MIN_GAIN = 0.02  # in log-likelihood per label, by a full T; pair noise of 0.1 gains 0.06 or more
 SURE_LIFT = 0.3  # agreement of a classifier with given labels beyond chance (Cohen's kappa, nearly) that is enough
 # Forms of T: every entry free; all wrong labels alike; as frequent as the given labels of their class; between these.
 FULL, EQUAL, BY_CLASS, BY_ROOT = "full", "equal", "by class", "by root of class"
@@ -72,6 +73,7 @@ def fit_noise_model(
     *,
     refit_from: NoiseModel | None = None,
     strict: bool = False,
+    allow_full: bool = True,
 ) -> NoiseModel:
     """The noise model of given labels, none of which is -1. Where `trusted`, the given label is the true one.
 
@@ -80,7 +82,7 @@ def fit_noise_model(
     who is looked at does not depend on the truth.
 
     With `refit_from`, only its form of T is fitted, in few steps: for the bootstrap. `strict` asks for more before a
-    full T is used.
+    full T is used, and without `allow_full` it never is.
     """
     num_classes = log_probs.shape[1]
     if not len(given) or num_classes < 2:
@@ -88,7 +90,8 @@ def fit_noise_model(
     likelihood = Likelihood(given, log_probs, trusted, given_before_review)
     if refit_from is not None:
         return likelihood.maximize(refit_from.form, refit_from)
-    models = [likelihood.maximize(form) for form in likelihood.num_free_parameters]
+    forms = [form for form in likelihood.num_free_parameters if allow_full or form != FULL]
+    models = [likelihood.maximize(form) for form in forms]
     best = max(models, key=lambda model: model.penalized_log_likelihood)
     if not strict or best.form != FULL:
         return best
@@ -167,10 +170,15 @@ class Likelihood:
         return np.log(np.maximum(joint.sum(axis=1), 1e-300))
 
     def clearly_asks_for(self, full: NoiseModel, simple: NoiseModel) -> bool:
-        """Whether labels of nodes that the classifier is decided about gain what Schwarz's criterion asks for."""
+        """Whether labels of nodes that the classifier is decided about gain enough.
+
+        It must be what Schwarz's criterion asks for, and MIN_GAIN each: with very many labels the criterion alone would
+        have T mend a classifier that is slightly too sure of some class.
+        """
         is_decided = softmax(self.log_probs, axis=-1).max(axis=1) > 0.5
         gain = (self.compute_log_likelihoods(full) - self.compute_log_likelihoods(simple))[is_decided].sum()
-        return bool(gain > 0.5 * np.log(len(self.given)) * self.num_free_parameters[FULL])
+        penalty = 0.5 * np.log(len(self.given)) * self.num_free_parameters[FULL]
+        return bool(gain > max(penalty, MIN_GAIN * is_decided.sum()))
 
     def compute_loss(self, parameters: Floats, form: str) -> tuple[float, Floats]:
         """The loss and its gradient."""
