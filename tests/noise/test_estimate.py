@@ -11,7 +11,7 @@ from scipy.special import softmax
 from pignn.core.errors import ConfigError, DataError
 from pignn.noise import build_transition_matrix, estimate, model
 from pignn.noise.estimation import unmix_probs
-from pignn.noise.model import EQUAL, FULL, compute_log_probs, fit_noise_model
+from pignn.noise.model import CONFUSED, EQUAL, FULL, compute_log_probs, fit_noise_model
 
 Floats = NDArray[np.float64]
 
@@ -188,3 +188,17 @@ def test_the_bias_of_a_rare_class_is_bounded() -> None:
     probs[np.arange(2000), given[:2000]] = 0.9
     model = fit_noise_model(given, compute_log_probs(probs))
     assert np.abs(model.bias).max() <= 3.0
+
+
+def test_classes_taken_for_each_other_are_seen_with_fewer_labels_than_a_full_matrix_needs() -> None:
+    rng = np.random.default_rng(0)
+    true = np.arange(500) % 10
+    given = np.where(rng.random(500) < 0.3, (true + 1) % 10, true)
+    logits = 4.0 * np.eye(10)[np.where(rng.random(500) < 0.05, rng.integers(0, 10, 500), true)]
+    found = fit_noise_model(given, np.log(softmax(logits + rng.normal(size=(500, 10)), axis=1)))
+    assert found.form == CONFUSED
+    rate = 1 - found.transition.diagonal().mean()
+    assert abs(rate - (given != true).mean()) < 0.05
+    assert (found.transition[np.arange(10), (np.arange(10) + 1) % 10] > 0.15).all()
+    clean = fit_noise_model(true, np.log(softmax(logits + rng.normal(size=(500, 10)), axis=1)))
+    assert 1 - clean.transition.diagonal().mean() < 0.02

@@ -15,9 +15,10 @@ ten labels for each of them, and used where it raises the log-likelihood by more
 (Akaike's criterion). A strict choice counts only labels of nodes that the classifier gives one class more than half,
 and asks for half the logarithm of the number of labels per parameter (Schwarz's criterion): where the classifier is
 undecided, a full T explains its indecision and not the labels. Otherwise all wrong labels are equally likely, which
-takes one parameter. If some class has hardly any label (it may be misspelled), the lack of wrong labels
-there would speak against all noise. Then wrong labels may also be as frequent as the given ones of their class, or as
-the root of that. A class without any label gets no wrong ones.
+takes one parameter. If some class has hardly any label (it may be misspelled), the lack of wrong labels there would
+speak against all noise. Then wrong labels may also be as frequent as the given ones of their class, or as the root of
+that. A class without any label gets no wrong ones. With fewer labels than a full T needs, wrong labels may be spread as
+classifier and labels disagree, with one rate: that is enough to see classes that are taken for each other.
 """
 
 from __future__ import annotations
@@ -37,10 +38,13 @@ RARE_CLASS_SHARE = 0.1  # of the mean number of labels per class: with a tenth o
 # labels equally likely, no class has fewer
 MAX_BIAS = 3.0  # the true share of a class is at most 20 times, and at least a twentieth of, what a classifier says
 MIN_LABELS_PER_PARAMETER = 10  # of a full T; with fewer labels it is not tried
+CONFUSION_PSEUDO_COUNT = 0.2  # labels per entry, added to what a classifier and few given labels disagree about
+PARAMETERS_PER_CONFUSED_CLASS = 3  # which classes it is confused with is read off the labels: one or two, and a rate
 MIN_GAIN = 0.02  # in log-likelihood per label, by a full T; pair noise of 0.1 gains 0.06 or more
 SURE_LIFT = 0.3  # agreement of a classifier with given labels beyond chance (Cohen's kappa, nearly) that is enough
-# Forms of T: every entry free; all wrong labels alike; as frequent as the given labels of their class; between these.
-FULL, EQUAL, BY_CLASS, BY_ROOT = "full", "equal", "by class", "by root of class"
+# Forms of T: every entry free; all wrong labels alike; as frequent as the given labels of their class; between these;
+# as the classifier and the given labels disagree, times one rate.
+FULL, EQUAL, BY_CLASS, BY_ROOT, CONFUSED = "full", "equal", "by class", "by root of class", "confused"
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,12 +138,20 @@ class Likelihood:
             EQUAL: _normalize_off_diagonal(np.where(class_sizes > 0, 1.0, MIN_PROB)),
             BY_CLASS: _normalize_off_diagonal(np.maximum(class_sizes / len(given), MIN_PROB)),
             BY_ROOT: _normalize_off_diagonal(np.maximum(np.sqrt(class_sizes / len(given)), MIN_PROB)),
+            CONFUSED: _normalize_off_diagonal(self._count_confusions() + CONFUSION_PSEUDO_COUNT * (class_sizes > 0)),
         }
         self.num_free_parameters = {EQUAL: 1}  # of each form that is tried
         if num_present * (num_present - 1) * MIN_LABELS_PER_PARAMETER <= len(given):
             self.num_free_parameters[FULL] = num_present * (num_present - 1)
+        else:
+            self.num_free_parameters[CONFUSED] = PARAMETERS_PER_CONFUSED_CLASS * num_present
         if class_sizes[class_sizes > 0].min() < RARE_CLASS_SHARE * len(given) / num_present:
             self.num_free_parameters |= {BY_ROOT: 1, BY_CLASS: 1}
+
+    def _count_confusions(self) -> Floats:
+        """How many labels of each given class are on nodes that the classifier puts into each class."""
+        predicted = np.eye(self.num_classes)[self.log_probs.argmax(axis=1)]
+        return predicted.T @ self.one_hot
 
     def maximize(self, form: str, start: NoiseModel | None = None) -> NoiseModel:
         """The most likely model whose T has this form."""
