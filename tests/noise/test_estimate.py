@@ -201,4 +201,4 @@ def test_classes_taken_for_each_other_are_seen_with_fewer_labels_than_a_full_mat
     assert abs(rate - (given != true).mean()) < 0.05
     assert (found.transition[np.arange(10), (np.arange(10) + 1) % 10] > 0.15).all()
     clean = fit_noise_model(true, np.log(softmax(logits + rng.normal(size=(500, 10)), axis=1)))
-    assert 1 - clean.transition.diagonal().mean() < 0.02
+    assert clean.form == EQUAL  # mistakes of the classifier fall anywhere
