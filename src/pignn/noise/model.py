@@ -39,6 +39,7 @@ RARE_CLASS_SHARE = 0.1  # of the mean number of labels per class: with a tenth o
 MAX_BIAS = 3.0  # the true share of a class is at most 20 times, and at least a twentieth of, what a classifier says
 MIN_LABELS_PER_PARAMETER = 10  # of a full T; with fewer labels it is not tried
 CONFUSION_PSEUDO_COUNT = 0.2  # labels per entry, added to what a classifier and few given labels disagree about
+PARAMETERS_PER_CONFUSED_CLASS = 3  # which classes it is confused with is read off the labels: one or two, and a rate
 MIN_GAIN = 0.02  # in log-likelihood per label, by a full T; pair noise of 0.1 gains 0.06 or more
 SURE_LIFT = 0.3  # agreement of a classifier with given labels beyond chance (Cohen's kappa, nearly) that is enough
 # Forms of T: every entry free; all wrong labels alike; as frequent as the given labels of their class; between these;
@@ -144,9 +145,7 @@ class Likelihood:
         if num_present * (num_present - 1) * MIN_LABELS_PER_PARAMETER <= len(given):
             self.num_free_parameters[FULL] = num_present * (num_present - 1)
         else:
-            # Each pair of classes that occurs is read off the labels. Schwarz's price, in units of Akaike's.
-            num_pairs = np.count_nonzero(confusions) - np.count_nonzero(confusions.diagonal())
-            self.num_free_parameters[CONFUSED] = max(1, int(0.5 * np.log(len(given)) * num_pairs))
+            self.num_free_parameters[CONFUSED] = PARAMETERS_PER_CONFUSED_CLASS * num_present
         if class_sizes[class_sizes > 0].min() < RARE_CLASS_SHARE * len(given) / num_present:
             self.num_free_parameters |= {BY_ROOT: 1, BY_CLASS: 1}
 
