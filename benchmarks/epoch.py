@@ -64,7 +64,7 @@ def dense_pairs() -> Iterator[None]:
     with (
         mock.patch.object(pairs, "structure_loss", dense_structure),
         mock.patch.object(pairs, "regularizer", dense_regularizer),
-        mock.patch.object(pairs, "compute_structure_and_regularizer", dense_both),
+        mock.patch.object(pairs, "compute_structure_loss_and_regularizer", dense_both),
     ):
         yield
 

@@ -21,7 +21,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import subgraph
 
 import pignn
-from pignn.auditing import audit_labels, estimate_from_review, mark_trusted, sample_for_review
+from pignn.auditing import apply_decisions_to_graph, audit_labels, estimate_from_review, sample_for_review
 from pignn.auditing.evidence import prepare_evidence
 from pignn.auditing.label_scorers import SCORERS
 from pignn.auditing.views import average_neighbor_features, compute_own_features
@@ -48,7 +48,7 @@ def reviewed() -> None:
         told = estimate_from_review(chosen.assign(decision=np.where(wrong, "relabel", "keep")))
         decisions = pd.DataFrame({"node": chosen["node"].astype(str), "decision": np.where(wrong, "relabel", "keep")})
         decisions["label"] = [data.class_names[c] for c in truth[chosen["node"]]]
-        again = audit_labels(mark_trusted(data, decisions)).issues
+        again = audit_labels(apply_decisions_to_graph(data, decisions)).issues
         area = []
         for found in (table, again):
             rest = found[~found["node"].isin(chosen["node"])]
@@ -77,7 +77,7 @@ def rules(datasets: list[str]) -> None:
         right += [(np.where(rule, table["suggested"], given) == truth).mean() for rule in chosen]
         own = compute_own_features(known.inputs, n, 0)
         views = (own, average_neighbor_features(known.inputs, own, nodes, 0))
-        agree = [(known.make_classifier(view).fit_predict().argmax(axis=1) == given).mean() for view in views]
+        agree = [(known.make_classifier(view).fit_predict_proba().argmax(axis=1) == given).mean() for view in views]
         cells = [f"{v:.3f}" for v in (*right, found.homophily or 0.0, *agree)]
         print(f"| {dataset} | {kind} | {' | '.join(cells)} |", flush=True)
 
@@ -106,7 +106,9 @@ def imbalance(datasets: list[str], seeds: int) -> None:
             rows = []
             for seed in range(seeds):
                 data = rare(dataset, positive, seed)
-                other = {name: SCORERS.get(name)().score(data)[0] for name in ("logistic", "neighbors")}
+                other = {
+                    name: SCORERS.get(name)().score_labels_with_measures(data)[0] for name in ("logistic", "neighbors")
+                }
                 table = audit_labels(data).issues
                 node = table["node"].to_numpy()
                 wrong = data.y_true.numpy()[node] != table["given"].to_numpy()

@@ -21,7 +21,7 @@ from epoch import graph
 import pignn
 from pignn import graphs
 from pignn.methods.core.network import NetworkMethod
-from pignn.methods.factory import method_class
+from pignn.methods.factory import resolve_method_class
 
 LIMITS = {
     **dict.fromkeys(("gce", "apl", "sce", "forward", "backward", "s-model"), 1.2),
@@ -32,7 +32,7 @@ LIMITS = {
 
 def epochs(name: str, data: object, count: int) -> list[float]:
     settings = {"epochs": count, "selection": "last", "warm_epochs": 0, "posterior_epochs": 1, "context_epochs": 1}
-    known = method_class(name)._get_param_names()
+    known = resolve_method_class(name)._get_param_names()
     model = pignn.make(name, **{key: value for key, value in settings.items() if key in known})
     model.fit(data)
     return [row["seconds"] for row in model.history_ if row["phase"] == "training"][5:]
@@ -48,8 +48,8 @@ def main() -> None:
 
     clean = graph()
     clean.y = clean.y_true.clone()
-    data = pignn.corrupt(graphs.sample_trusted(clean, 1), "symmetric", 0.4, seed=0)
-    names = [info.name for info in pignn.list_methods() if issubclass(method_class(info.name), NetworkMethod)]
+    data = pignn.corrupt(graphs.copy_with_random_trusted_labels(clean, 1), "symmetric", 0.4, seed=0)
+    names = [info.name for info in pignn.list_methods() if issubclass(resolve_method_class(info.name), NetworkMethod)]
     rows = []
     print(f"{data.name}, {data.num_nodes:,} nodes, {torch.get_num_threads()} threads")
     for name in names:

@@ -46,7 +46,7 @@ def ours(target: str, h: Tensor, h_e: Tensor, graph: pairs.PairGraph, needs_valu
     h = h.detach().requires_grad_()
     if target in STEPS:
         h_e = h_e.detach().requires_grad_()
-        structure, loss = pairs.compute_structure_and_regularizer(
+        structure, loss = pairs.compute_structure_loss_and_regularizer(
             h_e, h, graph, target=STEPS[target], needs_value=needs_value
         )
         loss = structure + loss

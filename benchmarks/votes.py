@@ -42,15 +42,15 @@ def measure(dataset: str, kind: str, rates: list[float], share: float, seed: int
     import torch
 
     import pignn
-    from pignn.auditing.votes import estimate_consensus
+    from pignn.auditing.votes import fit_vote_model
 
     graph = pignn.load(dataset)
     truth = (graph.y if graph.get("y_true") is None else graph.y_true).numpy().copy()
     labels = draw_votes(truth, int(truth.max()) + 1, kind, rates, share, seed)
-    graph.votes = pignn.graphs.stack_votes(torch.from_numpy(labels))
+    graph.votes = pignn.graphs.convert_label_rows_to_votes(torch.from_numpy(labels))
     graph.y, graph.y_true, graph.train_mask = torch.full_like(graph.y, -1), None, None
     consensus = pignn.auditing.combine_votes(graph, seed=seed)
-    alone = estimate_consensus(consensus.votes).posterior.argmax(axis=1)
+    alone = fit_vote_model(consensus.votes).posterior.argmax(axis=1)
     nodes = consensus.nodes
     wrong = [(row[row >= 0] != truth[row >= 0]).mean() for row in labels]
     told = [summary.error_rate for summary in consensus.annotator_summaries]

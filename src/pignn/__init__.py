@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ._version import __version__
 from .core.lazy import make_lazy_getattr_and_dir
-from .core.threads import limit_spinning
+from .core.threads import limit_thread_spinning
 
 if TYPE_CHECKING:
     from . import auditing, backbones, graphs, methods, noise, pairs, propagation, report, runs, studies, training
@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 
-limit_spinning()  # before torch is imported
+limit_thread_spinning()  # before torch is imported
 
 # Imported on first use, so that `pignn --help` does not wait for torch.
 __getattr__, __dir__ = make_lazy_getattr_and_dir(__name__, __file__)

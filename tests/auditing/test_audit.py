@@ -12,9 +12,9 @@ from torch_geometric.data import Data
 
 import pignn
 from pignn import graphs
-from pignn.auditing import audit_labels, clean_labels, crossfit, find_label_issues, mark_trusted
+from pignn.auditing import apply_decisions_to_graph, audit_labels, clean_labels, crossfit, find_label_issues
 from pignn.auditing.columns import BUILT_IN_COLUMNS
-from pignn.auditing.evidence import find_labeled_edges, find_similar
+from pignn.auditing.evidence import find_labeled_edge_positions, find_most_similar_rows
 from pignn.backbones import GraphInputs
 from pignn.core.errors import ConfigError, DataError, PignnWarning
 from pignn.noise import corrupt
@@ -55,10 +55,10 @@ def test_no_label_judges_itself() -> None:
     fold = crossfit.assign_folds(given, 4, 0)
     z = np.random.default_rng(0).standard_normal((200, 8)).astype(np.float32)
     trusted = np.zeros(200, dtype=bool)
-    before = crossfit.CrossFitLogistic(z, given, fold, 4, trusted).fit_predict()
+    before = crossfit.CrossFitLogistic(z, given, fold, 4, trusted).fit_predict_proba()
     other = given.copy()
     other[7] = (given[7] + 1) % 4
-    after = crossfit.CrossFitLogistic(z, other, fold, 4, trusted).fit_predict()
+    after = crossfit.CrossFitLogistic(z, other, fold, 4, trusted).fit_predict_proba()
     np.testing.assert_array_equal(before[fold == fold[7]], after[fold == fold[7]])
     assert not np.array_equal(before, after)
 
@@ -79,7 +79,7 @@ def test_a_method_is_fitted_without_the_labels_it_judges() -> None:
             seen.append(self.known.numpy())
             return np.full((60, 4), 0.25)
 
-    crossfit.predict_out_of_fold(data, nodes, fold, 4, Spy(), 0)  # type: ignore[arg-type]
+    crossfit.fit_predict_proba_per_fold(data, nodes, fold, 4, Spy(), 0)  # type: ignore[arg-type]
     for number, known in enumerate(seen):
         np.testing.assert_array_equal(known, fold != number)
 
@@ -94,14 +94,14 @@ def test_a_method_that_chooses_among_others_chooses_once() -> None:
             seen.append(-1)
             return self
 
-        def refit(self, graph: Data) -> Chooser:
+        def copy_and_refit(self, graph: Data) -> Chooser:
             seen.append(int((graph.y >= 0).sum()))
             return self
 
         def predict_proba(self, graph: Data) -> np.ndarray:
             return np.full((60, 4), 0.25)
 
-    crossfit.predict_out_of_fold(data, np.arange(60), np.arange(60) % 3, 4, Chooser(), 0)  # type: ignore[arg-type]
+    crossfit.fit_predict_proba_per_fold(data, np.arange(60), np.arange(60) % 3, 4, Chooser(), 0)  # type: ignore[arg-type]
     assert seen == [-1, 40, 40, 40]
 
 
@@ -212,7 +212,7 @@ def test_ids_of_wrong_number_or_repeated_are_refused(ids: object, words: str) ->
     data = noisy(nodes=100)
     data.node_id = ids
     decisions = pd.DataFrame({"node": ["0"], "decision": ["keep"], "label": [""]}, dtype=object)
-    for use in (find_label_issues, lambda graph: mark_trusted(graph, decisions)):
+    for use in (find_label_issues, lambda graph: apply_decisions_to_graph(graph, decisions)):
         with pytest.raises(DataError, match=words) as error:
             use(data)
         assert "\n" not in str(error.value)
@@ -228,12 +228,12 @@ def test_ids_may_be_a_tensor_of_numbers() -> None:
 
 def test_labeled_edges_and_similar_nodes_are_those_of_the_graph() -> None:
     data = Data(x=torch.eye(5), edge_index=torch.tensor([[0, 1, 2, 0], [1, 2, 3, 0]]), y=torch.zeros(5).long())
-    row, col = find_labeled_edges(
+    row, col = find_labeled_edge_positions(
         GraphInputs.from_data(graphs.copy_checked_graph(data, needs_labels=False)), np.array([0, 1, 3])
     )
     assert sorted(zip(row.tolist(), col.tolist(), strict=True)) == [(0, 1), (1, 0)]
     z = np.array([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], dtype=np.float32)
-    similar = find_similar(z)
+    similar = find_most_similar_rows(z)
     assert similar is not None
     assert similar.tolist() == [[1, 3, 2], [0, 3, 2], [3, 1, 0], [2, 1, 0]]
 

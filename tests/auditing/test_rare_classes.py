@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 
 from pignn import graphs
 from pignn.auditing import audit_labels, clean_labels, diagnostics
-from pignn.auditing.suspects import compute_class_reliability, find_suspects
+from pignn.auditing.suspects import compute_class_reliability, compute_suspect_mask
 from pignn.core.errors import PignnWarning
 from pignn.noise import corrupt
 
@@ -70,15 +70,17 @@ def test_a_class_is_never_deleted() -> None:
     given = np.repeat([0, 1], [90, 10])
     p_wrong = np.where(given == 1, 0.99, 0.0)
     nobody = np.zeros(100, dtype=bool)
-    assert not find_suspects(given, p_wrong, nobody, nobody, np.ones(2)).any()
+    assert not compute_suspect_mask(given, p_wrong, nobody, nobody, np.ones(2)).any()
     p_wrong[-3:] = 0.0
-    assert find_suspects(given, p_wrong, nobody, nobody, np.ones(2)).sum() == 7
-    note = diagnostics.doubted_classes_message(np.array([0.0, 0.7]), np.array([90, 10]), ["a", "b"])
+    assert compute_suspect_mask(given, p_wrong, nobody, nobody, np.ones(2)).sum() == 7
+    note = diagnostics.build_message_if_doubted_classes(np.array([0.0, 0.7]), np.array([90, 10]), ["a", "b"])
     assert note is not None
     assert "most labels of 1 class look wrong ('b')" in note
     assert "none is a suspect" not in note
-    assert "none is a suspect" in str(diagnostics.doubted_classes_message(np.array([0.0, 1.0]), given[-2:], ["a", "b"]))
-    assert diagnostics.doubted_classes_message(np.array([0.1, 0.5]), np.array([90, 10]), ["a", "b"]) is None
+    assert "none is a suspect" in str(
+        diagnostics.build_message_if_doubted_classes(np.array([0.0, 1.0]), given[-2:], ["a", "b"])
+    )
+    assert diagnostics.build_message_if_doubted_classes(np.array([0.1, 0.5]), np.array([90, 10]), ["a", "b"]) is None
 
 
 @DOUBTS
@@ -105,7 +107,7 @@ def test_shifted_rows_are_warned_of() -> None:
 
 
 def test_the_interval_includes_what_labels_alone_cannot_tell() -> None:
-    widen = diagnostics.widen_interval
+    widen = diagnostics.widen_rate_interval
     assert widen((0.08, 0.12), 0.1, None, 0.1) == (0.08, 0.12)
     assert widen((0.08, 0.12), 0.1, 0.15, 0.1) == (0.08, 0.15)  # the second estimate is always included
     low, high = widen((0.0, 0.002), 0.001, 0.118, 0.115)

@@ -14,14 +14,14 @@ from scipy.stats import binomtest
 from torch_geometric.data import Data
 
 from pignn.auditing import (
+    apply_decisions_to_graph,
     estimate_from_review,
-    mark_trusted,
     read_decisions,
     sample_for_review,
     tables,
     write_corrected_labels,
 )
-from pignn.auditing.review import binomial_interval
+from pignn.auditing.review import compute_binomial_interval
 from pignn.core.errors import ConfigError, DataError, OutputError
 
 
@@ -140,7 +140,7 @@ def test_the_estimate_treats_undecided_labels_like_decided_ones() -> None:
 def test_the_binomial_interval_equals_that_of_scipy_or_is_wider() -> None:
     for of in (1, 5, 40):
         for count in range(of + 1):
-            low, high = binomial_interval(count, of, 0.05)
+            low, high = compute_binomial_interval(count, of, 0.05)
             exact = binomtest(count, of).proportion_ci(0.95)
             assert low <= exact.low + 1e-9
             assert high >= exact.high - 1e-9
@@ -405,7 +405,7 @@ def test_decisions_are_read_from_json_lines_and_parquet(tmp_path: Path, suffix: 
 
 def test_a_class_called_wrong_has_a_column_of_its_own() -> None:
     table = issues(3).assign(p_0=0.2, p_1=0.8)
-    assert [c for c in tables.replace_codes_by_names(table, ["wrong", "sport"]) if c.startswith("p_")] == [
+    assert [c for c in tables.replace_class_numbers_by_names(table, ["wrong", "sport"]) if c.startswith("p_")] == [
         "p_wrong",
         "p_wrong (class)",
         "p_sport",
@@ -417,7 +417,7 @@ def test_decisions_become_trusted_labels() -> None:
     table = pd.DataFrame(
         {"node": ["w", "x", "y"], "decision": ["relabel", "keep", "unsure"], "label": ["b", "", ""]}, dtype=object
     )
-    found = mark_trusted(data, table)
+    found = apply_decisions_to_graph(data, table)
     assert found.y.tolist() == [1, 1, 0, 1]
     assert found.trusted_mask.tolist() == [True, True, False, False]
     assert found.y_before.tolist() == [0, 1, -1, -1]
@@ -425,7 +425,7 @@ def test_decisions_become_trusted_labels() -> None:
     for node, label, words in (("q", "b", "no node"), ("w", "c", "no class")):
         bad = pd.DataFrame({"node": [node], "decision": ["relabel"], "label": [label]}, dtype=object)
         with pytest.raises(DataError, match=words):
-            mark_trusted(data, bad)
+            apply_decisions_to_graph(data, bad)
 
 
 def test_labels_that_changed_since_the_review_are_refused(tmp_path: Path) -> None:
@@ -433,15 +433,15 @@ def test_labels_that_changed_since_the_review_are_refused(tmp_path: Path) -> Non
     table = pd.DataFrame(
         {"node": ["0", "1"], "given": ["a", "b"], "decision": ["relabel", "keep"], "label": ["b", ""]}, dtype=object
     )
-    assert mark_trusted(data, table).y.tolist() == [1, 1, 0]
+    assert apply_decisions_to_graph(data, table).y.tolist() == [1, 1, 0]
     data.y = torch.tensor([1, 1, 0])  # what was decided is there already
-    assert mark_trusted(data, table).y.tolist() == [1, 1, 0]
+    assert apply_decisions_to_graph(data, table).y.tolist() == [1, 1, 0]
     data.y = torch.tensor([0, 0, 0])
     with pytest.raises(DataError, match="at 1 of 2 decided nodes: '1' has 'a', reviewed was 'b'"):
-        mark_trusted(data, table)
+        apply_decisions_to_graph(data, table)
     kept = pd.DataFrame({"node": ["1"], "decision": ["keep"], "label": ["b"]}, dtype=object)  # as in *.trusted.csv
     with pytest.raises(DataError, match="'1' has 'a', reviewed was 'b'"):
-        mark_trusted(data, kept)
+        apply_decisions_to_graph(data, kept)
 
     file, out = tmp_path / "n.csv", tmp_path / "o.csv"
     file.write_text("label\n3.0\n2\n1\n")

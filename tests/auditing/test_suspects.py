@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 from pignn import graphs
 from pignn.auditing import audit_labels, clean_labels, crossfit, diagnostics, views
 from pignn.auditing.dawid_skene import compute_p_wrong
-from pignn.auditing.suspects import find_contradicted, find_suspects
+from pignn.auditing.suspects import compute_contradicted_mask, compute_suspect_mask
 from pignn.backbones import GraphInputs
 from pignn.core.errors import PignnWarning
 from pignn.noise import corrupt
@@ -19,27 +19,27 @@ from pignn.noise import corrupt
 def test_a_label_is_contradicted_by_a_class_that_leads_clearly() -> None:
     given = np.array([0, 0, 1, 1])  # equally frequent: only the lead counts
     p = np.array([[0.2, 0.8], [0.3, 0.7], [0.2, 0.8], [0.8, 0.2]])
-    assert find_contradicted(given, p).tolist() == [True, False, False, True]
+    assert compute_contradicted_mask(given, p).tolist() == [True, False, False, True]
 
 
 def test_a_rare_class_is_neither_outvoted_nor_suggested_everywhere() -> None:
     given = np.array([1] * 2 + [0] * 98)
     p = np.tile([0.95, 0.05], (100, 1))  # 0.05 is more than its frequency, and no more than a hint
-    assert not find_contradicted(given, p).any()
+    assert not compute_contradicted_mask(given, p).any()
     p[50] = [0.3, 0.7]
     p[0] = [0.999, 0.001]
-    assert np.flatnonzero(find_contradicted(given, p)).tolist() == [0, 50]
+    assert np.flatnonzero(compute_contradicted_mask(given, p)).tolist() == [0, 50]
 
 
 def test_a_class_without_a_label_contradicts_nobody() -> None:
     p = np.array([[0.1, 0.0, 0.9], [0.5, 0.5, 0.0]])
-    assert not find_contradicted(np.array([0, 1]), p).any()
+    assert not compute_contradicted_mask(np.array([0, 1]), p).any()
 
 
 def test_trusted_labels_are_no_suspects() -> None:
     against = np.array([True, True, False, False])
     trusted = np.array([False, True, False, False])
-    found = find_suspects(np.zeros(4, dtype=int), np.array([0.0, 0.0, 0.6, 0.4]), against, trusted, np.ones(1))
+    found = compute_suspect_mask(np.zeros(4, dtype=int), np.array([0.0, 0.0, 0.6, 0.4]), against, trusted, np.ones(1))
     assert found.tolist() == [True, False, True, False]
 
 
@@ -97,7 +97,7 @@ def test_models_fitted_to_a_sample_predict_all_labels_out_of_sample() -> None:
     z, given = rng.standard_normal((100, 4)).astype(np.float32), rng.integers(0, 3, 100)
     fold, at = np.arange(100) % 5, np.arange(60)
     model = crossfit.CrossFitLogistic(z[at], given[at], fold[at], 3, np.zeros(60, dtype=bool))
-    seen = model.fit_predict()
+    seen = model.fit_predict_proba()
     everybody = model.predict_proba(z, fold)
     np.testing.assert_array_equal(everybody[at], seen)
     np.testing.assert_allclose(everybody.sum(axis=1), 1, atol=1e-5)
@@ -143,16 +143,16 @@ def test_without_edges_there_is_no_dawid_skene_rate() -> None:
 
 
 def test_messages_of_doubt_give_the_numbers() -> None:
-    assert diagnostics.excess_flags_message(0.1, 0.2, 0.15) is None
-    note = diagnostics.excess_flags_message(0.001, 0.115, 0.118)
+    assert diagnostics.build_message_if_excess_flags(0.1, 0.2, 0.15) is None
+    note = diagnostics.build_message_if_excess_flags(0.001, 0.115, 0.118)
     assert note is not None
     assert "11.5%" in note
     assert "0.1%" in note
     assert "the Dawid–Skene estimate is 11.8%" in note
-    assert "Dawid–Skene" not in str(diagnostics.excess_flags_message(0.001, 0.115, None))
-    assert diagnostics.review_history_message(0.1, 0.0) is None
-    assert "corrected before" in str(diagnostics.review_history_message(0.001, 0.01))
-    assert "as they are now" in str(diagnostics.review_history_message(0.001, 0.3))
+    assert "Dawid–Skene" not in str(diagnostics.build_message_if_excess_flags(0.001, 0.115, None))
+    assert diagnostics.build_message_if_reviewed_before(0.1, 0.0) is None
+    assert "corrected before" in str(diagnostics.build_message_if_reviewed_before(0.001, 0.01))
+    assert "as they are now" in str(diagnostics.build_message_if_reviewed_before(0.001, 0.3))
 
 
 def test_many_more_flags_than_estimated_errors_are_warned_of() -> None:

@@ -9,15 +9,15 @@ from torch_geometric.data import Data
 
 import pignn
 from pignn import graphs
-from pignn.auditing import Consensus, audit_labels, combine_votes, mark_trusted
+from pignn.auditing import Consensus, apply_decisions_to_graph, audit_labels, combine_votes
 from pignn.auditing.votes import (
-    compute_expected_gains,
+    compute_expected_vote_gains,
     compute_krippendorff_alpha,
     compute_pairwise_agreement,
-    estimate_consensus,
+    fit_vote_model,
 )
 from pignn.core.errors import DataError, PignnWarning
-from pignn.graphs.votes import Votes, collect_votes, stack_votes
+from pignn.graphs.votes import Votes, collect_votes_and_names, convert_label_rows_to_votes
 
 pytestmark = pytest.mark.filterwarnings("ignore::pignn.PignnWarning")
 
@@ -29,7 +29,7 @@ def voted(
     data = graphs.csbm(nodes, 4, homophily=0.8, degree=8, signal=1.5, seed=3)
     rows = [pignn.corrupt(data, kind, rate, seed=seed, splits=("all",)).y for seed, rate in enumerate(rates)]
     truth = data.y.numpy().copy()
-    data.votes, data.y, data.train_mask = stack_votes(rows), torch.full_like(data.y, -1), None
+    data.votes, data.y, data.train_mask = convert_label_rows_to_votes(rows), torch.full_like(data.y, -1), None
     return data, truth
 
 
@@ -42,7 +42,7 @@ def arrays(*rows: tuple[int, int, int], num_nodes: int = 4, num_classes: int = 2
 def test_consensus_beats_majority_and_votes_alone(kind: str, rates: tuple[float, ...]) -> None:
     data, truth = voted(rates, kind)
     consensus = combine_votes(data)
-    alone = estimate_consensus(consensus.votes).posterior.argmax(axis=1)
+    alone = fit_vote_model(consensus.votes).posterior.argmax(axis=1)
     accuracy = (consensus.labels == truth).mean()
     assert accuracy > (consensus.plurality == truth).mean() + 0.05
     assert 1 - accuracy < 0.6 * (alone != truth).mean()
@@ -105,7 +105,7 @@ def test_an_annotator_with_one_vote_is_like_the_others() -> None:
 def test_confidence_counts() -> None:
     votes = arrays((0, 0, 0), (0, 1, 1), (1, 0, 0), (1, 1, 0), (2, 0, 1), (2, 1, 1))
     sure = Votes(votes.node, votes.annotator, votes.label, np.array([1, 0.1, 1, 1, 1, 1.0]), 4, 2, 2)
-    assert estimate_consensus(sure).posterior[0, 0] > estimate_consensus(votes).posterior[0, 0]
+    assert fit_vote_model(sure).posterior[0, 0] > fit_vote_model(votes).posterior[0, 0]
 
 
 def test_trusted_labels_are_certain() -> None:
@@ -119,8 +119,8 @@ def test_trusted_labels_are_certain() -> None:
 
 def test_ties_go_to_the_first_annotator() -> None:
     votes = arrays((0, 1, 0), (0, 0, 1), (1, 0, 0), (1, 1, 0))
-    assert votes.choose_plurality().tolist() == [1, 0, -1, -1]
-    assert votes.find_ties().tolist() == [0]
+    assert votes.choose_plurality_classes().tolist() == [1, 0, -1, -1]
+    assert votes.find_tied_nodes().tolist() == [0]
 
 
 def test_agreement_by_hand() -> None:
@@ -135,7 +135,7 @@ def test_agreement_by_hand() -> None:
 
 def test_expected_gain_is_that_of_one_more_vote() -> None:
     confusion = np.array([[[0.8, 0.2], [0.2, 0.8]]])
-    gains = compute_expected_gains(np.array([[0.5, 0.5], [0.9, 0.1]]), confusion)
+    gains = compute_expected_vote_gains(np.array([[0.5, 0.5], [0.9, 0.1]]), confusion)
     assert gains[0].tolist() == pytest.approx([0.3, 0.0])
 
 
@@ -152,7 +152,7 @@ def test_questions_go_to_somebody_who_has_not_voted() -> None:
 def test_consensus_becomes_weighted_labels() -> None:
     data, _ = voted(nodes=200)
     consensus = combine_votes(data)
-    graph = consensus.set_labels(data)
+    graph = consensus.copy_with_consensus_labels(data)
     assert (graph.y.numpy() == consensus.labels).all()
     assert torch.allclose(graph.label_weight.double(), torch.from_numpy(consensus.probabilities.max(axis=1)), atol=1e-6)
     assert (data.y == -1).all()
@@ -179,7 +179,7 @@ def test_decisions_are_trusted_in_the_next_audit() -> None:
     import pandas as pd
 
     data, truth = voted(nodes=300)
-    data.y = torch.from_numpy(collect_votes(data)[0].choose_plurality())
+    data.y = torch.from_numpy(collect_votes_and_names(data)[0].choose_plurality_classes())
     data.class_names = list("abcd")
     wrong = np.flatnonzero(data.y.numpy() != truth)[:5]
     rows = {
@@ -187,7 +187,7 @@ def test_decisions_are_trusted_in_the_next_audit() -> None:
         "decision": "relabel",
         "label": [data.class_names[truth[n]] for n in wrong],
     }
-    found = audit_labels(mark_trusted(data, pd.DataFrame(rows)))
+    found = audit_labels(apply_decisions_to_graph(data, pd.DataFrame(rows)))
     assert found.consensus is not None
     assert (found.consensus.labels[wrong] == truth[wrong]).all()
     assert found.issues.set_index("node").loc[wrong, "p_wrong"].max() == 0
@@ -259,4 +259,4 @@ def test_other_bad_input_is_refused() -> None:
     with pytest.raises(DataError, match="votes are missing"):
         combine_votes(bad)
     with pytest.raises(DataError, match="rows of equal length"):
-        stack_votes([torch.zeros(3), torch.zeros(4)])
+        convert_label_rows_to_votes([torch.zeros(3), torch.zeros(4)])

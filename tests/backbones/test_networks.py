@@ -198,7 +198,7 @@ def test_chunked_inference_equals_inference_in_one_go(monkeypatch, name, weighte
     with torch.no_grad():
         whole = network(inputs)
         torch.testing.assert_close(network(inputs.as_chunked()), whole, rtol=1e-6, atol=1e-6)
-    sizes = [part.size for _, _, part in inputs.adj.iter_row_chunks()]
+    sizes = [part.size for _, _, part in inputs.adj.iter_chunk_slices_and_patterns()]
     assert len(sizes) > 5
     assert sum(sizes) == inputs.adj.size
 
@@ -208,7 +208,7 @@ def test_chunks_cover_all_rows_once(monkeypatch):
     counts = [0, 0, 7, 1, 1, 1, 1, 0, 3, 0]  # a row with more than a part holds, and empty ones at both ends
     row = torch.repeat_interleave(torch.arange(10), torch.tensor(counts))
     pattern = SparsityPattern.from_row_sorted(row, torch.arange(len(row)), (10, 20))
-    parts = list(pattern.iter_row_chunks())
+    parts = list(pattern.iter_chunk_slices_and_patterns())
     assert [i for rows, _, _ in parts for i in range(rows.start, rows.stop)] == list(range(10))
     assert torch.equal(torch.cat([part.col for _, _, part in parts]), pattern.col)
     assert [int(n) for _, _, part in parts for n in part.entries_per_row] == counts
@@ -223,7 +223,7 @@ def test_a_module_that_takes_no_edges_is_refused_in_one_line():
 def test_the_scales_of_normalization_layers_stay_at_one():
     network = nn.Sequential(nn.Linear(4, 3), nn.LayerNorm(3), nn.BatchNorm1d(3))
     before = network[0].weight.clone()
-    backbones.initialize(network)
+    backbones.initialize_parameters(network)
     assert not torch.equal(network[0].weight, before)
     assert all((layer.weight == 1).all() and (layer.bias == 0).all() for layer in (network[1], network[2]))
 
@@ -254,8 +254,8 @@ def test_an_installed_package_brings_backbones_by_entry_points(install_package, 
     points = "[pignn.backbones]\nnormalized-gcn = other_package:NormalizedGCN\npyg-gcn = other_package:build_pyg_gcn\n"
     install_package(OTHER_PACKAGE, points)
     assert {"normalized-gcn", "pyg-gcn"} <= set(backbones.BACKBONES.list_names())
-    assert backbones.default_lr("normalized-gcn") == 0.02
-    assert backbones.default_lr("pyg-gcn") == 0.01
+    assert backbones.get_default_lr("normalized-gcn") == 0.02
+    assert backbones.get_default_lr("pyg-gcn") == 0.01
     for name in ("normalized-gcn", "pyg-gcn"):
         model = pignn.make("pi-gnn", backbone=name, epochs=20, warmup=5).fit(noisy)
         assert model.score(noisy) > 0.5

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from pignn.cli.option_groups import expand_groups
+from pignn.cli.option_groups import expand_option_groups
 
 
 @dataclass(kw_only=True)
@@ -22,7 +22,7 @@ app = typer.Typer()
 
 
 @app.command()
-@expand_groups
+@expand_option_groups
 def visit(where: Where, bell: Annotated[bool, typer.Option("--bell")] = False) -> int:
     """Go there."""
     print(where.place, where.floor, bell)

@@ -21,7 +21,7 @@ from pignn.graphs.tables import (
     FileFormat,
     find_format_name,
     get_format_suffix,
-    is_graph_file,
+    has_graph_suffix,
     list_suffixes,
     open_table,
 )
@@ -66,8 +66,8 @@ def test_formats_are_found_by_suffix():
         "text", "text", "jsonl", "parquet", "torch", None,
     ]  # fmt: skip
     assert get_format_suffix("a.csv.zst") == ".csv"
-    assert is_graph_file("g.graphml")
-    assert not is_graph_file("n.csv")
+    assert has_graph_suffix("g.graphml")
+    assert not has_graph_suffix("n.csv")
     assert {".csv", ".parquet"} <= set(list_suffixes("table"))
     assert ".npz" not in list_suffixes("table")
     assert {".npz", ".gml", ".csv"} <= set(list_suffixes())

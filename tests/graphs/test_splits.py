@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from pignn.core.errors import DataError
-from pignn.graphs import csbm, sample_trusted
+from pignn.graphs import copy_with_random_trusted_labels, csbm
 from pignn.graphs.splits import build_masks_from_indices, split_first_per_class, split_per_class
 
 
@@ -62,7 +62,7 @@ def test_masks_are_built_from_node_numbers():
 def test_trusted_labels_are_drawn_among_nodes_in_no_split_and_join_the_training_nodes():
     data = csbm(300, 3)
     data.test_mask[data.test_mask.nonzero().view(-1)[::2]] = False
-    trusted = sample_trusted(data, 2)
+    trusted = copy_with_random_trusted_labels(data, 2)
     assert torch.bincount(data.y[trusted.trusted_mask], minlength=3).tolist() == [2, 2, 2]
     assert not bool((trusted.trusted_mask & (data.train_mask | data.val_mask | data.test_mask)).any())
     assert torch.equal(trusted.train_mask, data.train_mask | trusted.trusted_mask)
@@ -71,6 +71,6 @@ def test_trusted_labels_are_drawn_among_nodes_in_no_split_and_join_the_training_
 
 def test_trusted_labels_are_training_nodes_where_every_node_is_in_a_split():
     data = csbm(300, 3)
-    trusted = sample_trusted(data, 1)
+    trusted = copy_with_random_trusted_labels(data, 1)
     assert bool((trusted.trusted_mask <= data.train_mask).all())
     assert int(trusted.trusted_mask.sum()) == 3

@@ -25,8 +25,8 @@ from pignn.graphs import (
     convert,
     copy_checked_graph,
     has_csr_edges,
-    load_graph_store,
     open_graph_store,
+    open_graph_store_with_masks,
     simplify_edges,
 )
 
@@ -599,7 +599,7 @@ def test_files_larger_than_memory_are_mapped(store):
         os.truncate(store / "x.f32", 4 * N * features)  # a hole: it takes no room
     except OSError as error:
         pytest.skip(f"no file of a terabyte here: {error}")
-    data = copy_checked_graph(load_graph_store("out"))
+    data = copy_checked_graph(open_graph_store_with_masks("out"))
     assert data.x.shape == (N, features)
     assert data.x[-1, -1] == 0
 
@@ -608,7 +608,7 @@ def test_files_larger_than_memory_are_mapped(store):
 
 
 def test_check_accepts_a_store_without_copying(store):
-    data = load_graph_store("out")
+    data = open_graph_store_with_masks("out")
     assert has_csr_edges(data)
     again = copy_checked_graph(data)
     assert again.x.data_ptr() == data.x.data_ptr()
@@ -652,26 +652,30 @@ def large(**masks):
 
 def test_masks_are_the_store_s_own_or_drawn(folder):
     large()
-    drawn, again, other = load_graph_store("out"), load_graph_store("out"), load_graph_store("out", split_seed=1)
+    drawn, again, other = (
+        open_graph_store_with_masks("out"),
+        open_graph_store_with_masks("out"),
+        open_graph_store_with_masks("out", split_seed=1),
+    )
     assert torch.equal(drawn.train_mask, again.train_mask)
     assert not torch.equal(drawn.train_mask, other.train_mask)
     assert drawn.train_mask.sum() == 60
     with pytest.raises(ConfigError, match="no split of its own"):
-        load_graph_store("out", split="own")
+        open_graph_store_with_masks("out", split="own")
     with pytest.raises(ConfigError, match="unknown split"):
-        load_graph_store("out", split="owm")
+        open_graph_store_with_masks("out", split="owm")
     (folder / "out").rename("drawn")
     mask = np.arange(300) < 200
     large(train=mask)
-    own = load_graph_store("out")
+    own = open_graph_store_with_masks("out")
     assert own.train_mask.sum() == 200
     assert not own.val_mask.any()
-    assert torch.equal(load_graph_store("out", split="random").train_mask, drawn.train_mask)
+    assert torch.equal(open_graph_store_with_masks("out", split="random").train_mask, drawn.train_mask)
 
 
 def test_describe_graph_agrees_with_the_graph_in_memory(folder):
     _, edges = large()
-    data = load_graph_store("out")
+    data = open_graph_store_with_masks("out")
     memory = Data(x=data.x, y=data.y, edge_index=torch.from_numpy(edges.T.copy()))
     assert compute_graph_statistics(data) == compute_graph_statistics(memory)
     assert compute_graph_statistics(data)["edges"] == len(data.col) // 2
@@ -683,7 +687,7 @@ def test_describe_graph_agrees_with_the_graph_in_memory(folder):
 
 def test_noise_and_learning_as_on_the_same_graph_in_memory(folder):
     _, edges = large()
-    data = pignn.corrupt(load_graph_store("out"), "symmetric", 0.4, seed=1)
+    data = pignn.corrupt(open_graph_store_with_masks("out"), "symmetric", 0.4, seed=1)
     simple = simplify_edges(torch.from_numpy(edges.T.copy()), 300).edge_index
     keys = ("x", "y", "y_true", "train_mask", "val_mask", "test_mask", "class_names")
     memory = Data(edge_index=simple, **{key: data[key] for key in keys})

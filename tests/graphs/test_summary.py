@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from pignn.graphs import LabeledGraph, compute_adjusted_homophily, compute_graph_statistics, compute_homophily, csbm
-from pignn.graphs.homophily import list_labels_at_ends_of_labeled_edges
+from pignn.graphs.homophily import list_labeled_edge_end_labels
 from pignn.graphs.summary import compute_graph_digest
 
 
@@ -52,7 +52,7 @@ def test_adjusted_homophily_is_0_by_chance_and_1_for_perfect_agreement():
 
 def test_end_labels_leave_out_edges_with_an_unlabeled_end():
     labels = torch.tensor([0, 1, -1])
-    starts, ends = list_labels_at_ends_of_labeled_edges(labels, torch.tensor([2, 1, 1]), torch.tensor([1, 2, 0, 0]))
+    starts, ends = list_labeled_edge_end_labels(labels, torch.tensor([2, 1, 1]), torch.tensor([1, 2, 0, 0]))
     assert (starts.tolist(), ends.tolist()) == ([0, 1], [1, 0])
 
 
@@ -63,8 +63,8 @@ def test_the_view_has_none_for_attributes_that_the_graph_lacks():
     assert graph.y_true is None
     assert (graph.num_nodes, graph.num_classes, graph.class_names) == (60, 3, ["0", "1", "2"])
     assert graph.node_ids is None
-    assert torch.equal(graph.get_mask("train"), data.train_mask)
-    assert not bool(graph.get_mask("trusted").any())
+    assert torch.equal(graph.get_mask_or_zeros("train"), data.train_mask)
+    assert not bool(graph.get_mask_or_zeros("trusted").any())
     degree, neighbors = graph.get_neighbor_counts_and_neighbors()
     assert torch.equal(neighbors, data.edge_index[1])
     assert int(degree.sum()) == data.num_edges

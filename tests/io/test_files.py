@@ -90,15 +90,15 @@ def test_a_folder_that_cannot_be_written_is_found_early(tmp_path: Path) -> None:
 
 def test_tensors_come_back_with_their_metadata_and_damage_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "a.safetensors"
-    files.write_tensors(path, {"w": torch.arange(6.0).view(2, 3)}, {"kind": "test"})
+    files.write_tensors_and_metadata(path, {"w": torch.arange(6.0).view(2, 3)}, {"kind": "test"})
     first = path.read_bytes()
-    tensors, metadata = files.read_tensors(path)
+    tensors, metadata = files.read_tensors_and_metadata(path)
     assert torch.equal(tensors["w"], torch.arange(6.0).view(2, 3))
     assert metadata == {"kind": "test"}
-    files.write_tensors(path, tensors, metadata)
+    files.write_tensors_and_metadata(path, tensors, metadata)
     assert path.read_bytes() == first  # equal content is equal bytes
     path.write_bytes(first[:-1] + bytes([first[-1] ^ 1]))
     with pytest.raises(ModelFileError, match="its checksum differs"):
-        files.read_tensors(path)
+        files.read_tensors_and_metadata(path)
     with pytest.raises(ModelFileError, match="does not exist"):
-        files.read_tensors(tmp_path / "absent")
+        files.read_tensors_and_metadata(tmp_path / "absent")

@@ -13,13 +13,13 @@ import torch
 from pignn.core.errors import OutputError
 from pignn.io.cache_dir import get_cache_dir
 from pignn.io.digests import compute_digest, compute_file_digest
-from pignn.io.locks import open_file_lock
+from pignn.io.locks import hold_file_lock
 
 HOLD = """
 import sys
 from pathlib import Path
-from pignn.io.locks import open_file_lock
-with open_file_lock(Path(sys.argv[1]), "busy"):
+from pignn.io.locks import hold_file_lock
+with hold_file_lock(Path(sys.argv[1]), "busy"):
     print("held", flush=True)
     sys.stdin.readline()
 """
@@ -32,16 +32,16 @@ def test_a_lock_is_held_by_one_process_and_dies_with_it(tmp_path: Path) -> None:
     ) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
-        with pytest.raises(OutputError, match="somebody else is here"), open_file_lock(path, "somebody else is here"):
+        with pytest.raises(OutputError, match="somebody else is here"), hold_file_lock(path, "somebody else is here"):
             pass
         other.kill()
-    with open_file_lock(path, "busy"):
+    with hold_file_lock(path, "busy"):
         pass
 
 
 def test_a_lock_in_a_folder_that_is_not_there_is_an_output_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="cannot write"), open_file_lock(tmp_path / "file" / ".lock", "busy"):
+    with pytest.raises(OutputError, match="cannot write"), hold_file_lock(tmp_path / "file" / ".lock", "busy"):
         pass
 
 

@@ -55,7 +55,7 @@ def test_what_is_no_array_file_is_said(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"text\.npy: it is not an \.npy file"):
         read_npy(tmp_path / "text.npy")
     with pytest.raises(DataError, match=r"the file of labels is damaged"):
-        read_npz(tmp_path / "absent.npz", label="the file of labels")
+        read_npz(tmp_path / "absent.npz", title="the file of labels")
 
 
 def test_a_truncated_archive_is_damaged(tmp_path: Path) -> None:

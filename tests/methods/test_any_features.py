@@ -13,7 +13,7 @@ from pignn.backbones import FeatureScaling, GraphInputs
 from pignn.core.errors import PignnWarning
 from pignn.graphs import copy_checked_graph
 from pignn.methods.core import network
-from pignn.methods.core.collapse import is_collapsed
+from pignn.methods.core.collapse import are_predictions_collapsed
 from pignn.methods.core.edge_evidence import EdgeEvidence, estimate_edge_evidence
 from pignn.methods.core.labels import GivenLabels
 from pignn.methods.core.learner import Task
@@ -177,7 +177,9 @@ class StopInSecondAttempt(Callback):
 def test_a_restarted_training_resumes_to_the_same_result(tmp_path, monkeypatch):
     data = make_problem("standardized")
     monkeypatch.setattr(  # the first attempt has the full learning rate
-        network, "has_collapsed", lambda learner: learner.optimizers["classifier"].param_groups[0]["lr"] > 0.005
+        network,
+        "has_classifier_collapsed",
+        lambda learner: learner.optimizers["classifier"].param_groups[0]["lr"] > 0.005,
     )
     with pytest.warns(PignnWarning, match=r"restarted once with a smaller lr$"):
         expected = pignn.PIGNN(epochs=20, warmup=5).fit(data, progress=False)
@@ -202,10 +204,10 @@ def test_a_collapse_is_judged_by_given_labels():
     y = torch.arange(40) % NUM_CLASSES
     labels = GivenLabels(torch.arange(40), y, torch.ones(40), y > 9, NUM_CLASSES)
     task = Task(None, y=y, nodes=labels.nodes, weight=y, num_classes=NUM_CLASSES, trusted=y > 9, given_labels=labels)
-    assert is_collapsed(torch.zeros(40, dtype=torch.int64), task)
-    assert not is_collapsed(y, task)
+    assert are_predictions_collapsed(torch.zeros(40, dtype=torch.int64), task)
+    assert not are_predictions_collapsed(y, task)
     mostly_one = torch.cat([y, torch.zeros(200, dtype=torch.int64)])
-    assert not is_collapsed(mostly_one, task)  # the labels are fitted: one class is frequent
+    assert not are_predictions_collapsed(mostly_one, task)  # the labels are fitted: one class is frequent
 
 
 def test_a_pair_loss_without_weight_leaves_the_backbone_alone(monkeypatch):

@@ -70,7 +70,7 @@ def test_a_network_is_chosen_if_it_predicts_better(crossed: Data, tmp_path: Path
     model.save(tmp_path / "model")
     proba = model.predict_proba(crossed)
     np.testing.assert_array_equal(pignn.load_model(tmp_path / "model").predict_proba(crossed), proba)
-    np.testing.assert_allclose(model.refit(crossed).predict_proba(crossed), proba, atol=1e-5)
+    np.testing.assert_allclose(model.copy_and_refit(crossed).predict_proba(crossed), proba, atol=1e-5)
 
 
 def test_the_chosen_ones_learn_from_all_labels_after_the_comparison(noisy: Data) -> None:
@@ -175,7 +175,7 @@ def test_the_average_is_that_of_probabilities(noisy: Data) -> None:
     views = model.views_.transform(inputs, {each.view for each in model.candidates_.values()})
     parts = []
     for name, weight in model.weights_.items():
-        scores = model.models_[name].score_embedded(views[model.candidates_[name].view])
+        scores = model.models_[name].compute_embedded_scores(views[model.candidates_[name].view])
         parts.append(weight * (model.models_[name].inverse_temperature_ * scores).softmax(1).numpy())
     scaled = sum(parts) ** model.inverse_temperature_
     scaled /= scaled.sum(1, keepdims=True)
@@ -185,19 +185,19 @@ def test_the_average_is_that_of_probabilities(noisy: Data) -> None:
 
 
 def test_weights_follow_the_likelihood() -> None:
-    weights = ensembling.softmax_weights({"a": -100.0, "b": -100.0 - np.log(4), "c": -1000.0})
+    weights = ensembling.compute_softmax_weights({"a": -100.0, "b": -100.0 - np.log(4), "c": -1000.0})
     assert weights == pytest.approx({"a": 0.8, "b": 0.2})
-    assert ensembling.softmax_weights(dict.fromkeys("abcd", -5.0)) == pytest.approx(dict.fromkeys("abcd", 0.25))
+    assert ensembling.compute_softmax_weights(dict.fromkeys("abcd", -5.0)) == pytest.approx(dict.fromkeys("abcd", 0.25))
 
 
 def test_refit_keeps_the_choice_and_forgets_labels_that_are_gone(noisy: Data) -> None:
     model = pignn.make("auto").fit(noisy)
-    np.testing.assert_allclose(model.refit(noisy).predict_proba(noisy), model.predict_proba(noisy), atol=1e-5)
+    np.testing.assert_allclose(model.copy_and_refit(noisy).predict_proba(noisy), model.predict_proba(noisy), atol=1e-5)
     part = noisy.clone()
     part.train_mask = noisy.train_mask & (torch.arange(len(noisy.y)) % 5 > 0)
     other = part.clone()
     other.y_true = other.y_true.flip(0)
-    one, two = model.refit(part), model.refit(other)
+    one, two = model.copy_and_refit(part), model.copy_and_refit(other)
     np.testing.assert_array_equal(one.predict_proba(noisy), two.predict_proba(noisy))
     assert one.weights_ == model.weights_
     assert np.abs(one.predict_proba(noisy) - model.predict_proba(noisy)).max() > 1e-3
@@ -205,12 +205,12 @@ def test_refit_keeps_the_choice_and_forgets_labels_that_are_gone(noisy: Data) ->
 
 def test_refit_needs_a_fitted_model_and_a_graph_with_the_same_features(noisy: Data) -> None:
     with pytest.raises(errors.NotFittedError, match="not fitted"):
-        pignn.make("auto").refit(noisy)
+        pignn.make("auto").copy_and_refit(noisy)
     model = pignn.make("auto").fit(noisy)
     wider = noisy.clone()
     wider.x = torch.cat([noisy.x, noisy.x], 1)
     with pytest.raises(errors.DataError, match="64 and 3"):
-        model.refit(wider)
+        model.copy_and_refit(wider)
 
 
 def test_calibration_error_by_hand() -> None:
@@ -227,7 +227,9 @@ def test_validation_labels_choose_and_are_not_learned_from(noisy: Data, tmp_path
     assert f"'{model.chosen_}' predicts {right:.1%} of them" in model.explanation_
     view = model.candidates_[model.chosen_].view
     inputs = GraphInputs.from_data(graphs.copy_checked_graph(noisy))
-    predicted = model.models_[model.chosen_].score_embedded(model.views_.transform(inputs, [view])[view]).argmax(1)
+    predicted = (
+        model.models_[model.chosen_].compute_embedded_scores(model.views_.transform(inputs, [view])[view]).argmax(1)
+    )
     agrees = predicted[noisy.val_mask] == noisy.y[noisy.val_mask]
     assert float(agrees.double().mean()) == pytest.approx(right)
     for each in model.models_.values():
@@ -235,7 +237,7 @@ def test_validation_labels_choose_and_are_not_learned_from(noisy: Data, tmp_path
     model.save(tmp_path / "model")
     proba = model.predict_proba(noisy)
     np.testing.assert_array_equal(pignn.load_model(tmp_path / "model").predict_proba(noisy), proba)
-    np.testing.assert_allclose(model.refit(noisy).predict_proba(noisy), proba, atol=1e-5)
+    np.testing.assert_allclose(model.copy_and_refit(noisy).predict_proba(noisy), proba, atol=1e-5)
     scrambled = noisy.clone()
     scrambled.y_true = scrambled.y_true.flip(0)
     np.testing.assert_array_equal(pignn.make("auto", labels="noisy-val").fit(scrambled).predict_proba(noisy), proba)

@@ -14,11 +14,11 @@ from pignn import graphs
 from pignn.core.errors import ConfigError, DataError, PignnWarning
 from pignn.core.settings import list_settings
 from pignn.methods.core.network import NetworkMethod
-from pignn.methods.factory import method_class
+from pignn.methods.factory import resolve_method_class
 from pignn.training.callbacks import Callback
 
 NAMES = [info.name for info in pignn.list_methods()]
-NETWORKS = [name for name in NAMES if issubclass(method_class(name), NetworkMethod)]
+NETWORKS = [name for name in NAMES if issubclass(resolve_method_class(name), NetworkMethod)]
 SHORT = {
     "posterior_epochs": 4,
     "context_epochs": 4,
@@ -34,11 +34,11 @@ SHORT = {
 def noisy():
     """A small graph with 30 % wrong labels and two trusted ones per class."""
     clean = graphs.csbm(num_nodes=240, num_classes=3, signal=2.0, seed=0)
-    return pignn.corrupt(graphs.sample_trusted(clean, 2), "symmetric", 0.3, seed=0)
+    return pignn.corrupt(graphs.copy_with_random_trusted_labels(clean, 2), "symmetric", 0.3, seed=0)
 
 
 def quick(name, **settings):
-    known = method_class(name)._get_param_names()
+    known = resolve_method_class(name)._get_param_names()
     return pignn.make(name, **{key: value for key, value in SHORT.items() if key in known} | settings)
 
 
@@ -111,7 +111,7 @@ def test_no_method_reads_a_true_label(name, noisy):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_method_is_better_than_chance(name, noisy):
-    settings = {"epochs": 100} if "epochs" in method_class(name)._get_param_names() else {}
+    settings = {"epochs": 100} if "epochs" in resolve_method_class(name)._get_param_names() else {}
     if name == "planetoid-t":  # a random embedding has to be learned first
         settings |= {"context_epochs": 100}
     # Features alone say little about this graph's classes: chance is 0.33.
@@ -142,7 +142,7 @@ def test_transductive_methods_refuse_other_graphs(noisy):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_setting_is_declared_and_its_default_fits(name):
-    kind = method_class(name)
+    kind = resolve_method_class(name)
     assert kind.name == name
     declared = {each.name: each for each in list_settings(kind)}
     assert set(declared) == set(kind._get_param_names())

@@ -135,10 +135,10 @@ def test_auto_pairs_are_exact_if_that_is_cheap(noisy):
     model = pignn.PIGNN(epochs=2).fit(noisy)
     assert model.pairs_ == "exact"
     assert "240² pairs would take about" in model.pairs_explanation_
-    from pignn.methods.core.pair_regularizer import choose_pair_mode
+    from pignn.methods.core.pair_regularizer import choose_pair_mode_and_reason
 
-    assert choose_pair_mode(100_000, 400)[0] == "sampled"
-    assert "111 minutes" in choose_pair_mode(100_000, 400)[1]
+    assert choose_pair_mode_and_reason(100_000, 400)[0] == "sampled"
+    assert "111 minutes" in choose_pair_mode_and_reason(100_000, 400)[1]
 
 
 def test_pretrain_freezes_the_estimator(noisy):
@@ -322,7 +322,7 @@ def test_a_model_is_saved_and_loaded(noisy, tmp_path):
     model.save(tmp_path / "model")
     again = pignn.load_model(tmp_path / "model")
     assert sorted(p.name for p in (tmp_path / "model").iterdir()) == ["model.json", "model.safetensors"]
-    assert again.settings_as_json() == model.settings_as_json()
+    assert again.get_json_compatible_settings() == model.get_json_compatible_settings()
     assert again.history_ == model.history_
     assert np.array_equal(again.embed(noisy), model.embed(noisy))
     other = graphs.csbm(num_nodes=100, num_classes=3, seed=9)

@@ -145,12 +145,12 @@ TWO = torch.stack([H, torch.tensor([[1.0, 2.0, 0.0], [0.1, 0.2, 0.3], [9.0, 0.0,
 
 def test_small_losses_are_selected_and_trusted_ones_first():
     loss, nobody = torch.tensor([3.0, 1.0, 2.0, 4.0]), torch.zeros(4, dtype=torch.bool)
-    assert committee.select_small_losses(loss, 0.5, nobody).tolist() == [False, True, True, False]
-    assert committee.select_small_losses(loss, 0.0, nobody).sum() == 1
-    assert committee.select_small_losses(loss, 1.0, nobody).all()
+    assert committee.build_small_loss_mask(loss, 0.5, nobody).tolist() == [False, True, True, False]
+    assert committee.build_small_loss_mask(loss, 0.0, nobody).sum() == 1
+    assert committee.build_small_loss_mask(loss, 1.0, nobody).all()
     trusted = torch.tensor([False, False, False, True])
-    assert committee.select_small_losses(loss, 0.5, trusted).tolist() == [False, True, False, True]
-    assert committee.select_small_losses(torch.empty(0), 0.5, nobody[:0]).tolist() == []
+    assert committee.build_small_loss_mask(loss, 0.5, trusted).tolist() == [False, True, False, True]
+    assert committee.build_small_loss_mask(torch.empty(0), 0.5, nobody[:0]).tolist() == []
     assert [committee.compute_forget_share(epoch, 0.4, 10) for epoch in (0, 5, 10, 99)] == pytest.approx(
         [0, 0.2, 0.4, 0.4]
     )
@@ -275,7 +275,7 @@ def test_each_network_gets_the_split_of_the_other(monkeypatch):
     method = pignn.make("dividemix", warm_epochs=0)
     monkeypatch.setattr(dividemix, "compute_clean_probs", lambda losses: torch.tensor([[1.0, 1, 0, 1], [0, 1.0, 1, 1]]))
     seen = []
-    monkeypatch.setattr(method, "_network_loss", lambda *args: seen.append(args[3].tolist()) or torch.zeros(()))
+    monkeypatch.setattr(method, "_compute_network_loss", lambda *args: seen.append(args[3].tolist()) or torch.zeros(()))
     method.objective(step(TWO))
     assert seen == [[0, 1, 1, 1], [1, 1, 0, 1]]
 
@@ -293,7 +293,7 @@ def test_dividemix_by_hand(monkeypatch):
     labeled = -(target * np.log(p[0])).sum(1)[[0, 2]].mean()
     unlabeled = ((p[0] - target) ** 2).mean(1)[[1, 3]].mean()
     prior = (np.log(1 / 3) - np.log(p[0].mean(0))).mean()
-    found = method._network_loss(one, 0, torch.tensor(np.stack(p)), clean, 0.5)
+    found = method._compute_network_loss(one, 0, torch.tensor(np.stack(p)), clean, 0.5)
     assert found.item() == pytest.approx(labeled + 5.0 * unlabeled + prior, rel=1e-4)
 
 
@@ -309,9 +309,11 @@ def test_every_class_counts_the_same_in_the_warm_up():
 
 def test_anchors_are_just_below_the_percentile():
     probs = torch.linspace(0, 1, 101)
-    rows = t_revision.read_transition_at_anchors(torch.stack([probs, 1 - probs], dim=1), 97)
+    rows = t_revision.estimate_transition_at_anchors(torch.stack([probs, 1 - probs], dim=1), 97)
     np.testing.assert_allclose(rows, [[0.97, 0.03], [0.03, 0.97]], atol=1e-6)
-    np.testing.assert_allclose(t_revision.read_transition_at_anchors(torch.tensor([[0.2, 0.8]]), 97), [[0.2, 0.8]] * 2)
+    np.testing.assert_allclose(
+        t_revision.estimate_transition_at_anchors(torch.tensor([[0.2, 0.8]]), 97), [[0.2, 0.8]] * 2
+    )
 
 
 def test_the_slack_learns_and_rows_stay_probabilities(noisy):

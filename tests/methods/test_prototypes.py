@@ -14,18 +14,18 @@ from torch_geometric.data import Data
 import pignn
 from pignn import graphs
 from pignn.core import errors
-from pignn.methods.core.calibration import fit_inverse_temperature
-from pignn.methods.core.labels import GivenLabels, fit_transition, symmetric_transition
+from pignn.methods.core.calibration import fit_inverse_temperature_and_likelihoods
+from pignn.methods.core.labels import GivenLabels, build_symmetric_transition, fit_transition
 from pignn.methods.denoised import (
     BALANCE_PRIOR_LABELS,
-    balance_classes,
-    denoise,
+    compute_leave_one_out_cosines,
+    estimate_transitions_and_posterior,
     fit_logistic_regression,
     fit_symmetric_rate,
-    leave_one_out_cosines,
+    weight_and_balance_targets,
 )
-from pignn.methods.low_density import compute_information, fit_low_density_classifier
-from pignn.methods.prototypes import compute_class_means, fit_mixture
+from pignn.methods.low_density import compute_mutual_information, fit_weights_and_transition
+from pignn.methods.prototypes import compute_unit_class_means, fit_mixture
 
 METHODS: list[tuple[str, dict[str, Any]]] = [
     ("prototypes", {"noise": "none"}),
@@ -45,7 +45,7 @@ def given(y: list[int], trusted: list[int] | None = None, classes: int = 2) -> G
 def test_one_round_of_the_mixture_by_hand() -> None:
     h = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     labels = given([0, 1, 1])
-    means = compute_class_means(h, labels)
+    means = compute_unit_class_means(h, labels)
     torch.testing.assert_close(means, torch.tensor([[1.0, 0.0], [math.sqrt(0.5), math.sqrt(0.5)]]))
     found = fit_mixture(h, labels, concentration=2.0, unlabeled_weight=0.0, max_rounds=1)
     r = math.sqrt(0.5)
@@ -62,9 +62,9 @@ def test_one_round_of_the_mixture_by_hand() -> None:
 
 def test_information_is_high_for_certain_nodes_and_used_classes() -> None:
     sure = torch.tensor([[50.0, 0.0], [0.0, 50.0]])
-    assert float(compute_information(sure)) == pytest.approx(math.log(2))
-    assert float(compute_information(sure[:, :1])) == pytest.approx(0.0, abs=1e-6)
-    assert float(compute_information(torch.zeros(2, 3))) == pytest.approx(0.0, abs=1e-6)
+    assert float(compute_mutual_information(sure)) == pytest.approx(math.log(2))
+    assert float(compute_mutual_information(sure[:, :1])) == pytest.approx(0.0, abs=1e-6)
+    assert float(compute_mutual_information(torch.zeros(2, 3))) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_boundaries_run_between_clusters_whatever_the_labels_say() -> None:
@@ -79,9 +79,9 @@ def test_boundaries_run_between_clusters_whatever_the_labels_say() -> None:
     y[flipped] = 0
     labels = given(y.tolist(), classes=3)  # nothing is of the third class
     start = fit_logistic_regression(h, torch.nn.functional.one_hot(y, 3).float(), 1.0)
-    assert (torch.where(labels.present, h @ start, -1e4).argmax(1) != truth).any()
-    weight, transition = fit_low_density_classifier(h, labels, start, 15.0, 0.3)
-    assert torch.equal(torch.where(labels.present, h @ weight, -1e4).argmax(1), truth)
+    assert (torch.where(labels.labeled_class_mask, h @ start, -1e4).argmax(1) != truth).any()
+    weight, transition = fit_weights_and_transition(h, labels, start, 15.0, 0.3)
+    assert torch.equal(torch.where(labels.labeled_class_mask, h @ weight, -1e4).argmax(1), truth)
     assert 0.2 < float(transition[1, 0]) < 0.5 > float(transition[0, 1])
     sure = given(y.tolist(), [1] * 100, classes=3)
     assert torch.equal(fit_transition(torch.nn.functional.one_hot(truth, 3).float(), sure), torch.eye(3))
@@ -98,25 +98,27 @@ def test_trusted_labels_stay_and_a_wrong_label_is_detected() -> None:
 def test_cosines_to_class_means_leave_the_node_itself_out() -> None:
     h = torch.nn.functional.normalize(torch.randn(9, 4, generator=torch.Generator().manual_seed(0)), dim=1)
     labels = given([0, 1, 2, 0, 1, 2, 0, 1, 2], classes=3)
-    found = leave_one_out_cosines(h, labels)
+    found = compute_leave_one_out_cosines(h, labels)
     for i in range(9):
         keep = torch.arange(9) != i
-        torch.testing.assert_close(found[i], h[i] @ compute_class_means(h, labels.subset(keep)).T, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(
+            found[i], h[i] @ compute_unit_class_means(h, labels.subset(keep)).T, atol=1e-5, rtol=1e-5
+        )
 
 
 def test_noise_does_not_flatten_calibrated_probabilities() -> None:
     scores = torch.tensor([[1.0, 0.0]]).repeat(100, 1)
     y = torch.tensor([0] * 80 + [1] * 20)
     noisy = torch.tensor([[0.8, 0.2], [0.2, 0.8]])
-    assert fit_inverse_temperature(scores, torch.eye(2)[:, y].T, torch.ones(100))[0] == pytest.approx(
+    assert fit_inverse_temperature_and_likelihoods(scores, torch.eye(2)[:, y].T, torch.ones(100))[0] == pytest.approx(
         math.log(4), rel=0.06
     )
-    assert fit_inverse_temperature(scores, noisy[:, y].T, torch.ones(100))[0] > 2 * math.log(4)
+    assert fit_inverse_temperature_and_likelihoods(scores, noisy[:, y].T, torch.ones(100))[0] > 2 * math.log(4)
 
 
 def test_few_labels_that_agree_are_no_proof_of_certainty() -> None:
     found = [
-        fit_inverse_temperature(
+        fit_inverse_temperature_and_likelihoods(
             torch.tensor([[3.0, 0.0]]).repeat(n, 1), torch.tensor([[1.0, 0.0]]).repeat(n, 1), torch.ones(n)
         )[0]
         for n in (5, 50, 5000)
@@ -137,15 +139,17 @@ def test_the_rate_of_symmetric_noise_is_estimated() -> None:
 def test_posteriors_are_averaged_over_the_noise_models() -> None:
     h = torch.nn.functional.normalize(torch.randn(12, 4, generator=torch.Generator().manual_seed(0)), dim=1)
     labels = given([0, 1, 2] * 4, trusted=[1] + [0] * 11, classes=3)
-    models = [symmetric_transition(0.1, 3), symmetric_transition(0.5, 3)]
-    both = denoise(h, labels, models)[1]
-    torch.testing.assert_close(both, sum(denoise(h, labels, [model])[1] for model in models) / 2)
+    models = [build_symmetric_transition(0.1, 3), build_symmetric_transition(0.5, 3)]
+    both = estimate_transitions_and_posterior(h, labels, models)[1]
+    torch.testing.assert_close(
+        both, sum(estimate_transitions_and_posterior(h, labels, [model])[1] for model in models) / 2
+    )
     torch.testing.assert_close(both[0], torch.tensor([1.0, 0.0, 0.0]))
 
 
 def test_balancing_pulls_class_totals_together() -> None:
     target = torch.eye(3)[torch.tensor([0] * 9 + [1] * 3)].double()  # class 2 has none
-    total = balance_classes(target, torch.ones(12)).sum(0)
+    total = weight_and_balance_targets(target, torch.ones(12)).sum(0)
     expected = (
         torch.tensor([9 + BALANCE_PRIOR_LABELS, 3 + BALANCE_PRIOR_LABELS, 0.0]) * 12 / (12 + 2 * BALANCE_PRIOR_LABELS)
     )

@@ -88,7 +88,11 @@ def test_the_gradient_is_that_of_the_loss(kind: str, some_trusted: bool, told: b
     likelihood = model.Likelihood(given, model.compute_log_probs(p), trusted, before)
     at = np.random.default_rng(0).normal(size=1 + 3 + (9 if kind == model.FULL else 1))
     at[0] = 1.3
-    error = check_grad(lambda x: likelihood.compute_loss(x, kind)[0], lambda x: likelihood.compute_loss(x, kind)[1], at)
+    error = check_grad(
+        lambda x: likelihood.compute_loss_and_gradient(x, kind)[0],
+        lambda x: likelihood.compute_loss_and_gradient(x, kind)[1],
+        at,
+    )
     assert error < 1e-3
 
 
@@ -177,8 +181,8 @@ def test_a_strict_choice_takes_a_full_matrix_only_where_labels_ask_for_it() -> N
     symmetric = np.where(flipped, (true + rng.integers(1, 6, 4000)) % 6, true)
     pair = np.where(flipped, (true + 1) % 6, true)
     logs = compute_log_probs(probs)
-    assert fit_noise_model(symmetric, logs, strict=True).form == EQUAL
-    assert fit_noise_model(pair, logs, strict=True).form == FULL
+    assert fit_noise_model(symmetric, logs, needs_clear_gain_for_full=True).form == EQUAL
+    assert fit_noise_model(pair, logs, needs_clear_gain_for_full=True).form == FULL
 
 
 def test_the_bias_of_a_rare_class_is_bounded() -> None:

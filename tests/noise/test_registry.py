@@ -23,10 +23,10 @@ def installed_reverse_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         "class Reverse(NoiseKind):\n"
         "    '''Class c becomes class n - 1 - c where a draw is below the rate.'''\n"
         "    name = 'reverse'\n"
-        "    def corrupt(self, problem):\n"
-        "        reverse = problem.num_classes - 1 - problem.true_labels\n"
-        "        flips = problem.uniform_draws[0] < problem.rate\n"
-        "        return problem.true_labels * ~flips + reverse * flips\n"
+        "    def corrupt_labels(self, labels_to_corrupt):\n"
+        "        reverse = labels_to_corrupt.num_classes - 1 - labels_to_corrupt.true_labels\n"
+        "        flips = labels_to_corrupt.uniform_draws[0] < labels_to_corrupt.rate\n"
+        "        return labels_to_corrupt.true_labels * ~flips + reverse * flips\n"
     )
     metadata = tmp_path / "mirrors-1.0.dist-info"
     metadata.mkdir()

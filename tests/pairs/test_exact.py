@@ -141,10 +141,10 @@ def test_value_where_all_terms_are_tiny_and_where_exponentials_overflow(kind, si
         if p is None:
             losses = [
                 pairs.structure_loss(mine, edge_index),
-                pairs.compute_structure_and_regularizer(mine, labels, edge_index)[0],
+                pairs.compute_structure_loss_and_regularizer(mine, labels, edge_index)[0],
             ]
         else:
-            together = pairs.compute_structure_and_regularizer(labels, mine, edge_index, target=kind)[1]
+            together = pairs.compute_structure_loss_and_regularizer(labels, mine, edge_index, target=kind)[1]
             losses = [pairs.regularizer(mine, labels, edge_index, target=kind), together]
         for loss in losses:
             assert abs(loss.item() - expected) <= tolerance * expected + torch.finfo(dtype).tiny
@@ -158,8 +158,8 @@ def test_value_where_all_nodes_are_alike(target, z, z_e):
     n = 1300
     h_e, h = (torch.full((n, 16), (product / 16) ** 0.5) for product in (z_e, z))
     graph = pairs.PairGraph(torch.tensor([[0, 5], [1, 1299]]), n)
-    expected = pairs.compute_structure_and_regularizer(h_e.double(), h.double(), graph, target=target)
-    found = pairs.compute_structure_and_regularizer(h_e, h, graph, target=target)
+    expected = pairs.compute_structure_loss_and_regularizer(h_e.double(), h.double(), graph, target=target)
+    found = pairs.compute_structure_loss_and_regularizer(h_e, h, graph, target=target)
     alone = pairs.structure_loss(h_e, graph), pairs.regularizer(h, h_e, graph, target=target)
     for loss, other, exact in zip(found, alone, expected, strict=True):
         assert abs(loss.item() - exact.item()) <= 1e-4 * exact.item()
@@ -353,7 +353,7 @@ def test_both_losses_in_one_pass_have_the_gradients_of_each(target, n, widths, e
     for needs_value, together in ((True, False), (True, True), (False, True)):
         mine = h_e.clone().requires_grad_(), h.clone().requires_grad_()
         if together:
-            losses = pairs.compute_structure_and_regularizer(
+            losses = pairs.compute_structure_loss_and_regularizer(
                 *mine, graph, target=target, beta=beta, needs_value=needs_value
             )
         else:
@@ -381,7 +381,7 @@ def test_both_losses_where_all_pair_labels_are_sure(norm, turned):
     for dtype in (torch.float32, torch.float64):
         mine = [h64.to(dtype).clone().requires_grad_() for _ in range(2)]
         if dtype == torch.float32:
-            losses = pairs.compute_structure_and_regularizer(*mine, graph)
+            losses = pairs.compute_structure_loss_and_regularizer(*mine, graph)
         else:
             losses = pairs.structure_loss(mine[0], graph), pairs.regularizer(mine[1], mine[0], graph)
         sum(losses).backward()
@@ -398,13 +398,13 @@ def test_low_rank_labels_of_a_graph_without_edges_are_zero():
 def test_both_losses_refuse_wrong_targets_shapes_and_dtypes():
     edge_index = torch.tensor([[0], [1]])
     with pytest.raises(ConfigError, match="target"):
-        pairs.compute_structure_and_regularizer(
+        pairs.compute_structure_loss_and_regularizer(
             torch.ones(3, 2), torch.ones(3, 2), edge_index, target="hard", needs_value=False
         )
     with pytest.raises(DataError, match="3 nodes and the embeddings 4 rows"):
-        pairs.compute_structure_and_regularizer(torch.ones(4, 2), torch.ones(3, 2), edge_index, needs_value=False)
+        pairs.compute_structure_loss_and_regularizer(torch.ones(4, 2), torch.ones(3, 2), edge_index, needs_value=False)
     with pytest.raises(DataError, match="one kind of numbers"):
-        pairs.compute_structure_and_regularizer(torch.ones(3, 2), torch.ones(3, 2).double(), edge_index)
+        pairs.compute_structure_loss_and_regularizer(torch.ones(3, 2), torch.ones(3, 2).double(), edge_index)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 4])
@@ -418,7 +418,7 @@ def test_losses_are_the_same_with_any_number_of_threads(threads):
     for count in (1, threads):
         torch.set_num_threads(count)
         try:
-            losses = (*pairs.compute_structure_and_regularizer(h_e, h, graph), pairs.structure_loss(h, graph))
+            losses = (*pairs.compute_structure_loss_and_regularizer(h_e, h, graph), pairs.structure_loss(h, graph))
             expected.append((*losses, *torch.autograd.grad(sum(losses), (h, h_e))))
         finally:
             torch.set_num_threads(before)

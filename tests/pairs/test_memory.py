@@ -51,7 +51,7 @@ def test_nothing_of_a_tile_is_allocated_anew_for_each(target, spread):
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as steps:
         pairs.structure_loss(h_e, graph)
         pairs.regularizer(h, h_e, graph, target=target)
-        pairs.compute_structure_and_regularizer(h_e, h, graph, target=target)
+        pairs.compute_structure_loss_and_regularizer(h_e, h, graph, target=target)
     allocated = sum(max(0, event.self_cpu_memory_usage) for event in steps.events())
     pairs_of_all = n * (n + 640) / 2 * 4  # bytes of one number for each pair of the 55 tiles
     assert allocated < pairs_of_all / 2

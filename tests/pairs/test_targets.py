@@ -71,7 +71,7 @@ def test_the_exact_loss_of_another_packages_target_equals_the_dense_one(squares,
 def test_both_losses_with_another_packages_target(squares):
     graph, h, h_e = make_graph()
     h_e.requires_grad_()
-    structure, loss = pairs.compute_structure_and_regularizer(h_e, h, graph, target=squares)
+    structure, loss = pairs.compute_structure_loss_and_regularizer(h_e, h, graph, target=squares)
     assert structure == pairs.structure_loss(h_e, graph)
     assert loss == pairs.regularizer(h, h_e, graph, target=squares)
 

@@ -19,8 +19,8 @@ import pignn.cli
 from pignn import graphs
 from pignn.auditing import Audit, audit_labels, sample_for_review, write_rounded_csv
 from pignn.auditing.evidence import prepare_evidence
-from pignn.auditing.neighborhoods import describe_neighborhoods
-from pignn.auditing.tables import replace_codes_by_names
+from pignn.auditing.neighborhoods import build_neighborhoods
+from pignn.auditing.tables import replace_class_numbers_by_names
 from pignn.core.errors import ConfigError
 from pignn.noise import NoiseEstimate, corrupt
 from pignn.report.audit import AuditPageContent, build_audit_page
@@ -170,7 +170,7 @@ def test_the_page_shows_the_evidence_of_the_audit() -> None:
 
 def test_the_page_uses_the_embedding_of_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
     audit = audit_labels(corrupt(graphs.csbm(100, 3, signal=2.0), "symmetric", 0.2, splits="all"))
-    for name in ("embed_nodes", "build_inputs", "find_similar"):
+    for name in ("embed_nodes", "build_inputs_and_warn", "find_most_similar_rows"):
         monkeypatch.setattr(f"pignn.auditing.evidence.{name}", None)
     assert len(content(audit.report())["neighborhoods"]["similar"]) == 100
 
@@ -196,7 +196,7 @@ def test_trusted_labels_are_not_listed() -> None:
 def test_unlabeled_neighbors_are_drawn_last() -> None:
     data = make_audit(40, 2).evidence.graph
     data.y[::2] = -1
-    (one,) = describe_neighborhoods(prepare_evidence(data, 2, 0), np.array([1]))
+    (one,) = build_neighborhoods(prepare_evidence(data, 2, 0), np.array([1]))
     labeled = [bool(data.y[node] >= 0) for node in one.neighbors]
     assert labeled == sorted(labeled, reverse=True)
     assert sum(count for _, count in one.votes) <= one.degree
@@ -216,7 +216,7 @@ def test_a_column_of_another_package_is_in_the_file_and_on_the_page(
     install_package(HALVES, "[pignn.audit_columns]\nhalf = other_package:HALF\n")
     audit = audit_labels(corrupt(graphs.csbm(100, 3, signal=2.0), "symmetric", 0.2, splits="all"))
     halves = [node / 2 for node in audit.issues["node"]]
-    write_rounded_csv(tmp_path / "suspects.csv", replace_codes_by_names(audit.issues, audit.class_names))
+    write_rounded_csv(tmp_path / "suspects.csv", replace_class_numbers_by_names(audit.issues, audit.class_names))
     assert pd.read_csv(tmp_path / "suspects.csv")["half"].tolist() == halves
     assert list(audit.issues)[-1] == "half"
     shown = content(audit.report())

@@ -14,7 +14,7 @@ from pignn.studies import Protocol, StudyRow, build_tables, collect_results, get
 from pignn.studies.comparison import build_comparison_table, build_gains_table
 from pignn.studies.measures import list_measures
 from pignn.studies.planning import build_run_spec_without_graph
-from pignn.studies.run_graphs import corrupt_as_released, resolve_noise_kind_or_file
+from pignn.studies.run_graphs import complete_path_of_noise_file, corrupt_as_released
 from pignn.training.metrics import METRICS
 
 from .conftest import GRAPH, make
@@ -149,6 +149,6 @@ def test_gains_over_a_row_of_the_paper(numbers):
 def test_recorded_labels_may_lie_in_the_folder_of_the_dataset(tmp_path, monkeypatch):
     (tmp_path / "labels.npz").touch()
     monkeypatch.setattr("pignn.graphs.datasets.base.Dataset.get_location_text", lambda self, root=None: str(tmp_path))
-    assert resolve_noise_kind_or_file("labels.npz", "cora") == str(tmp_path / "labels.npz")
-    assert resolve_noise_kind_or_file("other.npz", "cora") == "other.npz"
-    assert resolve_noise_kind_or_file("symmetric", "cora") == "symmetric"
+    assert complete_path_of_noise_file("labels.npz", "cora") == str(tmp_path / "labels.npz")
+    assert complete_path_of_noise_file("other.npz", "cora") == "other.npz"
+    assert complete_path_of_noise_file("symmetric", "cora") == "symmetric"

@@ -19,8 +19,8 @@ from .conftest import make
 CACHES = (
     code_hash.hash_module_and_imports,
     code_hash._hash_module_and_list_imports,
-    code_hash._find_source_file,
-    code_hash._is_module,
+    code_hash._find_module_file,
+    code_hash._is_package_module,
 )
 
 
@@ -87,7 +87,7 @@ def test_packages_that_only_read_write_or_report_are_neutral(module, neutral):
 
 
 def test_the_training_loop_is_hashed_and_the_progress_bar_is_not():
-    modules = code_hash.find_modules_behind("pignn.methods.pi_gnn")
+    modules = code_hash.find_imported_modules_recursively("pignn.methods.pi_gnn")
     assert {
         "pignn.training.loop",
         "pignn.pairs.loss",

@@ -31,7 +31,9 @@ def test_a_task_holds_only_what_a_method_may_see(tiny, exported):
 
 
 def truth(name: str, folder) -> np.ndarray:
-    return run_graphs.load_noisy_graph_and_digest(task.read_exported_tasks(folder)[name])[0].y_true.numpy()
+    return run_graphs.load_noisy_graph_and_digest(task.read_graph_specs_of_exported_tasks(folder)[name])[
+        0
+    ].y_true.numpy()
 
 
 def test_scored_predictions_become_a_row_of_tables_and_tests(tiny, swept, exported, tmp_path):

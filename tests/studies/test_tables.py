@@ -61,7 +61,7 @@ def test_distance_from_the_paper_in_standard_errors(numbers, monkeypatch):
     error = math.sqrt(0.1**2 / 3 + 0.005**2 / 10)
     assert cells[0].difference == pytest.approx(-0.05)
     assert cells[0].standard_errors == pytest.approx(-0.05 / error)
-    assert not cells[0].is_far
+    assert not cells[0].differs_from_published
     assert "0 of 2 cells" in comparison.build_comparison_table(results).notes[0]
 
 

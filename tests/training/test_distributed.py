@@ -59,7 +59,7 @@ method.pairs_ = "batch"
 with distributed.open_process_group():
     rank, size = distributed.get_rank_and_world_size()
     torch.manual_seed(0)
-    learner = method._build_learner(*method._build_task(data, torch.device("cpu")))
+    learner = method._build_learner(*method._build_task_and_regularizer(data, torch.device("cpu")))
     phase = Phase("training", 5)
     if size == 2:
         batch = next(learner.iter_batches(phase, 0))

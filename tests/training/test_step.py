@@ -30,7 +30,9 @@ def first_step(data, **settings):
     """A step in training mode, without dropout, so that two forward passes are alike."""
     method = Probe(**{"preset": "paper", "dropout": 0.0, "pairs": "exact", "pair_labels": "connectivity", **settings})
     method.pairs_ = "exact"
-    learner = method._build_learner(*method._build_task(graphs.copy_checked_graph(data), torch.device("cpu")))
+    learner = method._build_learner(
+        *method._build_task_and_regularizer(graphs.copy_checked_graph(data), torch.device("cpu"))
+    )
     phase = Phase("training", 1)
     learner.networks["classifier"].train()
     learner.compute_losses(phase, 0, next(iter(learner.iter_batches(phase, 0))), needs_value=True)

@@ -6,7 +6,7 @@ from .audit import Audit, ClassSummary, SourceSummary, audit_labels, find_label_
 from .cleaning import clean_labels
 from .columns import AUDIT_COLUMNS, AuditColumn, Findings
 from .consensus import AnnotatorSummary, Consensus, combine_votes
-from .decisions import mark_trusted
+from .decisions import apply_decisions_to_graph
 from .evidence import Evidence
 from .judging import Judgment
 from .label_files import write_corrected_labels
@@ -25,12 +25,12 @@ __all__ = [
     "Judgment",
     "ReviewEstimate",
     "SourceSummary",
+    "apply_decisions_to_graph",
     "audit_labels",
     "clean_labels",
     "combine_votes",
     "estimate_from_review",
     "find_label_issues",
-    "mark_trusted",
     "read_decisions",
     "sample_for_review",
     "write_corrected_labels",

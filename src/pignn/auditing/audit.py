@@ -26,11 +26,11 @@ from ..report import (
     render_audit_html,
 )
 from . import diagnostics
-from .columns import Findings, list_columns, tabulate_findings
-from .consensus import Consensus, combine_votes, fill_labels, judge_by_consensus
+from .columns import Findings, list_audit_columns, tabulate_findings
+from .consensus import Consensus, combine_votes, copy_with_missing_labels_filled, replace_noise_by_consensus
 from .evidence import Evidence, prepare_evidence
 from .judging import Judgment, judge_labels
-from .neighborhoods import describe_neighborhoods
+from .neighborhoods import build_neighborhoods
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -85,7 +85,7 @@ class Audit:
     @property
     def homophily(self) -> float | None:
         """Share of edges between equal given labels; None without edges."""
-        return self.evidence.homophily[0]
+        return self.evidence.plain_and_adjusted_homophily[0]
 
     @property
     def notes(self) -> list[str]:
@@ -147,7 +147,7 @@ class Audit:
             "classes": [asdict(row) for row in self.class_summaries],
             "sources": [asdict(row) for row in self.source_summaries],
             "homophily": self.homophily,
-            "adjusted_homophily": self.evidence.homophily[1],
+            "adjusted_homophily": self.evidence.plain_and_adjusted_homophily[1],
             "notes": self.notes,
             "votes": None if self.consensus is None else self.consensus.to_dict(),
         }
@@ -176,9 +176,9 @@ class Audit:
             classes=[asdict(row) for row in self.class_summaries],
             sources=[asdict(row) for row in self.source_summaries],
             issues=self.issues,
-            columns={column.name: column.page for column in list_columns() if column.page is not None},
+            columns={column.name: column.page for column in list_audit_columns() if column.page is not None},
             graph=self.evidence.graph,
-            find_neighborhoods=lambda nodes: [asdict(one) for one in describe_neighborhoods(self.evidence, nodes)],
+            find_neighborhoods=lambda nodes: [asdict(one) for one in build_neighborhoods(self.evidence, nodes)],
             review=review,
             node_table=node_table,
             apply_command=apply_command,
@@ -205,8 +205,9 @@ def find_label_issues(
 
     Args:
         data: a graph with given labels `y` (-1 where there is none). It needs no masks. `trusted_mask` marks verified
-            labels, `y_before` holds what they were before (`mark_trusted` sets both), `label_source` who gave a label.
-            With `votes` of several annotators, `combine_votes` says how probable each label is.
+            labels, `y_before` holds what they were before (`apply_decisions_to_graph` sets both),
+            `label_source` who gave a label. With `votes` of several annotators, `combine_votes` says how probable
+            each label is.
         method: `smoothed` for the audit's own quick model (logistic regression through the estimated noise, on features
             smoothed by personalized PageRank), the name of a method, or a method with settings such as
             `pignn.PIGNN(epochs=100)`. The method itself is not fitted: each fold fits a copy.
@@ -224,53 +225,57 @@ def audit_labels(
     data: Data, method: str | Method = DEFAULT_METHOD, *, folds: int = 5, seed: int = 0, intervals: bool = False
 ) -> Audit:
     """Judge every given label; the whole result behind `find_label_issues`, with the same arguments."""
-    judge = _resolve_method(method, seed)  # a wrong name or setting is refused before the work
+    judge = _make_method_unless_default(method, seed)  # a wrong name or setting is refused before the work
     consensus = None
     if data.get("votes") is not None:
         consensus = combine_votes(data, folds=folds, seed=seed)
-        data = fill_labels(data, consensus.plurality)
+        data = copy_with_missing_labels_filled(data, consensus.plurality)
     evidence = prepare_evidence(data, folds, seed)
     with threads_context(evidence.graph.x.numel()):
         judgment = judge_labels(evidence, judge)
-        findings = estimate_noise(evidence, judgment, intervals)
-    findings = findings if consensus is None else judge_by_consensus(findings, consensus)
+        findings = fit_noise_and_build_findings(evidence, judgment, intervals)
+    findings = findings if consensus is None else replace_noise_by_consensus(findings, consensus)
     issues = tabulate_findings(findings).sort_values("p_wrong", ascending=False, kind="stable", ignore_index=True)
     noise = findings.noise
     if consensus is None:  # several votes per node tell more than three views of one label
-        noise = _widen_interval(noise, judgment.rate_dawid_skene, float(issues["flagged"].mean()))
-    doubts = _list_doubts(findings, float(issues["flagged"].mean()))
+        noise = _widen_noise_rate_interval(noise, judgment.rate_dawid_skene, float(issues["flagged"].mean()))
+    doubts = _list_warning_messages(findings, float(issues["flagged"].mean()))
     for doubt in doubts:
         warnings.warn(doubt, PignnWarning, stacklevel=2)
-    hint = diagnostics.review_history_message(findings.noise.rate, float(evidence.trusted.mean()))
-    method_text = DEFAULT_METHOD if judge is None else _method_text(judge)
+    hint = diagnostics.build_message_if_reviewed_before(findings.noise.rate, float(evidence.trusted.mean()))
+    method_text = DEFAULT_METHOD if judge is None else _format_method(judge)
     hints = [] if hint is None else [hint]
     result = Audit(issues, noise, evidence, method_text, judgment.rate_dawid_skene, doubts, hints, consensus)
     issues.attrs["audit"] = result.to_dict()
     return result
 
 
-def _list_doubts(findings: Findings, flagged_share: float) -> list[str]:
+def _list_warning_messages(findings: Findings, flagged_share: float) -> list[str]:
     evidence, judgment = findings.evidence, findings.judgment
     predicted_share = float((judgment.predicted_from_features == evidence.given).mean())
     messages = [
-        diagnostics.small_classes_message(evidence.class_counts, evidence.class_names),
-        diagnostics.doubted_classes_message(findings.doubted_shares, evidence.class_counts, evidence.class_names),
-        diagnostics.unrelated_labels_message(evidence.given, judgment.given_probs),
-        diagnostics.low_homophily_message(*evidence.homophily),
-        diagnostics.relearned_rule_message(predicted_share),
-        diagnostics.excess_flags_message(findings.noise.rate, flagged_share, judgment.rate_dawid_skene),
+        diagnostics.build_message_if_small_classes(evidence.class_counts, evidence.class_names),
+        diagnostics.build_message_if_doubted_classes(
+            findings.doubted_share_per_class, evidence.class_counts, evidence.class_names
+        ),
+        diagnostics.build_message_if_unrelated_labels(evidence.given, judgment.given_probs),
+        diagnostics.build_message_if_low_homophily(*evidence.plain_and_adjusted_homophily),
+        diagnostics.build_message_if_relearned_rule(predicted_share),
+        diagnostics.build_message_if_excess_flags(findings.noise.rate, flagged_share, judgment.rate_dawid_skene),
     ]
     return [message for message in messages if message is not None]
 
 
-def _widen_interval(noise: NoiseEstimate, rate_dawid_skene: float | None, flagged_share: float) -> NoiseEstimate:
+def _widen_noise_rate_interval(
+    noise: NoiseEstimate, rate_dawid_skene: float | None, flagged_share: float
+) -> NoiseEstimate:
     if noise.rate_interval is None:
         return noise
-    interval = diagnostics.widen_interval(noise.rate_interval, noise.rate, rate_dawid_skene, flagged_share)
+    interval = diagnostics.widen_rate_interval(noise.rate_interval, noise.rate, rate_dawid_skene, flagged_share)
     return replace(noise, rate_interval=interval)
 
 
-def _resolve_method(method: str | Method, seed: int) -> Method | None:
+def _make_method_unless_default(method: str | Method, seed: int) -> Method | None:
     """The method that judges labels; None for the audit's own model."""
     if method == DEFAULT_METHOD:
         return None
@@ -281,7 +286,7 @@ def _resolve_method(method: str | Method, seed: int) -> Method | None:
     return judge
 
 
-def _method_text(method: Method) -> str:
+def _format_method(method: Method) -> str:
     """The name of a method with those of its settings that are not the defaults, apart from the seed."""
     defaults = type(method)().get_params(deep=False) | {"seed": method.seed}
     settings = method.get_params(deep=False)
@@ -290,16 +295,16 @@ def _method_text(method: Method) -> str:
     return f"{method.name} ({', '.join(texts)})" if texts else method.name
 
 
-def estimate_noise(evidence: Evidence, judgment: Judgment, intervals: bool) -> Findings:
+def fit_noise_and_build_findings(evidence: Evidence, judgment: Judgment, intervals: bool) -> Findings:
     """Fit the noise model to the judged labels; trusted ones are right, whatever they were before."""
-    sample, before = evidence.sample, evidence.given_before_review
+    sample, before = evidence.noise_sample_positions, evidence.given_before_review
     given, log_probs, trusted = evidence.given[sample], judgment.log_probs[sample], evidence.trusted[sample]
     sample_before = None if before is None else before[sample]
-    model = fit_noise_model(given, log_probs, trusted, sample_before, strict=True)
+    model = fit_noise_model(given, log_probs, trusted, sample_before, needs_clear_gain_for_full=True)
     p_wrong = 1 - model.compute_posterior(given, log_probs)[np.arange(len(given)), given]
     if model.form == FULL and diagnostics.has_excess_flags(float(p_wrong.mean()), judgment.rate_dawid_skene or 0.0):
         # Errors follow more than the class, which a full matrix would mistake for confusions of classes.
-        model = fit_noise_model(given, log_probs, trusted, sample_before, allow_full=False)
+        model = fit_noise_model(given, log_probs, trusted, sample_before, allow_full_transition=False)
     noise = estimate_from_model(
         evidence.given,
         judgment.log_probs,
@@ -309,11 +314,11 @@ def estimate_noise(evidence: Evidence, judgment: Judgment, intervals: bool) -> F
         trusted=evidence.trusted,
         given_before_review=before,
     )
-    noise = _temper_posterior(evidence, noise)
+    noise = _temper_noise_by_class_reliability(evidence, noise)
     return Findings(evidence, judgment, noise, model.predict_true_probs(judgment.log_probs))
 
 
-def _temper_posterior(evidence: Evidence, noise: NoiseEstimate) -> NoiseEstimate:
+def _temper_noise_by_class_reliability(evidence: Evidence, noise: NoiseEstimate) -> NoiseEstimate:
     """The noise, where labels of a class that can hardly be judged are wrong as often as others.
 
     A class of few labels is learned badly. That nothing resembles it says little about its labels.

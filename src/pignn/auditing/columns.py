@@ -27,7 +27,7 @@ from ..report.audit import PageColumn
 from .crossfit import Bools
 from .evidence import Evidence
 from .judging import Judgment
-from .suspects import compute_class_shares, find_doubted, find_suspects
+from .suspects import compute_class_shares, compute_doubted_mask, compute_suspect_mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,16 +45,18 @@ class Findings:
         return np.where(self.evidence.trusted, 0.0, 1 - self.noise.posterior[rows, self.evidence.given])
 
     @cached_property
-    def suspects(self) -> Bools:
-        return find_suspects(*self._get_reason_columns())
+    def is_suspect(self) -> Bools:
+        return compute_suspect_mask(*self._get_suspect_mask_arguments())
 
     @cached_property
-    def doubted_shares(self) -> Floats:
+    def doubted_share_per_class(self) -> Floats:
         """The share of the labels of each class that look wrong, whether or not they are suspects."""
         evidence = self.evidence
-        return compute_class_shares(evidence.given, find_doubted(*self._get_reason_columns()), evidence.num_classes)
+        return compute_class_shares(
+            evidence.given, compute_doubted_mask(*self._get_suspect_mask_arguments()), evidence.num_classes
+        )
 
-    def _get_reason_columns(self) -> tuple[Ints, Floats, Bools, Bools, Floats]:
+    def _get_suspect_mask_arguments(self) -> tuple[Ints, Floats, Bools, Bools, Floats]:
         evidence = self.evidence
         return (
             evidence.given,
@@ -65,11 +67,11 @@ class Findings:
         )
 
     @cached_property
-    def judged(self) -> Bools:
+    def is_judged(self) -> Bools:
         return (self.evidence.class_reliability > 0)[self.evidence.given]
 
     @cached_property
-    def confident_learning(self) -> tuple[Floats, Bools]:
+    def cleanlab_quality_and_flags(self) -> tuple[Floats, Bools]:
         """Label quality and flags by cleanlab. A class without a label has no threshold, so it is left out."""
         from cleanlab.filter import find_label_issues as flag_labels
         from cleanlab.rank import get_label_quality_scores
@@ -96,17 +98,17 @@ class AuditColumn:
     page: PageColumn | None = None
 
 
-def _list_ids(findings: Findings) -> list[str] | None:
+def _list_node_ids(findings: Findings) -> list[str] | None:
     ids = findings.evidence.graph.get("node_id")
     return None if ids is None else [ids[node] for node in findings.evidence.nodes]
 
 
-def _list_names(findings: Findings) -> list[str] | None:
+def _list_node_names(findings: Findings) -> list[str] | None:
     names = findings.evidence.graph.get("node_name")
     return None if names is None else [names[node] for node in findings.evidence.nodes]
 
 
-def _suggest_classes(findings: Findings) -> Any:
+def _find_most_probable_other_classes(findings: Findings) -> Any:
     others = findings.noise.posterior.copy()
     others[np.arange(len(others)), findings.evidence.given] = -1
     return others.argmax(axis=1)
@@ -125,27 +127,27 @@ def _rank_within_class(findings: Findings) -> Any:
 
 
 def _compute_neighbor_agreement(findings: Findings) -> Floats:
-    counts, given = findings.evidence.neighbor_counts, findings.evidence.given
+    counts, given = findings.evidence.neighbor_class_counts, findings.evidence.given
     degree = counts.sum(axis=1)
     return np.where(degree > 0, counts[np.arange(len(given)), given] / np.maximum(degree, 1), np.nan)
 
 
 def _compute_similar_agreement(findings: Findings) -> Floats | None:
-    counts, given = findings.evidence.similar_counts, findings.evidence.given
+    counts, given = findings.evidence.similar_class_counts, findings.evidence.given
     return None if counts is None else counts[np.arange(len(given)), given] / np.maximum(counts.sum(axis=1), 1)
 
 
-def _list_sources(findings: Findings) -> Any:
+def _get_label_sources(findings: Findings) -> Any:
     sources = findings.evidence.sources
     return None if sources is None else np.array(sources, dtype=object)
 
 
 BUILT_IN_COLUMNS = (
     AuditColumn("node", "number of the node", lambda f: f.evidence.nodes),
-    AuditColumn("id", "id of the node, where nodes have ids", _list_ids),
-    AuditColumn("name", "name of the node, where nodes have names", _list_names, PageColumn("Name", "text")),
+    AuditColumn("id", "id of the node, where nodes have ids", _list_node_ids),
+    AuditColumn("name", "name of the node, where nodes have names", _list_node_names, PageColumn("Name", "text")),
     AuditColumn("given", "given class", lambda f: f.evidence.given),
-    AuditColumn("suggested", "most probable other class", _suggest_classes),
+    AuditColumn("suggested", "most probable other class", _find_most_probable_other_classes),
     AuditColumn(
         "p_wrong",
         "probability that the given label is wrong",
@@ -157,19 +159,19 @@ BUILT_IN_COLUMNS = (
     AuditColumn(
         "suspect",
         "whether the label would be corrected if nobody reviews it",
-        lambda f: f.suspects,
+        lambda f: f.is_suspect,
     ),
-    AuditColumn("judged", "whether the given class has enough labels to judge them", lambda f: f.judged),
-    AuditColumn("quality", "label quality by confident learning (cleanlab)", lambda f: f.confident_learning[0]),
+    AuditColumn("judged", "whether the given class has enough labels to judge them", lambda f: f.is_judged),
+    AuditColumn("quality", "label quality by confident learning (cleanlab)", lambda f: f.cleanlab_quality_and_flags[0]),
     AuditColumn(
         "flagged",
         "whether confident learning (cleanlab) flags the label",
-        lambda f: f.confident_learning[1] & ~f.evidence.trusted,
+        lambda f: f.cleanlab_quality_and_flags[1] & ~f.evidence.trusted,
     ),
     AuditColumn(
         "num_neighbors",
         "number of labeled neighbors",
-        lambda f: f.evidence.neighbor_counts.sum(axis=1).astype(np.int64),
+        lambda f: f.evidence.neighbor_class_counts.sum(axis=1).astype(np.int64),
     ),
     AuditColumn(
         "neighbor_agreement",
@@ -185,7 +187,9 @@ BUILT_IN_COLUMNS = (
     ),
     AuditColumn("trusted", "whether somebody verified the label", lambda f: f.evidence.trusted),
     AuditColumn("p", "p_0, p_1, ...: probability of each class without the node's own label", lambda f: f.class_probs),
-    AuditColumn("source", "who gave the label, where it is known", _list_sources, PageColumn("Source", "category")),
+    AuditColumn(
+        "source", "who gave the label, where it is known", _get_label_sources, PageColumn("Source", "category")
+    ),
 )
 
 AUDIT_COLUMNS: Registry[AuditColumn] = Registry("audit column", "pignn.audit_columns")
@@ -193,7 +197,7 @@ for _column in BUILT_IN_COLUMNS:
     AUDIT_COLUMNS.register(_column.name, _column, _column.summary)
 
 
-def list_columns() -> list[AuditColumn]:
+def list_audit_columns() -> list[AuditColumn]:
     """Every column in the order of the table: the built-in ones, then those of other packages by name."""
     built_in = [column.name for column in BUILT_IN_COLUMNS]
     return [
@@ -205,7 +209,7 @@ def list_columns() -> list[AuditColumn]:
 def tabulate_findings(findings: Findings) -> pd.DataFrame:
     """One row per label, one column per declared column that has values here."""
     table: dict[str, Any] = {}
-    for column in list_columns():
+    for column in list_audit_columns():
         values = column.compute(findings)
         if values is None:
             continue

@@ -16,25 +16,25 @@ from torch_geometric.data import Data
 from .. import graphs
 from ..core.errors import PignnWarning
 from ..core.settings import Int
-from ..core.text import pluralize
+from ..core.text import format_count
 from ..core.threads import threads_context
-from ..graphs.checks import node_ids
-from ..graphs.votes import Votes, collect_votes, find_known_classes
-from ..methods.core.base import build_inputs
+from ..graphs.checks import get_node_ids
+from ..graphs.votes import Votes, check_and_get_trusted_classes, collect_votes_and_names
+from ..methods.core.base import build_inputs_and_warn
 from ..noise.kinds import Floats, Ints
 from ..report import render_consensus_html
 from .columns import Findings
 from .vote_evidence import VoteEvidence
 from .votes import (
     VoteModel,
-    compute_error_rates,
-    compute_expected_gains,
+    compute_annotator_error_rates,
+    compute_expected_vote_gains,
     compute_krippendorff_alpha,
     compute_pairwise_agreement,
     compute_penalized_log_evidence,
     count_confusions,
-    estimate_consensus,
-    list_forms,
+    fit_vote_model,
+    list_confusion_forms,
 )
 
 NUM_ROUNDS = 3  # of classifiers learning through confusions, and confusions from the classifiers
@@ -90,15 +90,15 @@ class Consensus:
     @cached_property
     def plurality(self) -> Ints:
         """The class with the most votes, -1 without votes."""
-        return self.votes.choose_plurality()
+        return self.votes.choose_plurality_classes()
 
     @cached_property
-    def alpha(self) -> float | None:
+    def krippendorff_alpha(self) -> float | None:
         """Krippendorff's alpha of the votes: 1 is full agreement, 0 chance; None if no node has two votes."""
         return compute_krippendorff_alpha(self.votes)
 
     @cached_property
-    def agreement(self) -> float | None:
+    def pairwise_agreement(self) -> float | None:
         """Share of pairs of votes on one node that agree; None if no node has two votes."""
         return compute_pairwise_agreement(self.votes)
 
@@ -110,7 +110,7 @@ class Consensus:
     @cached_property
     def annotator_summaries(self) -> list[AnnotatorSummary]:
         """Votes and expected errors per annotator, in the order of `annotators`."""
-        rates, counts = compute_error_rates(self.votes, self.probabilities), self.votes.count_per_annotator()
+        rates, counts = compute_annotator_error_rates(self.votes, self.probabilities), self.votes.count_per_annotator()
         wrong = np.nan_to_num(rates) * counts
         low, high = (
             beta.ppf(0.025, wrong + 0.5, counts - wrong + 0.5),
@@ -125,28 +125,28 @@ class Consensus:
                 float(rates[a]),
                 float(low[a]),
                 float(high[a]),
-                self._name_error(errors[a], top[a]),
+                self._format_most_frequent_error(errors[a], top[a]),
             )
             for a, name in enumerate(self.annotators)
         ]
 
-    def _name_error(self, errors: Floats, top: int) -> str:
-        true, said = divmod(int(top), len(self.class_names))
-        return f"{self.class_names[true]} → {self.class_names[said]}" if errors.ravel()[top] >= 0.5 else ""
+    def _format_most_frequent_error(self, error_counts: Floats, flat_index: int) -> str:
+        true, said = divmod(int(flat_index), len(self.class_names))
+        return f"{self.class_names[true]} → {self.class_names[said]}" if error_counts.ravel()[flat_index] >= 0.5 else ""
 
     @cached_property
     def table(self) -> pd.DataFrame:
         """One row per node with votes: consensus, its probability, number of votes and how many agree with it."""
         nodes, labels = self.nodes, self.labels[self.nodes]
-        counts = self.votes.count_per_class()
+        counts = self.votes.count_per_node_and_class()
         names = np.array(self.class_names, dtype=object)
         plurality = self.plurality[nodes]
-        columns: dict[str, Any] = {"node": self._name_nodes(nodes)}
+        columns: dict[str, Any] = {"node": self._get_ids_or_numbers(nodes)}
         columns |= {
             "consensus": names[labels],
             "probability": self.probabilities[nodes, labels],
             "votes": self.votes.count_per_node()[nodes],
-            "agreement": _divide(counts[nodes, labels], counts[nodes].sum(axis=1)),
+            "agreement": _divide_or_nan(counts[nodes, labels], counts[nodes].sum(axis=1)),
             "majority": np.where(plurality >= 0, names[np.maximum(plurality, 0)], ""),
         }
         columns |= {f"p_{name}": self.probabilities[nodes, c] for c, name in enumerate(self.class_names)}
@@ -158,7 +158,7 @@ class Consensus:
         votes = self.votes
         return pd.DataFrame(
             {
-                "node": self._name_nodes(votes.node),
+                "node": self._get_ids_or_numbers(votes.node),
                 "annotator": np.array(self.annotators, dtype=object)[votes.annotator],
                 "label": np.array(self.class_names, dtype=object)[votes.label],
                 "confidence": votes.confidence,
@@ -198,7 +198,7 @@ class Consensus:
         doubt = 1 - self.probabilities[self.nodes].max(axis=1)
         candidates = self.nodes[np.argsort(-doubt, kind="stable")[: CANDIDATES_PER_QUESTION * count]]
         pooled = self.confusions[self.votes.annotator].mean(axis=0)[None]
-        gains = compute_expected_gains(self.probabilities[candidates], np.concatenate([self.confusions, pooled]))
+        gains = compute_expected_vote_gains(self.probabilities[candidates], np.concatenate([self.confusions, pooled]))
         position = np.full(len(self.probabilities), -1)
         position[candidates] = np.arange(len(candidates))
         is_asked = position[self.votes.node] >= 0
@@ -211,7 +211,7 @@ class Consensus:
         names = np.array([*self.annotators, NEW_ANNOTATOR], dtype=object)
         return pd.DataFrame(
             {
-                "node": self._name_nodes(chosen),
+                "node": self._get_ids_or_numbers(chosen),
                 "ask": names[asked[order]],
                 "consensus": np.array(self.class_names, dtype=object)[self.labels[chosen]],
                 "probability": self.probabilities[chosen].max(axis=1),
@@ -219,9 +219,9 @@ class Consensus:
             }
         )
 
-    def set_labels(self, data: Data) -> Data:
+    def copy_with_consensus_labels(self, data: Data) -> Data:
         """A copy of the graph whose given labels are the consensus, each weighted by its probability."""
-        result = fill_labels(data, self.labels)
+        result = copy_with_missing_labels_filled(data, self.labels)
         result.y = torch.where(torch.from_numpy(self.labels) >= 0, torch.from_numpy(self.labels), result.y)
         weight = data.get("label_weight")
         weight = torch.ones(len(self.labels)) if weight is None else weight.clone()
@@ -234,8 +234,8 @@ class Consensus:
         return {
             "votes": len(self.votes),
             "nodes": len(self.nodes),
-            "alpha": self.alpha,
-            "agreement": self.agreement,
+            "alpha": self.krippendorff_alpha,
+            "agreement": self.pairwise_agreement,
             "expected_accuracy": self.expected_accuracy,
             "annotators": [
                 asdict(row) | {"confusion": self.confusions[a].tolist()}
@@ -244,7 +244,7 @@ class Consensus:
             "notes": self.notes,
         }
 
-    def _name_nodes(self, nodes: Ints) -> Any:
+    def _get_ids_or_numbers(self, nodes: Ints) -> Any:
         return nodes if self.node_ids is None else np.array(self.node_ids, dtype=object)[nodes]
 
     def _repr_html_(self) -> str:
@@ -264,31 +264,31 @@ def combine_votes(data: Data, *, folds: int = 5, seed: int = 0) -> Consensus:
         folds: no node is judged by a classifier that saw its votes; it is in one of so many folds.
         seed: random seed of folds and embeddings.
     """
-    votes, annotators, class_names = collect_votes(data)
-    known = find_known_classes(data, votes)
-    graph = fill_labels(data, np.where(known >= 0, known, votes.choose_plurality()))
+    votes, annotators, class_names = collect_votes_and_names(data)
+    known = check_and_get_trusted_classes(data, votes)
+    graph = copy_with_missing_labels_filled(data, np.where(known >= 0, known, votes.choose_plurality_classes()))
     num_voted = int((graph.y >= 0).sum())
     notes = []
     log_probs = None
     if num_voted >= 2 * folds:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PignnWarning)
-            inputs = build_inputs(graphs.copy_checked_graph(graph), directed=False, stacklevel=2)
+            inputs = build_inputs_and_warn(graphs.copy_checked_graph(graph), directed=False, stacklevel=2)
         with threads_context(inputs.x.numel()):
-            model, log_probs = fit_with_graph(VoteEvidence(inputs, votes, known, folds, seed))
+            model, log_probs = fit_model_and_log_probs(VoteEvidence(inputs, votes, known, folds, seed))
     else:
-        model = estimate_consensus(votes, known=known, form=list_forms(votes)[0])
-        notes.append(f"{pluralize(num_voted, 'node')} with votes are too few to learn from: the graph has no say")
+        model = fit_vote_model(votes, known=known, form=list_confusion_forms(votes)[0])
+        notes.append(f"{format_count(num_voted, 'node')} with votes are too few to learn from: the graph has no say")
     consensus = Consensus(
-        votes, annotators, class_names, node_ids(data), known, model.posterior, log_probs, model.confusions, notes
+        votes, annotators, class_names, get_node_ids(data), known, model.posterior, log_probs, model.confusions, notes
     )
-    notes += list_doubts(consensus)
+    notes += list_consensus_doubts(consensus)
     for note in notes:
         warnings.warn(note, PignnWarning, stacklevel=2)
     return consensus
 
 
-def fit_with_graph(evidence: VoteEvidence) -> tuple[VoteModel, Floats]:
+def fit_model_and_log_probs(evidence: VoteEvidence) -> tuple[VoteModel, Floats]:
     """Confusions and classifiers, each learned from the other in turn, and log P(true = k | x).
 
     Of several forms of the confusions, each is learned by itself to the end: classifiers that learned through one form
@@ -296,12 +296,12 @@ def fit_with_graph(evidence: VoteEvidence) -> tuple[VoteModel, Floats]:
     """
     votes, known = evidence.votes, evidence.known
     best: tuple[float, VoteModel, Floats] | None = None
-    for form in list_forms(votes):
-        evidence.forget()
-        model = estimate_consensus(votes, known=known, form=form)
+    for form in list_confusion_forms(votes):
+        evidence.reset_classifiers()
+        model = fit_vote_model(votes, known=known, form=form)
         for _ in range(NUM_ROUNDS):
-            log_probs = evidence.compute_log_probs(model.confusions)
-            model = estimate_consensus(votes, log_probs, known, model.confusions, form)
+            log_probs = evidence.fit_predict_log_probs(model.confusions)
+            model = fit_vote_model(votes, log_probs, known, model.confusions, form)
         value = compute_penalized_log_evidence(votes, log_probs, model, form)
         if best is None or value > best[0]:
             best = value, model, log_probs
@@ -309,16 +309,18 @@ def fit_with_graph(evidence: VoteEvidence) -> tuple[VoteModel, Floats]:
     return best[1:]
 
 
-def list_doubts(consensus: Consensus) -> list[str]:
+def list_consensus_doubts(consensus: Consensus) -> list[str]:
     """What speaks against the consensus, in one line each."""
     doubts = []
-    if consensus.alpha is None:
+    if consensus.krippendorff_alpha is None:
         doubts.append("no node has two votes: the errors of annotators are told by the graph and the features alone")
-    elif consensus.alpha < 0.1:
-        doubts.append(f"annotators hardly agree more than by chance (Krippendorff's alpha {consensus.alpha:.2f})")
+    elif consensus.krippendorff_alpha < 0.1:
+        doubts.append(
+            f"annotators hardly agree more than by chance (Krippendorff's alpha {consensus.krippendorff_alpha:.2f})"
+        )
     summaries = consensus.annotator_summaries
     if silent := [row.annotator for row in summaries if not row.votes]:
-        doubts.append(f"{pluralize(len(silent), 'annotator')} without a vote, first '{silent[0][:40]}'")
+        doubts.append(f"{format_count(len(silent), 'annotator')} without a vote, first '{silent[0][:40]}'")
     if bad := [row for row in summaries if row.votes and row.error_low > MANY_ERRORS]:
         doubts.append(
             f"annotator '{bad[0].annotator[:40]}' errs in {bad[0].error_rate:.0%} of {bad[0].votes:,} votes; "
@@ -327,7 +329,7 @@ def list_doubts(consensus: Consensus) -> list[str]:
     return doubts
 
 
-def fill_labels(data: Data, labels: Ints) -> Data:
+def copy_with_missing_labels_filled(data: Data, labels: Ints) -> Data:
     """A copy of the graph with these labels where `y` has none; masks cover them where there are no masks."""
     result = data.__copy__()
     filled = torch.from_numpy(labels)
@@ -338,7 +340,7 @@ def fill_labels(data: Data, labels: Ints) -> Data:
     return result
 
 
-def judge_by_consensus(findings: Findings, consensus: Consensus) -> Findings:
+def replace_noise_by_consensus(findings: Findings, consensus: Consensus) -> Findings:
     """Findings of an audit in which the votes decide: p_wrong of a label is that the consensus has another class."""
     evidence = findings.evidence
     nodes, given, num_classes = evidence.nodes, evidence.given, evidence.num_classes
@@ -362,5 +364,5 @@ def judge_by_consensus(findings: Findings, consensus: Consensus) -> Findings:
     return replace(findings, judgment=judgment, noise=noise, class_probs=probs)
 
 
-def _divide(numbers: Floats, by: Floats) -> Floats:
-    return np.where(by > 0, numbers / np.where(by > 0, by, 1.0), np.nan)
+def _divide_or_nan(numerators: Floats, denominators: Floats) -> Floats:
+    return np.where(denominators > 0, numerators / np.where(denominators > 0, denominators, 1.0), np.nan)

@@ -60,7 +60,7 @@ def _assign_source_folds(sources: Ints, num_folds: int, rng: np.random.Generator
     return fold_of_source[index]
 
 
-def iter_splits(fold: Ints) -> Iterator[tuple[Ints, Ints]]:
+def iter_train_and_test_positions(fold: Ints) -> Iterator[tuple[Ints, Ints]]:
     """Positions of the labels outside and inside each fold."""
     for number in range(int(fold.max()) + 1):
         yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
@@ -78,33 +78,33 @@ class CrossFitLogistic:
         self.trusted = trusted
         self.weights: list[Floats | None] = [None] * (int(fold.max()) + 1)
 
-    def fit_predict(self, transition: Floats | None = None) -> Floats:
+    def fit_predict_proba(self, transition: Floats | None = None) -> Floats:
         """Class probabilities of every label, from the model without its fold.
 
         They are P(true = k | z) through a transition matrix, and P(given = k | z) without one.
         """
         matrix = np.eye(self.num_classes) if transition is None else transition
         # A trusted label is the true one, whatever T says.
-        return self.fit_predict_through(
+        return self.fit_predict_proba_through_likelihood(
             np.where(self.trusted[:, None], np.eye(self.num_classes)[self.given], matrix.T[self.given])
         )
 
-    def fit_predict_through(self, likelihood: Floats) -> Floats:
+    def fit_predict_proba_through_likelihood(self, likelihood: Floats) -> Floats:
         """The same where [labels, classes] says how likely what was given is under each true class."""
         bounded = np.maximum(likelihood, 1e-6).astype(np.float32)
         rng = np.random.default_rng(0)
-        for number, (train, _) in enumerate(iter_splits(self.fold)):
+        for number, (train, _) in enumerate(iter_train_and_test_positions(self.fold)):
             if len(train) > MAX_TRAIN_LABELS:
                 train = np.sort(rng.choice(train, MAX_TRAIN_LABELS, replace=False))
-            self.weights[number] = self._fit_fold(self.features[train], bounded[train], self.weights[number])
+            self.weights[number] = self._fit_fold_weights(self.features[train], bounded[train], self.weights[number])
         return self.predict_proba(self.features, self.fold)
 
     def predict_proba(self, features: Features, fold: Ints) -> Floats:
         """The same for any nodes: those of a fold by the model that was fitted without it."""
         probs = np.empty((features.shape[0], self.num_classes))
-        for weights, (_, test) in zip(self.weights, iter_splits(fold), strict=True):
+        for weights, (_, test) in zip(self.weights, iter_train_and_test_positions(fold), strict=True):
             assert weights is not None
-            probs[test] = self._predict_fold(features[test], weights.astype(np.float32))
+            probs[test] = self._predict_proba_from_weights(features[test], weights.astype(np.float32))
         return probs
 
     def predict_mean_proba(self, features: Features) -> Floats:
@@ -112,20 +112,20 @@ class CrossFitLogistic:
         probs = np.zeros((features.shape[0], self.num_classes))
         for weights in self.weights:
             assert weights is not None
-            probs += self._predict_fold(features, weights.astype(np.float32)) / len(self.weights)
+            probs += self._predict_proba_from_weights(features, weights.astype(np.float32)) / len(self.weights)
         return probs
 
-    def _predict_fold(self, features: Features, weights: NDArray[np.float32]) -> Singles:
+    def _predict_proba_from_weights(self, features: Features, weights: NDArray[np.float32]) -> Singles:
         size = features.shape[1] * self.num_classes
         return softmax(features @ weights[:size].reshape(-1, self.num_classes) + weights[size:], axis=-1)
 
-    def _fit_fold(self, features: Features, likelihood: Singles, start: Floats | None) -> Floats:
+    def _fit_fold_weights(self, features: Features, likelihood: Singles, initial_weights: Floats | None) -> Floats:
         size = features.shape[1] * self.num_classes
         transposed = sp.csr_array(features.T) if sp.issparse(features) else features.T
 
         def compute_loss(weights: Floats) -> tuple[float, Floats]:
             single = weights.astype(np.float32)
-            probs = self._predict_fold(features, single)
+            probs = self._predict_proba_from_weights(features, single)
             joint = probs * likelihood
             total = joint.sum(axis=1, keepdims=True)
             difference = probs - joint / total
@@ -133,23 +133,26 @@ class CrossFitLogistic:
             slope = np.concatenate([(transposed @ difference).ravel() + single[:size], difference.sum(axis=0)])
             return value, slope.astype(np.float64)
 
-        begin = np.zeros(size + self.num_classes) if start is None else start
-        options = {"maxiter": 60 if start is None else 40}
+        begin = np.zeros(size + self.num_classes) if initial_weights is None else initial_weights
+        options = {"maxiter": 60 if initial_weights is None else 40}
         return minimize(compute_loss, begin, jac=True, method="L-BFGS-B", options=options).x
 
 
-def predict_out_of_fold(data: Data, nodes: Ints, fold: Ints, num_classes: int, method: Method, seed: int) -> Floats:
+def fit_predict_proba_per_fold(
+    data: Data, nodes: Ints, fold: Ints, num_classes: int, method: Method, seed: int
+) -> Floats:
     """Class probabilities by a method, of which a copy is fitted per fold; a tenth of its labels select the epoch.
 
-    A method that chooses among others (it has a `refit`) chooses once, from all labels. Its choice is fitted per fold.
+    A method that chooses among others (it has a `copy_and_refit`) chooses once, from all labels. Its choice is fitted
+    per fold.
     """
     probs = np.empty((len(nodes), num_classes))
     rng = np.random.default_rng(seed)
     chooser: Any = clone(method)
-    if hasattr(chooser, "refit"):
-        chooser.fit(_without_true_labels(data))
-    for train, test in iter_splits(fold):
-        graph = _without_true_labels(data)
+    if hasattr(chooser, "copy_and_refit"):
+        chooser.fit(_copy_without_true_labels(data))
+    for train, test in iter_train_and_test_positions(fold):
+        graph = _copy_without_true_labels(data)
         y = torch.full_like(data.y, -1)
         y[nodes[train]] = data.y[nodes[train]]
         graph.y = y
@@ -161,13 +164,13 @@ def predict_out_of_fold(data: Data, nodes: Ints, fold: Ints, num_classes: int, m
             graph[f"{name}_mask"] = mask
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PignnWarning)
-            model = chooser.refit(graph) if hasattr(chooser, "refit") else clone(method).fit(graph)
+            model = chooser.copy_and_refit(graph) if hasattr(chooser, "copy_and_refit") else clone(method).fit(graph)
             fold_probs = model.predict_proba(graph)[nodes[test]]
         probs[test] = np.pad(fold_probs, ((0, 0), (0, num_classes - fold_probs.shape[1])))
     return probs
 
 
-def _without_true_labels(data: Data) -> Data:
+def _copy_without_true_labels(data: Data) -> Data:
     graph = copy.copy(data)
     graph.y_true = None
     return graph

@@ -8,38 +8,38 @@ import torch
 from torch_geometric.data import Data
 
 from ..core.errors import DataError
-from ..graphs.checks import node_ids
+from ..graphs.checks import get_node_ids
 
 
-def mark_trusted(data: Data, decisions: pd.DataFrame) -> Data:
+def apply_decisions_to_graph(data: Data, decisions: pd.DataFrame) -> Data:
     """A copy of a graph in which decided nodes have the decided label and are trusted; `y_before` keeps the given one.
 
     `decisions` is a table of `read_decisions`. Nodes are named by `data.node_id`, else by number, classes by name.
     `unsure` changes nothing. A graph is refused if a label changed since the review to something else than was decided.
     """
-    ids = node_ids(data)
+    ids = get_node_ids(data)
     node_numbers = {str(name): node for node, name in enumerate(range(data.num_nodes) if ids is None else ids)}
     names = [str(name) for name in data.get("class_names") or range(int(data.y.max()) + 1)]
     class_numbers = {name: c for c, name in enumerate(names)}
-    settled = decisions[decisions["decision"].isin(["relabel", "keep"])]
+    decided_rows = decisions[decisions["decision"].isin(["relabel", "keep"])]
     result = data.__copy__()
     result.y = data.y.clone()
     mask = data.get("trusted_mask")
     trusted = torch.zeros(data.num_nodes, dtype=torch.bool) if mask is None else mask.clone()
-    nodes = [node_numbers.get(str(node), -1) for node in settled["node"]]
+    nodes = [node_numbers.get(str(node), -1) for node in decided_rows["node"]]
     if -1 in nodes:
-        node = str(settled["node"].iloc[nodes.index(-1)])[:40]
+        node = str(decided_rows["node"].iloc[nodes.index(-1)])[:40]
         raise DataError(f"the graph has no node '{node}', which was decided on; is it the graph that was audited?")
-    relabel = (settled["decision"] == "relabel").to_numpy(dtype=bool)
-    labels = [class_numbers.get(str(label).strip(), -1) for label in settled["label"][relabel]]
+    relabel = (decided_rows["decision"] == "relabel").to_numpy(dtype=bool)
+    labels = [class_numbers.get(str(label).strip(), -1) for label in decided_rows["label"][relabel]]
     if -1 in labels:
-        wrong = str(settled["label"][relabel].iloc[labels.index(-1)])[:40]
+        wrong = str(decided_rows["label"][relabel].iloc[labels.index(-1)])[:40]
         raise DataError(f"'{wrong}' was decided on, but is no class; the classes are {', '.join(names[:12])}")
     decided = np.array(nodes, dtype=np.int64)
     unlabeled = decided[~relabel][result.y.numpy()[decided[~relabel]] < 0]
     if len(unlabeled):
         raise DataError(f"node {unlabeled[0]} was decided to keep its label, but has none; mend the decisions")
-    _check_labels_unchanged(settled, data.y.numpy()[decided], names)
+    _check_labels_unchanged(decided_rows, data.y.numpy()[decided], names)
     result.y[torch.from_numpy(decided[relabel])] = torch.tensor(labels, dtype=result.y.dtype)
     trusted[torch.from_numpy(decided)] = True
     result.trusted_mask = trusted
@@ -49,21 +49,21 @@ def mark_trusted(data: Data, decisions: pd.DataFrame) -> Data:
     return result
 
 
-def get_labels_before_review(settled: pd.DataFrame) -> pd.Series[str]:
+def get_reviewed_labels(decided_rows: pd.DataFrame) -> pd.Series[str]:
     """The label that each decided node had in the review: `given`, else that of a `keep`; empty if unknown."""
-    if "given" in settled:
-        return settled["given"].astype(str).str.strip()
-    return settled["label"].astype(str).str.strip().where(settled["decision"] == "keep", "")
+    if "given" in decided_rows:
+        return decided_rows["given"].astype(str).str.strip()
+    return decided_rows["label"].astype(str).str.strip().where(decided_rows["decision"] == "keep", "")
 
 
-def _check_labels_unchanged(settled: pd.DataFrame, labels: np.ndarray, class_names: list[str]) -> None:
+def _check_labels_unchanged(decided_rows: pd.DataFrame, labels: np.ndarray, class_names: list[str]) -> None:
     """Refuse a graph whose labels are not those that were reviewed."""
     current = np.array([class_names[c] if c >= 0 else "" for c in labels], dtype=object)
-    reviewed = get_labels_before_review(settled).to_numpy()
-    decided = settled["label"].astype(str).str.strip().to_numpy()
+    reviewed = get_reviewed_labels(decided_rows).to_numpy()
+    decided = decided_rows["label"].astype(str).str.strip().to_numpy()
     stale = np.flatnonzero((reviewed != "") & (current != reviewed) & (current != decided))
     if len(stale):
-        node, first = str(settled["node"].iloc[stale[0]])[:40], stale[0]
+        node, first = str(decided_rows["node"].iloc[stale[0]])[:40], stale[0]
         raise DataError(
             f"the labels differ from those reviewed at {len(stale)} of {len(reviewed)} decided nodes: '{node}' has "
             f"'{current[first][:40]}', reviewed was '{reviewed[first][:40]}'; audit it without these decisions"

@@ -30,7 +30,7 @@ def has_excess_flags(rate: float, flagged_share: float) -> bool:
     return flagged_share > EXCESS_FACTOR * rate + EXCESS_SHARE
 
 
-def widen_interval(
+def widen_rate_interval(
     interval: tuple[float, float], rate: float, rate_dawid_skene: float | None, flagged_share: float
 ) -> tuple[float, float]:
     """The interval of the rate with what labels alone cannot tell.
@@ -46,33 +46,36 @@ def widen_interval(
     return low, max(high, min(low + MAX_INTERVAL_WIDTH, rate_dawid_skene or 0.0))
 
 
-def small_classes_message(class_counts: Ints, class_names: Sequence[str]) -> str | None:
+def build_message_if_small_classes(class_counts: Ints, class_names: Sequence[str]) -> str | None:
     """For classes of a handful of labels, which are often another class misspelled."""
     small = np.flatnonzero((class_counts > 0) & (class_counts < MIN_CLASS_LABELS))
     if not len(small):
         return None
     classes = "1 class has" if len(small) == 1 else f"{len(small):,} classes have"
     return (
-        f"{classes} fewer than {MIN_CLASS_LABELS} labels ({_list_examples(small, class_names)}): too few to judge them "
-        "by, so their labels are not judged; if a name is misspelled, correct it first"
+        f"{classes} fewer than {MIN_CLASS_LABELS} labels ({_format_first_class_names(small, class_names)}): too few to "
+        "judge them by, so their labels are not judged; if a name is misspelled, correct it first"
     )
 
 
-def doubted_classes_message(doubted_shares: Floats, class_counts: Ints, class_names: Sequence[str]) -> str | None:
+def build_message_if_doubted_classes(
+    doubted_share_per_class: Floats, class_counts: Ints, class_names: Sequence[str]
+) -> str | None:
     """The alarm for classes of which most labels look wrong."""
-    most = np.flatnonzero((doubted_shares > MAX_DOUBTED_SHARE) & (class_counts > 0))
+    most = np.flatnonzero((doubted_share_per_class > MAX_DOUBTED_SHARE) & (class_counts > 0))
     if not len(most):
         return None
-    whole = int((doubted_shares >= MAX_SUSPECT_SHARE).sum())
+    whole = int((doubted_share_per_class >= MAX_SUSPECT_SHARE).sum())
     classes = "1 class" if len(most) == 1 else f"{len(most):,} classes"
     kept = f" Where nearly all do ({whole:,}), none is a suspect, so that no class is deleted." if whole else ""
     return (
-        f"most labels of {classes} look wrong ({_list_examples(most, class_names)}): either the class was given by "
-        f"mistake, or features and graph do not tell it; review some of its labels before you correct any.{kept}"
+        f"most labels of {classes} look wrong ({_format_first_class_names(most, class_names)}): either the class was "
+        "given by mistake, or features and graph do not tell it; review some of its labels before you correct "
+        f"any.{kept}"
     )
 
 
-def unrelated_labels_message(given: Ints, given_probs: Floats) -> str | None:
+def build_message_if_unrelated_labels(given: Ints, given_probs: Floats) -> str | None:
     """For labels that nothing predicts, as after a shift of rows or a join by the wrong ids."""
     shares = np.bincount(given, minlength=given_probs.shape[1]) / len(given)
     entropy = -float(np.log(shares[given]).mean())
@@ -87,12 +90,12 @@ def unrelated_labels_message(given: Ints, given_probs: Floats) -> str | None:
     )
 
 
-def _list_examples(classes: Ints, class_names: Sequence[str]) -> str:
-    names = [str(class_names[int(c)])[:30] for c in classes[:3]]
-    return ", ".join(f"'{name}'" for name in names) + (", ..." if len(classes) > 3 else "")
+def _format_first_class_names(class_indices: Ints, class_names: Sequence[str]) -> str:
+    names = [str(class_names[int(c)])[:30] for c in class_indices[:3]]
+    return ", ".join(f"'{name}'" for name in names) + (", ..." if len(class_indices) > 3 else "")
 
 
-def low_homophily_message(homophily: float | None, adjusted_homophily: float | None) -> str | None:
+def build_message_if_low_homophily(homophily: float | None, adjusted_homophily: float | None) -> str | None:
     if not is_low_homophily(adjusted_homophily):
         return None
     return (
@@ -101,7 +104,7 @@ def low_homophily_message(homophily: float | None, adjusted_homophily: float | N
     )
 
 
-def relearned_rule_message(predicted_share: float) -> str | None:
+def build_message_if_relearned_rule(predicted_share: float) -> str | None:
     if predicted_share <= MAX_PREDICTED_SHARE:
         return None
     return (
@@ -110,7 +113,7 @@ def relearned_rule_message(predicted_share: float) -> str | None:
     )
 
 
-def excess_flags_message(rate: float, flagged_share: float, rate_dawid_skene: float | None) -> str | None:
+def build_message_if_excess_flags(rate: float, flagged_share: float, rate_dawid_skene: float | None) -> str | None:
     if not has_excess_flags(rate, flagged_share):
         return None
     second = "" if rate_dawid_skene is None else f" (the Dawid–Skene estimate is {rate_dawid_skene:.1%})"
@@ -121,7 +124,7 @@ def excess_flags_message(rate: float, flagged_share: float, rate_dawid_skene: fl
     )
 
 
-def review_history_message(rate: float, trusted_share: float) -> str | None:
+def build_message_if_reviewed_before(rate: float, trusted_share: float) -> str | None:
     """What the rate means if labels were reviewed before. It is worth knowing and no cause for alarm."""
     if trusted_share >= MIN_TRUSTED_SHARE:
         return (

@@ -13,13 +13,13 @@ from torch_geometric.data import Data
 from .. import graphs
 from ..backbones import GraphInputs
 from ..core.errors import DataError, PignnWarning
-from ..graphs.checks import node_ids, to_tensor
+from ..graphs.checks import get_node_ids, to_tensor
 from ..graphs.homophily import compute_adjusted_homophily, compute_homophily
-from ..methods.core.base import build_inputs
+from ..methods.core.base import build_inputs_and_warn
 from ..noise.kinds import Floats, Ints
 from .crossfit import Bools, CrossFitLogistic, Features, Singles, assign_folds
 from .suspects import compute_class_reliability
-from .views import embed_nodes, list_edges_of
+from .views import embed_nodes, list_edges_of_nodes
 
 EMBEDDING_ALPHA = 0.1
 NUM_SIMILAR = 15  # most similar labeled nodes per node
@@ -64,20 +64,20 @@ class Evidence:
         return compute_class_reliability(self.class_counts, int(self.fold.max()) + 1)
 
     @cached_property
-    def sample(self) -> Ints:
+    def noise_sample_positions(self) -> Ints:
         """Positions of the labels from which the noise is estimated: all of them, unless there are very many."""
         if len(self.given) <= MAX_NOISE_LABELS:
             return np.arange(len(self.given))
         return np.sort(np.random.default_rng(self.seed).choice(len(self.given), MAX_NOISE_LABELS, replace=False))
 
     @cached_property
-    def edges(self) -> tuple[Ints, Ints]:
-        return find_labeled_edges(self.inputs, self.nodes)
+    def labeled_edge_positions(self) -> tuple[Ints, Ints]:
+        return find_labeled_edge_positions(self.inputs, self.nodes)
 
     @cached_property
-    def homophily(self) -> tuple[float | None, float | None]:
+    def plain_and_adjusted_homophily(self) -> tuple[float | None, float | None]:
         """Share of edges between equal given labels, plain and adjusted for chance."""
-        ends = self.given[self.edges[0]], self.given[self.edges[1]]
+        ends = self.given[self.labeled_edge_positions[0]], self.given[self.labeled_edge_positions[1]]
         return compute_homophily(*ends), compute_adjusted_homophily(*ends, self.num_classes)
 
     @cached_property
@@ -85,23 +85,25 @@ class Evidence:
         return embed_nodes(self.inputs, self.nodes, EMBEDDING_ALPHA, self.seed)
 
     @cached_property
-    def similar(self) -> Ints | None:
+    def most_similar_positions(self) -> Ints | None:
         """Positions of the labels with the most similar embeddings, most similar first."""
-        return find_similar(self.embedding)
+        return find_most_similar_rows(self.embedding)
 
     @cached_property
-    def neighbor_counts(self) -> Floats:
+    def neighbor_class_counts(self) -> Floats:
         """How many neighbors were given each class."""
-        row, col = self.edges
+        row, col = self.labeled_edge_positions
         return count_classes_per_row(row, self.given[col], self.given.shape[0], self.num_classes)
 
     @cached_property
-    def similar_counts(self) -> Floats | None:
+    def similar_class_counts(self) -> Floats | None:
         """How many of the most similar labels are of each class."""
-        if self.similar is None:
+        if self.most_similar_positions is None:
             return None
-        row = np.repeat(np.arange(len(self.similar)), self.similar.shape[1])
-        return count_classes_per_row(row, self.given[self.similar.ravel()], len(self.given), self.num_classes)
+        row = np.repeat(np.arange(len(self.most_similar_positions)), self.most_similar_positions.shape[1])
+        return count_classes_per_row(
+            row, self.given[self.most_similar_positions.ravel()], len(self.given), self.num_classes
+        )
 
     def make_classifier(self, features: Features, positions: Ints | None = None) -> CrossFitLogistic:
         """A classifier of the labels at some positions; `features` has one row for each of them."""
@@ -111,7 +113,7 @@ class Evidence:
 
 def prepare_evidence(data: Data, num_folds: int, seed: int) -> Evidence:
     """Check a graph, find its labels and assign each to a fold."""
-    graph = _prepare_graph(data)
+    graph = _copy_checked_graph_with_masks(data)
     labels = graph.y.cpu().numpy()
     nodes = np.flatnonzero(labels >= 0)
     given, num_distinct = labels[nodes], len(np.unique(labels[nodes]))
@@ -123,11 +125,11 @@ def prepare_evidence(data: Data, num_folds: int, seed: int) -> Evidence:
             "which column has the labels?"
         )
     trusted, before = graph.get("trusted_mask"), graph.get("y_before")
-    sources = _read_sources(graph, nodes)
+    sources = _list_source_names(graph, nodes)
     fold = assign_folds(given, num_folds, seed, None if sources is None else np.unique(sources, return_inverse=True)[1])
     return Evidence(
         graph=graph,
-        inputs=build_inputs(graph, directed=False, stacklevel=4),
+        inputs=build_inputs_and_warn(graph, directed=False, stacklevel=4),
         nodes=nodes,
         given=given,
         given_before_review=None if before is None else before.cpu().numpy()[nodes],
@@ -138,7 +140,7 @@ def prepare_evidence(data: Data, num_folds: int, seed: int) -> Evidence:
     )
 
 
-def _prepare_graph(data: Data) -> Data:
+def _copy_checked_graph_with_masks(data: Data) -> Data:
     """A checked copy with masks: an audit does not need them, the check does."""
     if data.get("y") is None:
         raise DataError("an audit needs given labels ('y'); there are none")
@@ -152,13 +154,13 @@ def _prepare_graph(data: Data) -> Data:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PignnWarning)
         graph = graphs.copy_checked_graph(graph)
-    graph.node_id = node_ids(graph)
+    graph.node_id = get_node_ids(graph)
     if graph.get("class_names") is None:
         graph.class_names = [str(c) for c in range(graphs.num_classes(graph))]
     return graph
 
 
-def _read_sources(graph: Data, nodes: Ints) -> list[str] | None:
+def _list_source_names(graph: Data, nodes: Ints) -> list[str] | None:
     """The name of the source of each label, where sources are known."""
     raw, names = graph.get("label_source"), graph.get("source_names")
     if raw is None:
@@ -169,16 +171,16 @@ def _read_sources(graph: Data, nodes: Ints) -> list[str] | None:
     return [str(v) if names is None else (str(names[v]) if v >= 0 else "none") for v in values[nodes]]
 
 
-def find_labeled_edges(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, Ints]:
+def find_labeled_edge_positions(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, Ints]:
     """Both directions of the edges between labeled nodes, by position in `nodes`."""
-    row, col = list_edges_of(inputs, nodes)
+    row, col = list_edges_of_nodes(inputs, nodes)
     position = np.full(inputs.num_nodes, -1, dtype=np.int64)
     position[nodes] = np.arange(len(nodes))
     other = position[col.numpy()]
     return row[other >= 0], other[other >= 0]
 
 
-def find_similar(embedding: Singles) -> Ints | None:
+def find_most_similar_rows(embedding: Singles) -> Ints | None:
     """Positions of the most similar rows of each row, most similar first; None if there are too many to compare."""
     if not 1 < len(embedding) <= MAX_COMPARED_LABELS:
         return None

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..methods import Method
-from ..noise.estimation import MAX_FIT_LABELS, fit_unmixed_noise_model, unmix_probs
+from ..noise.estimation import MAX_FIT_LABELS, fit_noise_model_and_mixing, unmix_probs
 from ..noise.kinds import Floats, Ints
-from ..noise.model import compute_confidence, compute_log_probs
+from ..noise.model import compute_confidence_in_classifier, compute_log_probs
 from . import dawid_skene
-from .crossfit import Bools, CrossFitLogistic, Features, predict_out_of_fold
+from .crossfit import Bools, CrossFitLogistic, Features, fit_predict_proba_per_fold
 from .evidence import Evidence
-from .stacking import mix_log_probs, weigh_views
-from .suspects import find_contradicted
+from .stacking import compute_view_weights, mix_log_probs
+from .suspects import compute_contradicted_mask
 from .views import LARGE_GRAPH_NODES, average_neighbor_features, compute_own_features, embed_structure, join_columns
 
 ASSUMED_NOISE = 0.1  # while views are weighted for the first time, before the noise is known
@@ -33,59 +33,59 @@ class Judgment:
 
 def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
     """Judge every label by models that never saw it; without a method, by all views."""
-    own = compute_own_features(evidence.inputs, evidence.num_classes, evidence.seed)
-    models = _make_classifiers(evidence, own)
-    plain = [compute_log_probs(model.fit_predict()) for model in models]
-    matrix = _assume_noise(evidence.num_classes)
-    weights = weigh_views(plain, evidence.given, evidence.trusted, matrix, evidence.seed)
+    own_features = compute_own_features(evidence.inputs, evidence.num_classes, evidence.seed)
+    models = _make_classifier_per_view(evidence, own_features)
+    plain = [compute_log_probs(model.fit_predict_proba()) for model in models]
+    matrix = _make_assumed_transition(evidence.num_classes)
+    weights = compute_view_weights(plain, evidence.given, evidence.trusted, matrix, evidence.seed)
     given_probs = np.exp(mix_log_probs(plain, weights))
     # Views that agree are no surer than each of them where it is asked whether they contradict a label.
     unsharpened = np.exp(mix_log_probs(plain, weights / max(weights.sum(), 1.0)))
-    rate_dawid_skene = _estimate_dawid_skene_rate(evidence, plain[1].argmax(axis=1), own)
+    rate_dawid_skene = _estimate_dawid_skene_rate(evidence, plain[1].argmax(axis=1), own_features)
     if method is None:
         matrix = _estimate_transition(evidence, given_probs)
         if rate_dawid_skene is not None:
             # Votes mislead where views hardly tell the classes apart.
-            confidence = compute_confidence(evidence.given, given_probs)
-            matrix = _raise_noise_rate(matrix, evidence, rate_dawid_skene * confidence)
-        logs = [compute_log_probs(model.fit_predict(matrix)) for model in models]
+            confidence = compute_confidence_in_classifier(evidence.given, given_probs)
+            matrix = _raise_transition_to_rate(matrix, evidence, rate_dawid_skene * confidence)
+        logs = [compute_log_probs(model.fit_predict_proba(matrix)) for model in models]
     else:
         logs = [_predict_unmixed_log_probs(evidence, method), plain[1]]
-    weights = weigh_views(logs, evidence.given, evidence.trusted, matrix, evidence.seed)
+    weights = compute_view_weights(logs, evidence.given, evidence.trusted, matrix, evidence.seed)
     return Judgment(
         log_probs=mix_log_probs(logs, weights),
         given_probs=given_probs,
-        contradicted=find_contradicted(evidence.given, unsharpened),
+        contradicted=compute_contradicted_mask(evidence.given, unsharpened),
         predicted_from_features=plain[1].argmax(axis=1),
         rate_dawid_skene=rate_dawid_skene,
     )
 
 
-def _make_classifiers(evidence: Evidence, own: Features) -> list[CrossFitLogistic]:
+def _make_classifier_per_view(evidence: Evidence, own_features: Features) -> list[CrossFitLogistic]:
     """One classifier per view: smoothed features, own features, and where there are edges the two others."""
-    views = [evidence.embedding, own[evidence.nodes]]
-    if len(evidence.edges[0]) and evidence.inputs.num_nodes <= LARGE_GRAPH_NODES:
-        around = average_neighbor_features(evidence.inputs, own, evidence.nodes, evidence.seed)
+    views = [evidence.embedding, own_features[evidence.nodes]]
+    if len(evidence.labeled_edge_positions[0]) and evidence.inputs.num_nodes <= LARGE_GRAPH_NODES:
+        around = average_neighbor_features(evidence.inputs, own_features, evidence.nodes, evidence.seed)
         views.append(join_columns(views[1], around))
         views.append(embed_structure(evidence.inputs, evidence.nodes, evidence.num_classes, evidence.seed))
     return [evidence.make_classifier(view) for view in views]
 
 
-def _assume_noise(num_classes: int) -> Floats:
+def _make_assumed_transition(num_classes: int) -> Floats:
     return (1 - ASSUMED_NOISE) * np.eye(num_classes) + ASSUMED_NOISE / num_classes
 
 
 def _estimate_transition(evidence: Evidence, given_probs: Floats) -> Floats:
     """How truth becomes a given label, by a sample of very many labels."""
-    noisy = evidence.sample[~evidence.trusted[evidence.sample]]
+    noisy = evidence.noise_sample_positions[~evidence.trusted[evidence.noise_sample_positions]]
     if len(noisy) > MAX_FIT_LABELS:
         noisy = np.sort(np.random.default_rng(evidence.seed).choice(noisy, MAX_FIT_LABELS, replace=False))
     if not len(noisy):
         return np.eye(evidence.num_classes)
-    return fit_unmixed_noise_model(evidence.given[noisy], given_probs[noisy])[0].transition
+    return fit_noise_model_and_mixing(evidence.given[noisy], given_probs[noisy])[0].transition
 
 
-def _raise_noise_rate(transition: Floats, evidence: Evidence, rate: float) -> Floats:
+def _raise_transition_to_rate(transition: Floats, evidence: Evidence, min_rate: float) -> Floats:
     """T with at least this share of wrong labels; what is added goes to all classes alike.
 
     Errors that follow features or a region are in the probabilities of all views, so T does not count them. A view that
@@ -94,26 +94,30 @@ def _raise_noise_rate(transition: Floats, evidence: Evidence, rate: float) -> Fl
     num_classes = len(transition)
     shares = evidence.class_counts / len(evidence.given)
     expected = float(shares @ (1 - np.diag(transition)))
-    added = max(rate - expected, 0.0) / max(1 - expected, 1e-12)
+    added = max(min_rate - expected, 0.0) / max(1 - expected, 1e-12)
     return (1 - added) * transition + added * (1 - np.eye(num_classes)) / max(num_classes - 1, 1)
 
 
-def _estimate_dawid_skene_rate(evidence: Evidence, by_features: Ints, own: Features) -> float | None:
+def _estimate_dawid_skene_rate(
+    evidence: Evidence, predicted_from_own_features: Ints, own_features: Features
+) -> float | None:
     """Share of wrong labels by the votes of label, own features and neighbors' features; None without edges."""
-    if not len(evidence.edges[0]):
+    if not len(evidence.labeled_edge_positions[0]):
         return None
-    sample = evidence.sample
-    around = average_neighbor_features(evidence.inputs, own, evidence.nodes[sample], evidence.seed)
-    by_neighbors = evidence.make_classifier(around, sample).fit_predict().argmax(axis=1)
+    sample = evidence.noise_sample_positions
+    around = average_neighbor_features(evidence.inputs, own_features, evidence.nodes[sample], evidence.seed)
+    by_neighbors = evidence.make_classifier(around, sample).fit_predict_proba().argmax(axis=1)
     by_neighbors[np.asarray(abs(around).sum(axis=1)).ravel() == 0] = -1
-    votes = np.stack([evidence.given[sample], by_features[sample], by_neighbors])
+    votes = np.stack([evidence.given[sample], predicted_from_own_features[sample], by_neighbors])
     return float(dawid_skene.compute_p_wrong(votes, evidence.num_classes, evidence.trusted[sample]).mean())
 
 
 def _predict_unmixed_log_probs(evidence: Evidence, method: Method) -> Floats:
     """The same by a method as it is; the noise is taken out of its probabilities afterwards."""
-    probs = predict_out_of_fold(
+    probs = fit_predict_proba_per_fold(
         evidence.graph, evidence.nodes, evidence.fold, evidence.num_classes, method, evidence.seed
     )
-    _, transition = fit_unmixed_noise_model(evidence.given[evidence.sample], probs[evidence.sample])
+    _, transition = fit_noise_model_and_mixing(
+        evidence.given[evidence.noise_sample_positions], probs[evidence.noise_sample_positions]
+    )
     return compute_log_probs(probs if transition is None else unmix_probs(probs, transition))

@@ -12,10 +12,14 @@ from pathlib import Path
 from ..core.errors import ConfigError, DataError, OutputError, build_unknown_name_error
 from ..graphs.tables import FORMATS, find_format_name
 from ..io import files
-from .label_rewriting import build_rewritten_text_table, rewrite_json_lines, rewrite_parquet
+from .label_rewriting import build_rewritten_json_lines, build_rewritten_parquet, build_rewritten_text_table
 
 UNLABELED_CELLS = ("", "-1")
-REWRITERS = {"text": build_rewritten_text_table, "jsonl": rewrite_json_lines, "parquet": rewrite_parquet}
+REWRITERS = {
+    "text": build_rewritten_text_table,
+    "jsonl": build_rewritten_json_lines,
+    "parquet": build_rewritten_parquet,
+}
 SUFFIXES = tuple(suffix for name in REWRITERS for suffix in FORMATS.get(name).suffixes)
 
 
@@ -65,7 +69,7 @@ class _LabelChanges:
                 f"decided nodes: {self.stale[0]}; give the file that was audited, or audit this one"
             )
         if not new_class:
-            _check_classes(self.labels, self.classes)
+            _check_labels_are_classes(self.labels, self.classes)
 
 
 def write_corrected_labels(
@@ -117,7 +121,7 @@ def normalize_label(label: str) -> str:
     return label.strip().removesuffix(".0")
 
 
-def _check_classes(labels: Mapping[str, str], classes: set[str]) -> None:
+def _check_labels_are_classes(labels: Mapping[str, str], classes: set[str]) -> None:
     """Refuse a decided label that is no class of the original; 3.0 is read as 3 where classes are numbers."""
     known = {name for text in classes for name in (text, text.removesuffix(".0"))}.difference(UNLABELED_CELLS)
     for node, name in labels.items():

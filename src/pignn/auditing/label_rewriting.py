@@ -19,22 +19,22 @@ def build_rewritten_text_table(
 ) -> bytes:
     """CSV and the like: only changed cells differ. Without ids, rows are numbered from 0."""
     content = path.read_bytes()
-    records = _iter_records(content)
+    records = _iter_record_spans(content)
     try:
         start, end = next(records)
     except StopIteration:
         raise DataError(f"{path} is empty; it should have a header and one node per row") from None
     delimiter = _guess_delimiter(content[start:end], path)
-    names = [_decode_and_unquote_cell(content[a:b]) for a, b in _iter_cells(content, start, end, delimiter)]
+    names = [_decode_and_unquote_cell(content[a:b]) for a, b in _iter_cell_spans(content, start, end, delimiter)]
     names[0] = names[0].removeprefix("\ufeff")
     columns = {}
     for name in (label_column, id_column or label_column):
         if names.count(name) != 1:
-            raise _column_error(path, name, names)
+            raise _build_column_error(path, name, names)
         columns[name] = names.index(name)
     parts, kept, row = [], 0, -1
     for start, end in records:
-        cells = list(_iter_cells(content, start, end, delimiter))
+        cells = list(_iter_cell_spans(content, start, end, delimiter))
         if not content[start:end].strip() or (id_column is not None and len(cells) <= columns[id_column]):
             continue  # an empty line
         row += 1
@@ -51,14 +51,16 @@ def build_rewritten_text_table(
     return b"".join([*parts, content[kept:]])
 
 
-def rewrite_json_lines(path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None) -> bytes:
+def build_rewritten_json_lines(
+    path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None
+) -> bytes:
     """One object per line: only the value of the label is replaced."""
     lines = io.BytesIO(path.read_bytes()).readlines()
     has_ids, row = False, -1
     for number, line in enumerate(lines):
         try:
             text = line.decode("utf-8-sig" if number == 0 else "utf-8")
-            values = _locate_members(text) if text.strip() else None
+            values = _locate_json_members(text) if text.strip() else None
         except (ValueError, RecursionError):
             raise DataError(f"{path}, line {number + 1:,}: not one JSON object in UTF-8") from None
         if values is None or (id_column is not None and id_column not in values):
@@ -83,32 +85,32 @@ def rewrite_json_lines(path: Path, choose_label: LabelChooser, label_column: str
     return b"".join(lines)
 
 
-def _locate_members(text: str) -> dict[str, tuple[int, int, Any]]:
+def _locate_json_members(text: str) -> dict[str, tuple[int, int, Any]]:
     """Start, end and value of each member of a JSON object; the last one of a repeated name."""
     decoder = json.JSONDecoder()
     whole = decoder.decode(text)  # raises where it is no JSON
     if not isinstance(whole, dict):
         raise ValueError("not an object")
     members: dict[str, tuple[int, int, Any]] = {}
-    position = _skip_blanks(text, text.index("{") + 1)
+    position = _find_next_non_blank(text, text.index("{") + 1)
     while text[position] != "}":
         name, position = decoder.raw_decode(text, position)
-        start = _skip_blanks(text, _skip_blanks(text, position) + 1)  # the colon is between
+        start = _find_next_non_blank(text, _find_next_non_blank(text, position) + 1)  # the colon is between
         value, end = decoder.raw_decode(text, start)
         members[name] = (start, end, value)
-        position = _skip_blanks(text, end)
-        position = _skip_blanks(text, position + 1) if text[position] == "," else position
+        position = _find_next_non_blank(text, end)
+        position = _find_next_non_blank(text, position + 1) if text[position] == "," else position
     return members
 
 
-def _skip_blanks(text: str, position: int) -> int:
+def _find_next_non_blank(text: str, position: int) -> int:
     """The next position that is not blank."""
     while text[position] in " \t\r\n":
         position += 1
     return position
 
 
-def rewrite_parquet(path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None) -> bytes:
+def build_rewritten_parquet(path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None) -> bytes:
     """Parquet: the same columns, types and rows."""
     try:
         import pyarrow as pa  # type: ignore[import-untyped]
@@ -121,7 +123,7 @@ def rewrite_parquet(path: Path, choose_label: LabelChooser, label_column: str, i
         raise DataError(f"cannot read {path}: {str(error).splitlines()[0][:200]}") from None
     for name in (label_column, id_column or label_column):
         if table.column_names.count(name) != 1:
-            raise _column_error(path, name, table.column_names)
+            raise _build_column_error(path, name, table.column_names)
     position = table.column_names.index(label_column)
     values = table.column(position).to_pylist()
     kind = table.schema.field(position).type
@@ -156,14 +158,14 @@ def _normalize_value(value: Any) -> str:
     return text.removesuffix(".0") if isinstance(value, float) else text
 
 
-def _column_error(path: Path, name: str, names: list[str]) -> DataError:
+def _build_column_error(path: Path, name: str, names: list[str]) -> DataError:
     problem = "has no column" if name not in names else "has several columns"
     return DataError(
         f"{path} {problem} '{name}'; its columns are {', '.join(names[:12])}: name one with --id or --label"
     )
 
 
-def _iter_records(content: bytes) -> Iterator[tuple[int, int]]:
+def _iter_record_spans(content: bytes) -> Iterator[tuple[int, int]]:
     """Start and end of every record without its line end. A line end within quotes does not end a record."""
     start = 0
     while start < len(content):
@@ -177,7 +179,7 @@ def _iter_records(content: bytes) -> Iterator[tuple[int, int]]:
         start = end + 1
 
 
-def _iter_cells(content: bytes, start: int, end: int, delimiter: bytes) -> Iterator[tuple[int, int]]:
+def _iter_cell_spans(content: bytes, start: int, end: int, delimiter: bytes) -> Iterator[tuple[int, int]]:
     """Start and end of every cell of a record, quotes included."""
     position = start
     while True:
@@ -201,10 +203,10 @@ def _decode_and_unquote_cell(cell: bytes) -> str:
     return text
 
 
-def _encode_cell(text: str, before: bytes, delimiter: bytes) -> bytes:
+def _encode_cell(text: str, old_cell: bytes, delimiter: bytes) -> bytes:
     """The bytes of a cell with this text; quoted if it must be, or if it was."""
     cell = text.encode("utf-8", "surrogateescape")
-    if before.startswith(b'"') or any(mark in cell for mark in (delimiter, b'"', b"\n", b"\r")):
+    if old_cell.startswith(b'"') or any(mark in cell for mark in (delimiter, b'"', b"\n", b"\r")):
         return b'"' + cell.replace(b'"', b'""') + b'"'
     return cell
 

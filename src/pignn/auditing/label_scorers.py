@@ -18,7 +18,7 @@ from .. import graphs
 from ..core.registry import Entry, Registry
 from ..core.settings import Int, check_settings, setting
 from .audit import audit_labels
-from .crossfit import iter_splits
+from .crossfit import iter_train_and_test_positions
 from .evidence import Evidence, prepare_evidence
 
 FOLD_SEED = 0
@@ -45,10 +45,10 @@ class LabelScorer(ABC):
         check_settings(self)
 
     @abstractmethod
-    def score(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+    def score_labels_with_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
         """(score of each label from 0 to 1, what was measured beside)."""
 
-    def gather(self, data: Data) -> Evidence:
+    def gather_evidence(self, data: Data) -> Evidence:
         return prepare_evidence(data, self.folds, FOLD_SEED)
 
 
@@ -58,7 +58,7 @@ class AuditScorer(LabelScorer):
 
     method: str = "smoothed"
 
-    def score(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+    def score_labels_with_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
         audit = audit_labels(data, self.method, folds=self.folds, seed=FOLD_SEED)
         issues = audit.issues.sort_values("node")
         truth = data.y_true.numpy()[issues["node"]]
@@ -76,20 +76,20 @@ class AuditScorer(LabelScorer):
 class LogisticScorer(LabelScorer):
     """Cross-validated logistic regression of smoothed features."""
 
-    def predict(self, data: Data) -> np.ndarray:
-        evidence = self.gather(data)
-        return evidence.make_classifier(evidence.embedding).fit_predict()
+    def predict_proba(self, data: Data) -> np.ndarray:
+        evidence = self.gather_evidence(data)
+        return evidence.make_classifier(evidence.embedding).fit_predict_proba()
 
-    def score(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
-        return 1 - self.predict(data)[np.arange(data.num_nodes), data.y.numpy()], {}
+    def score_labels_with_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+        return 1 - self.predict_proba(data)[np.arange(data.num_nodes), data.y.numpy()], {}
 
 
 @dataclass(kw_only=True)
 class MarginScorer(LogisticScorer):
     """The same regression, by the lead of the best other class."""
 
-    def score(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
-        probs, nodes, given = self.predict(data), np.arange(data.num_nodes), data.y.numpy()
+    def score_labels_with_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+        probs, nodes, given = self.predict_proba(data), np.arange(data.num_nodes), data.y.numpy()
         own = probs[nodes, given].copy()
         probs[nodes, given] = -1
         return (1 + probs.max(axis=1) - own) / 2, {}
@@ -99,8 +99,8 @@ class MarginScorer(LogisticScorer):
 class NeighborScorer(LabelScorer):
     """The share of neighbors that disagree: finer than whether their majority does, and better."""
 
-    def score(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
-        votes = self.gather(data).neighbor_counts
+    def score_labels_with_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+        votes = self.gather_evidence(data).neighbor_class_counts
         same = votes[np.arange(data.num_nodes), data.y.numpy()]
         return 1 - same / np.maximum(votes.sum(axis=1), 1), {}
 
@@ -111,14 +111,14 @@ class CleanlabScorer(LabelScorer):
 
     epochs: int = setting(200, Int(min=1), "number of training epochs per fold")
 
-    def score(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+    def score_labels_with_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
         from cleanlab.rank import get_label_quality_scores
 
         from ..methods import make
 
         given = data.y.numpy()
         probs = np.empty((len(given), graphs.num_classes(data)))
-        for train, test in iter_splits(self.gather(data).fold):
+        for train, test in iter_train_and_test_positions(self.gather_evidence(data).fold):
             graph = data.clone()
             graph.y[torch.from_numpy(test)] = -1
             graph.train_mask = torch.zeros(data.num_nodes, dtype=torch.bool)
@@ -138,7 +138,7 @@ class AuditWork:
     def evaluate(
         self, method: str, settings: dict[str, Any], trial_settings: list[dict[str, Any]], seed: int, data: Data
     ) -> tuple[np.ndarray, np.ndarray, dict[str, float | None], dict[str, Any]]:
-        scores, measures = SCORERS.get(method)(**settings).score(data)
+        scores, measures = SCORERS.get(method)(**settings).score_labels_with_measures(data)
         wrong = data.y.numpy() != data.y_true.numpy()
         highest = np.argsort(-scores, kind="stable")[: wrong.sum()]
         measures["precision_at_k"] = float(wrong[highest].mean()) if wrong.any() else None

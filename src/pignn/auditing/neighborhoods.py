@@ -26,7 +26,7 @@ class Neighborhood:
     similar_votes: list[list[int]]
 
 
-def describe_neighborhoods(evidence: Evidence, suspects: Ints) -> list[Neighborhood]:
+def build_neighborhoods(evidence: Evidence, suspects: Ints) -> list[Neighborhood]:
     """The surroundings of some labeled nodes. Without an all-pairs comparison, no similar nodes are named."""
     crow, col = evidence.inputs.adj.crow.numpy(), evidence.inputs.adj.col.numpy()
     given = evidence.graph.y.reshape(-1).numpy()
@@ -34,23 +34,25 @@ def describe_neighborhoods(evidence: Evidence, suspects: Ints) -> list[Neighborh
     drawn = [all_[np.argsort(given[all_] < 0, kind="stable")[:MAX_DRAWN_NEIGHBORS]] for all_ in neighbors]
     positions = np.searchsorted(evidence.nodes, suspects)  # nodes are sorted
     similar = [
-        evidence.nodes[:0] if evidence.similar is None else evidence.nodes[evidence.similar[position]]
+        evidence.nodes[:0]
+        if evidence.most_similar_positions is None
+        else evidence.nodes[evidence.most_similar_positions[position]]
         for position in positions
     ]
     return [
         Neighborhood(
             drawn[i].tolist(),
             len(neighbors[i]),
-            _count_votes(given[neighbors[i]]),
+            _list_classes_with_counts(given[neighbors[i]]),
             links,
             similar[i][:MAX_NAMED_SIMILAR].tolist(),
-            _count_votes(given[similar[i]]),
+            _list_classes_with_counts(given[similar[i]]),
         )
-        for i, links in enumerate(_find_links(crow, col, drawn))
+        for i, links in enumerate(_list_edges_within_groups(crow, col, drawn))
     ]
 
 
-def _find_links(crow: Ints, col: Ints, groups: list[Ints]) -> list[list[list[int]]]:
+def _list_edges_within_groups(crow: Ints, col: Ints, groups: list[Ints]) -> list[list[list[int]]]:
     """Edges within each group of nodes, as pairs of positions in it."""
     links: list[list[list[int]]] = [[] for _ in groups]
     table = np.full((len(groups), MAX_DRAWN_NEIGHBORS), -1, dtype=np.int64)
@@ -58,13 +60,13 @@ def _find_links(crow: Ints, col: Ints, groups: list[Ints]) -> list[list[list[int
         table[number, : len(nodes)] = nodes
     first, second = np.triu_indices(MAX_DRAWN_NEIGHBORS, 1)
     group, pair = np.nonzero(table[:, second] >= 0)
-    is_edge = _has_edges(crow, col, table[group, first[pair]], table[group, second[pair]])
+    is_edge = _compute_edge_mask(crow, col, table[group, first[pair]], table[group, second[pair]])
     for g, a, b in zip(group[is_edge], first[pair[is_edge]], second[pair[is_edge]], strict=True):
         links[g].append([int(a), int(b)])
     return links
 
 
-def _has_edges(crow: Ints, col: Ints, sources: Ints, targets: Ints) -> NDArray[np.bool_]:
+def _compute_edge_mask(crow: Ints, col: Ints, sources: Ints, targets: Ints) -> NDArray[np.bool_]:
     """Whether each pair of nodes has an edge, by a binary search in all sorted rows at once."""
     low, high = crow[sources].astype(np.int64), crow[sources + 1].astype(np.int64)
     if not len(col):
@@ -78,7 +80,7 @@ def _has_edges(crow: Ints, col: Ints, sources: Ints, targets: Ints) -> NDArray[n
     return (low < end) & (col[np.minimum(low, len(col) - 1)] == targets)
 
 
-def _count_votes(classes: Ints) -> list[list[int]]:
+def _list_classes_with_counts(classes: Ints) -> list[list[int]]:
     counts = np.bincount(classes[classes >= 0])
     present = np.flatnonzero(counts)
     return [[int(c), int(counts[c])] for c in present[np.argsort(-counts[present], kind="stable")]]

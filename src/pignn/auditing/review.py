@@ -115,9 +115,9 @@ def estimate_from_review(decisions: pd.DataFrame, *, level: float = 0.95) -> Rev
     total = top.size + flagged.size + rest.size
     rate = interval = None
     if random and total:
-        ends = [top.get_fewest_and_most_wrong(), *(part.bound_wrong_labels(error) for part in random)]
+        ends = [top.get_fewest_and_most_wrong(), *(part.compute_wrong_label_bounds(error) for part in random)]
         low, high = (sum(end[side] for end in ends) / total for side in (0, 1))
-        rate = _estimate_share([top, *random])
+        rate = _estimate_wrong_share([top, *random])
         interval = (max(low, 0.0), min(high, 1.0))
     precision = precision_interval = None
     listed = top.size + flagged.size
@@ -125,9 +125,9 @@ def estimate_from_review(decisions: pd.DataFrame, *, level: float = 0.95) -> Rev
     if listed:
         low, high = top.get_fewest_and_most_wrong()
         if flagged.drawn:
-            ends_flagged = flagged.bound_wrong_labels(1 - level)
+            ends_flagged = flagged.compute_wrong_label_bounds(1 - level)
             low, high = low + ends_flagged[0], high + ends_flagged[1]
-        precision = _estimate_share([top, flagged])
+        precision = _estimate_wrong_share([top, flagged])
         precision_interval = (max(low / listed, 0.0), min(high / listed, 1.0))
     return ReviewEstimate(
         reviewed=int(settled.sum()),
@@ -135,7 +135,7 @@ def estimate_from_review(decisions: pd.DataFrame, *, level: float = 0.95) -> Rev
         wrong=int(wrong.sum()),
         rate=rate,
         rate_interval=interval,
-        top_precision=_estimate_share([top]),
+        top_precision=_estimate_wrong_share([top]),
         precision=precision,
         precision_interval=precision_interval,
         level=level,
@@ -167,7 +167,7 @@ def _check_no_missing_rows(decisions: pd.DataFrame) -> None:
             raise DataError(f"{prefix}{num_missing} rows of part '{name}' are missing from the review; {remedy}")
 
 
-def _estimate_share(parts: list[_ReviewPart]) -> float | None:
+def _estimate_wrong_share(parts: list[_ReviewPart]) -> float | None:
     """Share of wrong labels in the parts, if undecided labels are like decided ones; None where nothing is decided."""
     parts = [part for part in parts if part.drawn]
     if not parts or any(part.drawn == part.open for part in parts):
@@ -200,14 +200,14 @@ class _ReviewPart:
     def get_fewest_and_most_wrong(self) -> tuple[float, float]:
         return float(self.wrong), float(self.wrong + self.open)
 
-    def bound_wrong_labels(self, error: float) -> tuple[float, float]:
+    def compute_wrong_label_bounds(self, error: float) -> tuple[float, float]:
         """Bounds of the number of wrong labels, which are exceeded with probability at most `error`."""
-        low = binomial_interval(self.wrong, self.drawn, error)[0]
-        high = binomial_interval(self.wrong + self.open, self.drawn, error)[1]
+        low = compute_binomial_interval(self.wrong, self.drawn, error)[0]
+        high = compute_binomial_interval(self.wrong + self.open, self.drawn, error)[1]
         return self.size * max(low - self.slack, 0.0), self.size * min(high + self.slack, 1.0)
 
 
-def binomial_interval(count: int, total: int, error: float) -> tuple[float, float]:
+def compute_binomial_interval(count: int, total: int, error: float) -> tuple[float, float]:
     """Clopper and Pearson's interval, with ends at least one count away (see the module)."""
     low = 0.0 if count == 0 else float(beta.ppf(error / 2, count, total - count + 1))
     high = 1.0 if count == total else float(beta.ppf(1 - error / 2, count + 1, total - count))

@@ -24,7 +24,9 @@ MAX_WEIGHT = 5.0
 MIN_INFORMATION = 1e-3  # per label, of a view that says nothing
 
 
-def weigh_views(views: Sequence[Floats], given: Ints, trusted: Bools, transition: Floats, seed: int) -> Floats:
+def compute_view_weights(
+    view_log_probs: Sequence[Floats], given: Ints, trusted: Bools, transition: Floats, seed: int
+) -> Floats:
     """The weight of each view, by labels that none has seen."""
     chosen = np.arange(len(given))
     if len(given) > MAX_STACKED_LABELS:
@@ -32,35 +34,37 @@ def weigh_views(views: Sequence[Floats], given: Ints, trusted: Bools, transition
     # A trusted label is the true one, whatever T says.
     one_hot = np.eye(len(transition))[given[chosen]]
     likelihood = np.maximum(np.where(trusted[chosen, None], one_hot, transition.T[given[chosen]]), 1e-6)
-    logs = np.stack([view[chosen] for view in views])
-    fitted = fit_weights(logs, likelihood)
-    shares = weigh_by_information(logs, given[chosen])
-    cautious = shares * fit_weights(np.tensordot(shares, logs, axes=1)[None], likelihood)
+    logs = np.stack([view[chosen] for view in view_log_probs])
+    fitted = fit_stacking_weights(logs, likelihood)
+    shares = compute_information_weights(logs, given[chosen])
+    cautious = shares * fit_stacking_weights(np.tensordot(shares, logs, axes=1)[None], likelihood)
     return (fitted + cautious) / 2
 
 
-def mix_log_probs(views: Sequence[Floats], weights: Floats) -> Floats:
+def mix_log_probs(view_log_probs: Sequence[Floats], weights: Floats) -> Floats:
     """log P(true = k | x) by all views together."""
-    return log_softmax(np.sum([w * view for w, view in zip(weights, views, strict=True)], axis=0), axis=-1)
+    return log_softmax(np.sum([w * view for w, view in zip(weights, view_log_probs, strict=True)], axis=0), axis=-1)
 
 
-def weigh_by_information(logs: Floats, given: Ints) -> Floats:
+def compute_information_weights(view_log_probs: Floats, given: Ints) -> Floats:
     """Weights that sum to 1, by the square of how far each view predicts given labels better than their shares do."""
-    class_shares = np.bincount(given, minlength=logs.shape[2]) / len(given)
-    information = logs[:, np.arange(len(given)), given].mean(axis=1) - np.log(class_shares[given]).mean()
+    class_shares = np.bincount(given, minlength=view_log_probs.shape[2]) / len(given)
+    information = view_log_probs[:, np.arange(len(given)), given].mean(axis=1) - np.log(class_shares[given]).mean()
     weights = np.maximum(information, MIN_INFORMATION) ** 2
     return weights / weights.sum()
 
 
-def fit_weights(logs: Floats, likelihood: Floats) -> Floats:
+def fit_stacking_weights(view_log_probs: Floats, likelihood: Floats) -> Floats:
     """The weights of views [views, nodes, classes], given P(given label | true = k) of every node."""
 
     def compute_loss(weights: Floats) -> tuple[float, Floats]:
-        probs = softmax(np.tensordot(weights, logs, axes=1), axis=-1)
+        probs = softmax(np.tensordot(weights, view_log_probs, axes=1), axis=-1)
         joint = probs * likelihood
         total = np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
-        slope = -np.einsum("nk,vnk->v", joint / total - probs, logs)
+        slope = -np.einsum("nk,vnk->v", joint / total - probs, view_log_probs)
         return -float(np.log(total).sum()), slope
 
-    start = np.full(len(logs), 1.0 / len(logs))
-    return minimize(compute_loss, start, jac=True, method="L-BFGS-B", bounds=[(0.0, MAX_WEIGHT)] * len(logs)).x
+    start = np.full(len(view_log_probs), 1.0 / len(view_log_probs))
+    return minimize(
+        compute_loss, start, jac=True, method="L-BFGS-B", bounds=[(0.0, MAX_WEIGHT)] * len(view_log_probs)
+    ).x

@@ -38,7 +38,7 @@ def compute_class_reliability(class_counts: Ints, num_folds: int) -> Floats:
     return np.where(class_counts < MIN_CLASS_LABELS, 0.0, reliability)
 
 
-def find_contradicted(given: Ints, probs: Floats) -> Bools:
+def compute_contradicted_mask(given: Ints, probs: Floats) -> Bools:
     """Labels that out-of-sample probabilities of given labels clearly contradict."""
     rows = np.arange(len(given))
     counts = np.bincount(given, minlength=probs.shape[1])
@@ -48,13 +48,17 @@ def find_contradicted(given: Ints, probs: Floats) -> Bools:
     return (probs.argmax(axis=1) != given) & (others.max(axis=1) - balanced[rows, given] > MIN_LEAD)
 
 
-def find_suspects(given: Ints, p_wrong: Floats, contradicted: Bools, trusted: Bools, reliability: Floats) -> Bools:
+def compute_suspect_mask(
+    given: Ints, p_wrong: Floats, contradicted: Bools, trusted: Bools, reliability: Floats
+) -> Bools:
     """Labels to correct without a look; `reliability` is that of each class."""
-    doubted = find_doubted(given, p_wrong, contradicted, trusted, reliability)
+    doubted = compute_doubted_mask(given, p_wrong, contradicted, trusted, reliability)
     return doubted & (compute_class_shares(given, doubted, len(reliability)) < MAX_SUSPECT_SHARE)[given]
 
 
-def find_doubted(given: Ints, p_wrong: Floats, contradicted: Bools, trusted: Bools, reliability: Floats) -> Bools:
+def compute_doubted_mask(
+    given: Ints, p_wrong: Floats, contradicted: Bools, trusted: Bools, reliability: Floats
+) -> Bools:
     """Labels that would be suspects if no class could be deleted."""
     looks_wrong = (p_wrong > MIN_P_WRONG) | (contradicted & (reliability > MIN_RELIABILITY)[given])
     return looks_wrong & ~trusted & (reliability > 0)[given]

@@ -41,7 +41,7 @@ def write_rounded_csv(path: Path, table: pd.DataFrame) -> None:
     files.write_csv(path, [escape_formula(str(name)) for name in table], zip(*columns, strict=True))
 
 
-def replace_codes_by_names(issues: pd.DataFrame, class_names: list[str]) -> pd.DataFrame:
+def replace_class_numbers_by_names(issues: pd.DataFrame, class_names: list[str]) -> pd.DataFrame:
     """The table for people: ids of nodes and names of classes in place of numbers."""
     names = np.array(class_names, dtype=object)
     table = issues.copy()
@@ -57,7 +57,7 @@ def replace_codes_by_names(issues: pd.DataFrame, class_names: list[str]) -> pd.D
 
 def build_review_table(sampled: pd.DataFrame, class_names: list[str]) -> pd.DataFrame:
     """The table that a reviewer fills in, with empty columns for the decision."""
-    table = replace_codes_by_names(sampled, class_names)
+    table = replace_class_numbers_by_names(sampled, class_names)
     return table[list(REVIEW_COLUMNS)].assign(**dict.fromkeys(DECISION_COLUMNS, ""))
 
 
@@ -68,7 +68,7 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
     `relabel` without a label takes the suggested one. A label that contradicts its decision is refused.
     """
     path = Path(path)
-    rows, delimiter = _read_rows(path)
+    rows, delimiter = _read_numbered_rows_and_delimiter(path)
     if not rows:
         raise DataError(f"{path} is empty; it should be a CSV of decisions (docs: audit)")
     (_, names), *filled = rows
@@ -95,7 +95,7 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
     if "suggested" in table:
         bare = (table["decision"] == "relabel") & (table["label"].str.strip() == "")
         table.loc[bare, "label"] = table.loc[bare, "suggested"]
-    _check_labels(table, path)
+    _check_labels_match_decisions(table, path)
     for name in ("part", "inclusion"):
         if name not in table:
             table[name] = ""
@@ -107,7 +107,7 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
     return table
 
 
-def _check_labels(table: pd.DataFrame, path: Path) -> None:
+def _check_labels_match_decisions(table: pd.DataFrame, path: Path) -> None:
     """Refuse labels that contradict their decision. Without a given label, every label is a different one."""
     decision, label = table["decision"], table["label"].str.strip()
     given = table["given"].map(normalize_label) if "given" in table else pd.Series("", table.index)
@@ -130,7 +130,7 @@ def _check_labels(table: pd.DataFrame, path: Path) -> None:
             raise DataError(f"{path}: {problem}, in row{'s' if count > 1 else ''} {rows}{more}; {remedy}")
 
 
-def _read_rows(path: Path) -> tuple[list[tuple[int, list[str]]], str]:
+def _read_numbered_rows_and_delimiter(path: Path) -> tuple[list[tuple[int, list[str]]], str]:
     """Rows that are not blank, with their numbers, and the delimiter. The first row holds the names of the columns.
 
     The header and blank rows are counted, as in a spreadsheet. JSON lines and Parquet have no header: their first row

@@ -54,22 +54,22 @@ def compute_own_features(inputs: GraphInputs, num_classes: int, seed: int) -> Fe
     """
     if not _needs_embedding(inputs):
         return scale_rows_to_unit_length(inputs.x).numpy()
-    sparse = _read_sparse_features(inputs) if num_classes * DIMENSIONS_PER_CLASS > EMBEDDING_DIM else None
+    sparse = _get_features_if_sparse(inputs) if num_classes * DIMENSIONS_PER_CLASS > EMBEDDING_DIM else None
     if sparse is not None:
         return _scale_sparse_rows(sparse)
     return Embedding(EMBEDDING_DIM, alpha=1.0, seed=seed).fit_transform(inputs).numpy()
 
 
-def average_neighbor_features(inputs: GraphInputs, own: Features, nodes: Ints, seed: int) -> Features:
+def average_neighbor_features(inputs: GraphInputs, own_features: Features, nodes: Ints, seed: int) -> Features:
     """Mean features of the neighbors of `nodes`, rows of length 1; zero for a node without neighbors."""
-    row, col = list_edges_of(inputs, nodes)
+    row, col = list_edges_of_nodes(inputs, nodes)
     other = col.numpy()
     adj = sp.csr_array((np.ones(len(row), dtype=np.float32), (row, other)), shape=(len(nodes), inputs.num_nodes))
-    if isinstance(own, sp.csr_array):
-        if int(np.diff(own.indptr)[other].sum()) <= MAX_SPARSE_ENTRIES:
-            return _scale_sparse_rows(sp.csr_array(adj @ own))
-        own = Embedding(EMBEDDING_DIM, alpha=1.0, seed=seed).fit_transform(inputs).numpy()
-    return scale_rows_to_unit_length(torch.from_numpy(adj @ own)).numpy()
+    if isinstance(own_features, sp.csr_array):
+        if int(np.diff(own_features.indptr)[other].sum()) <= MAX_SPARSE_ENTRIES:
+            return _scale_sparse_rows(sp.csr_array(adj @ own_features))
+        own_features = Embedding(EMBEDDING_DIM, alpha=1.0, seed=seed).fit_transform(inputs).numpy()
+    return scale_rows_to_unit_length(torch.from_numpy(adj @ own_features)).numpy()
 
 
 def join_columns(left: Features, right: Features) -> Features:
@@ -101,7 +101,7 @@ def embed_structure(inputs: GraphInputs, nodes: Ints, num_classes: int, seed: in
     return scale_rows_to_unit_length(torch.from_numpy(embedding.astype(np.float32))).numpy()
 
 
-def list_edges_of(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, torch.Tensor]:
+def list_edges_of_nodes(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, torch.Tensor]:
     """The edges of `nodes`: position in `nodes`, and the node at the other end."""
     crow, col = inputs.adj.crow, inputs.adj.col
     rows = torch.from_numpy(nodes)
@@ -117,7 +117,7 @@ def _needs_embedding(inputs: GraphInputs) -> bool:
     return inputs.x.shape[1] > EMBEDDING_DIM or isinstance(inputs.features, SparseFeatures)
 
 
-def _read_sparse_features(inputs: GraphInputs) -> sp.csr_array | None:
+def _get_features_if_sparse(inputs: GraphInputs) -> sp.csr_array | None:
     """The features as a sparse matrix; None where they are too dense or too many for one."""
     x = inputs.x
     if int(torch.count_nonzero(x)) > min(MAX_SPARSE_ENTRIES, MAX_DENSITY * x.shape[0] * x.shape[1]):

@@ -44,7 +44,7 @@ class VoteEvidence:
     def __post_init__(self) -> None:
         votes = self.votes
         self.voted = np.flatnonzero((votes.count_per_node() > 0) | (self.known >= 0))
-        plurality = np.where(self.known >= 0, self.known, votes.choose_plurality())[self.voted]
+        plurality = np.where(self.known >= 0, self.known, votes.choose_plurality_classes())[self.voted]
         self.fold = assign_folds(plurality, self.num_folds, self.seed)
         everybody, nobody = np.arange(votes.num_nodes), np.zeros(len(self.voted), dtype=bool)
         self.views = []
@@ -53,27 +53,27 @@ class VoteEvidence:
             model = CrossFitLogistic(features[self.voted], plurality, self.fold, votes.num_classes, nobody)
             self.views.append((features, model))
 
-    def forget(self) -> None:
+    def reset_classifiers(self) -> None:
         """Let the classifiers start anew."""
         for _, model in self.views:
             model.weights = [None] * len(model.weights)
 
-    def compute_log_probs(self, confusions: Floats) -> Floats:
+    def fit_predict_log_probs(self, confusions: Floats) -> Floats:
         """[nodes, classes]: log P(true = k | x) of all nodes, by models that learned through these confusions."""
         votes = self.votes
         logs = compute_vote_log_likelihood(votes, confusions)
         likelihood = softmax(logs, axis=-1)
         known = self.known >= 0
         likelihood[known] = np.eye(votes.num_classes)[self.known[known]]
-        of_views = [self._predict(*view, likelihood[self.voted]) for view in self.views]
+        of_views = [self._fit_predict_view_log_probs(*view, likelihood[self.voted]) for view in self.views]
         of_views.append(self._compute_neighbor_log_shares(likelihood))
         stacked = np.stack(of_views)  # [views, nodes, classes]
-        self.weights, bias = fit_view_weights(stacked[:, self.voted], likelihood[self.voted])
+        self.weights, bias = fit_view_weights_and_bias(stacked[:, self.voted], likelihood[self.voted])
         return compute_log_probs(softmax(np.tensordot(self.weights, stacked, 1) + bias, axis=-1))
 
-    def _predict(self, features: Singles, model: CrossFitLogistic, likelihood: Floats) -> Floats:
+    def _fit_predict_view_log_probs(self, features: Singles, model: CrossFitLogistic, likelihood: Floats) -> Floats:
         """Log probabilities of all nodes: of those without votes, the mean over the models."""
-        held_out = model.fit_predict_through(likelihood)
+        held_out = model.fit_predict_proba_through_likelihood(likelihood)
         probs = model.predict_mean_proba(features)
         probs[self.voted] = held_out
         return compute_log_probs(probs)
@@ -90,7 +90,7 @@ class VoteEvidence:
         return np.log(counts / counts.sum(axis=1, keepdims=True))
 
 
-def fit_view_weights(log_probs: Floats, likelihood: Floats) -> tuple[Floats, Floats]:
+def fit_view_weights_and_bias(log_probs: Floats, likelihood: Floats) -> tuple[Floats, Floats]:
     """Weights a_v ≥ 0 of the views and a bias per class, by penalized maximum likelihood of the votes."""
     num_views, _, n = log_probs.shape
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from ..graphs.votes import Votes, add_up_pairs
+from ..graphs.votes import Votes, sum_weights_by_cell
 from ..noise.kinds import Floats, Ints
 from ..noise.model import normalize_rows
 
@@ -44,22 +44,22 @@ class VoteModel:
     prior: Floats  # [classes] frequencies of the true classes among nodes with votes
 
 
-def list_forms(votes: Votes) -> list[str]:
+def list_confusion_forms(votes: Votes) -> list[str]:
     """The forms of A that are worth trying."""
-    return [FULL] if len(votes) >= MIN_VOTES_PER_PARAMETER * count_parameters(votes, FULL) else [EQUAL, FULL]
+    return [FULL] if len(votes) >= MIN_VOTES_PER_PARAMETER * count_confusion_parameters(votes, FULL) else [EQUAL, FULL]
 
 
-def count_parameters(votes: Votes, form: str) -> int:
+def count_confusion_parameters(votes: Votes, form: str) -> int:
     """Free parameters of the confusions of all annotators that have votes."""
     num_annotators = int((votes.count_per_annotator() > 0).sum())
     return num_annotators * (votes.num_classes * (votes.num_classes - 1) if form == FULL else 1)
 
 
-def estimate_consensus(
+def fit_vote_model(
     votes: Votes,
     class_log_probs: Floats | None = None,
     known: Ints | None = None,
-    start: Floats | None = None,
+    initial_confusions: Floats | None = None,
     form: str = FULL,
 ) -> VoteModel:
     """Annotators' confusions and the probable truth, by expectation–maximization.
@@ -69,17 +69,19 @@ def estimate_consensus(
         class_log_probs: [nodes, classes], log P(true = k | x) from a model that has not seen the votes of the node.
             Without it the frequencies of the classes, which are estimated too.
         known: [nodes], true classes that somebody verified, -1 elsewhere.
-        start: confusions to start from. By default every annotator is right in four of five votes.
+        initial_confusions: confusions to start from. By default every annotator is right in four of five votes.
         form: of the confusions.
     """
     has_votes = votes.count_per_node() > 0
-    confusions = _start_confusions(votes) if start is None else start
+    confusions = _make_initial_confusions(votes) if initial_confusions is None else initial_confusions
     prior = np.full(votes.num_classes, 1 / votes.num_classes)
     posterior = np.zeros((votes.num_nodes, votes.num_classes))
     for _ in range(MAX_ROUNDS):
         before = posterior
         logs = np.log(prior)[None] if class_log_probs is None else class_log_probs
-        posterior = fix_known(softmax(logs + compute_vote_log_likelihood(votes, confusions), axis=-1), known)
+        posterior = replace_posterior_where_known(
+            softmax(logs + compute_vote_log_likelihood(votes, confusions), axis=-1), known
+        )
         prior = normalize_rows(posterior[has_votes].sum(axis=0)[None] + 1.0)[0]
         confusions = fit_confusions(votes, posterior, form)
         if np.abs(posterior - before).max() < TOLERANCE:
@@ -120,11 +122,11 @@ def count_confusions(votes: Votes, posterior: Floats) -> Floats:
     counts = np.empty((votes.num_annotators, n, n))
     for k in range(n):
         each = votes.confidence * posterior[votes.node, k]
-        counts[:, k] = add_up_pairs(votes.annotator * n + votes.label, each, (votes.num_annotators, n))
+        counts[:, k] = sum_weights_by_cell(votes.annotator * n + votes.label, each, (votes.num_annotators, n))
     return counts
 
 
-def compute_error_rates(votes: Votes, posterior: Floats) -> Floats:
+def compute_annotator_error_rates(votes: Votes, posterior: Floats) -> Floats:
     """Expected share of wrong votes of each annotator; NaN without votes."""
     p_wrong = 1 - posterior[votes.node, votes.label]
     counts = votes.count_per_annotator()
@@ -134,7 +136,9 @@ def compute_error_rates(votes: Votes, posterior: Floats) -> Floats:
 
 def compute_krippendorff_alpha(votes: Votes) -> float | None:
     """Agreement beyond chance over all pairs of votes on one node, 1 at best, 0 by chance; None without such pairs."""
-    per_class = add_up_pairs(votes.node * votes.num_classes + votes.label, None, (votes.num_nodes, votes.num_classes))
+    per_class = sum_weights_by_cell(
+        votes.node * votes.num_classes + votes.label, None, (votes.num_nodes, votes.num_classes)
+    )
     per_node = per_class.sum(axis=1)
     per_class, per_node = per_class[per_node > 1], per_node[per_node > 1]
     total = per_node.sum()
@@ -150,13 +154,15 @@ def compute_krippendorff_alpha(votes: Votes) -> float | None:
 
 def compute_pairwise_agreement(votes: Votes) -> float | None:
     """Share of pairs of votes on one node that agree; None without such pairs."""
-    per_class = add_up_pairs(votes.node * votes.num_classes + votes.label, None, (votes.num_nodes, votes.num_classes))
+    per_class = sum_weights_by_cell(
+        votes.node * votes.num_classes + votes.label, None, (votes.num_nodes, votes.num_classes)
+    )
     per_node = per_class.sum(axis=1)
     pairs = (per_node * (per_node - 1)).sum()
     return float((per_class * (per_class - 1)).sum() / pairs) if pairs else None
 
 
-def compute_expected_gains(posterior: Floats, confusions: Floats) -> Floats:
+def compute_expected_vote_gains(posterior: Floats, confusions: Floats) -> Floats:
     """[annotators, nodes]: by how much one more vote of each annotator is expected to raise the largest probability.
 
     That is the expected accuracy of the consensus after the vote, less that before: Σ_j max_k p_k·A[k, j] − max_k p_k.
@@ -174,17 +180,19 @@ def compute_penalized_log_evidence(votes: Votes, class_log_probs: Floats, model:
     """log P(votes) less what the free parameters of the confusions cost, half a log of the number of votes each."""
     logs = class_log_probs - logsumexp(class_log_probs, axis=1, keepdims=True)
     each = logsumexp(logs + compute_vote_log_likelihood(votes, model.confusions), axis=1)
-    return float(each[votes.count_per_node() > 0].sum()) - 0.5 * np.log(len(votes)) * count_parameters(votes, form)
+    return float(each[votes.count_per_node() > 0].sum()) - 0.5 * np.log(len(votes)) * count_confusion_parameters(
+        votes, form
+    )
 
 
-def fix_known(posterior: Floats, known: Ints | None) -> Floats:
+def replace_posterior_where_known(posterior: Floats, known: Ints | None) -> Floats:
     """The posterior with certainty where the truth is known."""
     if known is None:
         return posterior
     return np.where((known >= 0)[:, None], np.eye(posterior.shape[1])[known], posterior)
 
 
-def _start_confusions(votes: Votes) -> Floats:
+def _make_initial_confusions(votes: Votes) -> Floats:
     n = votes.num_classes
     matrix = np.full((n, n), START_RATE / max(n - 1, 1))
     np.fill_diagonal(matrix, 1 - START_RATE if n > 1 else 1.0)

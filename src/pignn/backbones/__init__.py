@@ -10,10 +10,10 @@ from .appnp import APPNP
 from .base import Backbone
 from .gat import GAT
 from .gcn import GCN
-from .init import INITIALIZATIONS, initialize
+from .init import INITIALIZATIONS, initialize_parameters
 from .inputs import GraphInputs
 from .mlp import MLP
-from .registry import BACKBONES, Builder, build, default_lr, paper_hidden_channels, resolve_backbone
+from .registry import BACKBONES, Builder, build, get_default_lr, get_paper_hidden_channels, resolve_backbone
 from .sage import GraphSAGE
 from .scaling import FEATURE_SCALINGS, ChunkedFeatures, FeatureScaling
 from .sgc import SGC
@@ -35,8 +35,8 @@ __all__ = [
     "GraphSAGE",
     "PyGAdapter",
     "build",
-    "default_lr",
-    "initialize",
-    "paper_hidden_channels",
+    "get_default_lr",
+    "get_paper_hidden_channels",
+    "initialize_parameters",
     "resolve_backbone",
 ]

@@ -16,7 +16,7 @@ class Backbone(nn.Module):
     """A network that maps the inputs of a graph to one row of logits per node.
 
     A subclass creates its parameters in :meth:`create_parameters`, weight matrices empty: the function
-    :func:`~pignn.backbones.initialize` sets them.
+    :func:`~pignn.backbones.initialize_parameters` sets them.
     """
 
     uses_weights: ClassVar[bool] = True  # whether edge weights change the outputs

@@ -55,7 +55,7 @@ class GAT(Backbone):
         return h  # type: ignore[return-value]
 
     def _attend(self, adj: SparsityPattern, h: Tensor, by_source: Tensor, by_target: Tensor) -> Tensor:
-        logits = by_source[adj.col] + adj.repeat_rows(by_target)
+        logits = by_source[adj.col] + adj.repeat_for_entries(by_target)
         attention = row_softmax(adj, F.leaky_relu(logits, 0.2))
         attention = F.dropout(attention, self.dropout, self.training)
         heads = [

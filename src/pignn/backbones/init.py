@@ -13,7 +13,7 @@ INITIALIZATIONS = ("glorot", "uniform", "normal", "constant", "kaiming")
 
 
 @torch.no_grad()
-def initialize(network: nn.Module, init: str = "glorot") -> None:
+def initialize_parameters(network: nn.Module, init: str = "glorot") -> None:
     """Set every weight matrix by the named rule and every bias to zero.
 
     glorot U(±√(6/(a + b))) · uniform U(±1/√a) · normal N(0, 0.1²) · constant 0.1 ·

@@ -110,7 +110,7 @@ class GraphInputs:
             edges.edge_weight,
         )
         if directed:
-            adj, order = adj.transposed_with_positions
+            adj, order = adj.transpose_and_entry_order
             weight = None if weight is None else weight[order]
         adj = SparsityPattern(adj.crow.to(device), adj.col.to(device), shape)
         weight = None if weight is None else weight.to(device)
@@ -150,7 +150,7 @@ class GraphInputs:
             target_scale = scale * (self.parent_degrees[1] / self.adj.entries_per_row.clamp(min=1))
 
         def compute_entries(part: SparsityPattern, rows: slice, entries: slice) -> Tensor:
-            values = part.repeat_rows(target_scale[rows]).mul_(scale[part.col])
+            values = part.repeat_for_entries(target_scale[rows]).mul_(scale[part.col])
             return values if self.edge_weight is None else values.mul_(self.edge_weight[entries])
 
         if self.chunked:
@@ -167,7 +167,7 @@ class GraphInputs:
         share = 1 / self.degree.clamp(min=torch.finfo(self.raw_x.dtype).tiny)
 
         def compute_entries(part: SparsityPattern, rows: slice, entries: slice) -> Tensor:
-            values = part.repeat_rows(share[rows])
+            values = part.repeat_for_entries(share[rows])
             return values if self.edge_weight is None else values.mul_(self.edge_weight[entries])
 
         if self.chunked:
@@ -188,7 +188,7 @@ class GraphInputs:
         if not self.chunked:
             yield ALL_ROWS, self.adj_with_self_loops
             return
-        for rows, _, part in self.adj.iter_row_chunks():
+        for rows, _, part in self.adj.iter_chunk_slices_and_patterns():
             yield rows, _add_self_loops(part, rows.start)
 
 

@@ -10,7 +10,7 @@ from ..core.errors import ConfigError
 from ..core.registry import Entry, Registry
 from .adapter import PyGAdapter
 from .base import Backbone
-from .init import initialize
+from .init import initialize_parameters
 
 
 class Builder(Protocol):
@@ -43,12 +43,12 @@ def resolve_backbone(backbone: str | Builder) -> type[Backbone] | Builder:
     return backbone
 
 
-def default_lr(backbone: str | Builder) -> float:
+def get_default_lr(backbone: str | Builder) -> float:
     """The learning rate of a backbone if the user sets none."""
     return float(getattr(resolve_backbone(backbone), "default_lr", Backbone.default_lr))
 
 
-def paper_hidden_channels(backbone: str | Builder) -> int | None:
+def get_paper_hidden_channels(backbone: str | Builder) -> int | None:
     """The width that a backbone had in the paper's experiments; ``None`` where that is its default."""
     return getattr(resolve_backbone(backbone), "paper_hidden_channels", None)
 
@@ -64,7 +64,7 @@ def build(
     if isinstance(part, type) and issubclass(part, Backbone):
         given = {key: value for key, value in options.items() if value is not None}
         network = part(in_channels, out_channels, **given)
-        initialize(network, init)
+        initialize_parameters(network, init)
         return network
     return PyGAdapter(_call_builder(part, in_channels, out_channels), out_channels)
 

@@ -52,8 +52,8 @@ class FeatureScaling:
         probe = x[:: max(1, -(-len(x) // num_rows))]
         density = float(probe.count_nonzero()) / probe.numel()
         if kind == "columns" or (kind == "auto" and density > 1 - MIN_ZEROS_OF_ROWS):
-            return cls("columns", *_fit_columns(probe, is_sparse=density < MAX_SPARSE_DENSITY))
-        return cls("rows", scale=_find_large_columns(probe) if kind == "auto" else None)
+            return cls("columns", *_fit_column_center_and_spread(probe, is_sparse=density < MAX_SPARSE_DENSITY))
+        return cls("rows", scale=_compute_large_column_divisors(probe) if kind == "auto" else None)
 
     def to(self, device: torch.device) -> FeatureScaling:
         """The same statistics on a device."""
@@ -81,7 +81,7 @@ class FeatureScaling:
         counts = x.pattern.entries_per_row
         squares = torch.segment_reduce(values.double().square(), "sum", lengths=counts, initial=0)
         factors = self._compute_row_factors(squares.sqrt(), x.pattern.shape[1]).to(values.dtype)
-        return SparseFeatures(x.pattern, values * x.pattern.repeat_rows(factors))
+        return SparseFeatures(x.pattern, values * x.pattern.repeat_for_entries(factors))
 
     def _compute_row_factors(self, length: Tensor, num_columns: int) -> Tensor:
         if self.kind == "rows":
@@ -107,7 +107,7 @@ class ChunkedFeatures:
         return torch.cat([self.scaling.apply(chunk) @ weight for chunk in chunks])
 
 
-def _fit_columns(probe: Tensor, *, is_sparse: bool) -> tuple[Tensor | None, Tensor]:
+def _fit_column_center_and_spread(probe: Tensor, *, is_sparse: bool) -> tuple[Tensor | None, Tensor]:
     """Center (none for sparse features) and spread of each column; 1 where a column does not vary."""
     probe = probe.double()
     if is_sparse:
@@ -120,7 +120,7 @@ def _fit_columns(probe: Tensor, *, is_sparse: bool) -> tuple[Tensor | None, Tens
     return None if center is None else center.float(), spread
 
 
-def _find_large_columns(probe: Tensor) -> Tensor | None:
+def _compute_large_column_divisors(probe: Tensor) -> Tensor | None:
     """What to divide each column by so that none is far larger than the typical one; ``None`` where none is.
 
     The size of a column is the geometric mean of its non-zero values, which a few huge ones hardly move.

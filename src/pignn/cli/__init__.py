@@ -42,9 +42,9 @@ def run(arguments: list[str] | None = None) -> int:
             warnings.showwarning = _print_warning
             return _run_command(sys.argv[1:] if arguments is None else arguments)
     except PignnError as error:
-        return _fail(str(error))
+        return _print_error_and_get_code(str(error))
     except KeyboardInterrupt as error:
-        notes = map(_name_options, getattr(error, "__notes__", []))
+        notes = map(_replace_arguments_by_options, getattr(error, "__notes__", []))
         print("; ".join(["pignn: interrupted", *notes]), file=sys.stderr)
         return error.code if isinstance(error, Stopped) else 128 + signal.SIGINT
     except BrokenPipeError:  # the reader of our output has gone: nothing to complain about
@@ -55,16 +55,20 @@ def run(arguments: list[str] | None = None) -> int:
             sys.stdout.flush()
         except OSError:
             _discard_output()
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
+        return _print_error_and_get_code(
+            f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
+        )
     except Exception as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # a group without a command, whose help it brings
             print(error)
             return 0
         if hasattr(error, "format_message"):  # how click, vendored or not, says that a flag is wrong
             command = getattr(getattr(error, "ctx", None), "command_path", "pignn")
-            return _fail(f"{error.format_message().rstrip('.')} (see {command} --help)")
+            return _print_error_and_get_code(f"{error.format_message().rstrip('.')} (see {command} --help)")
         if isinstance(error, MemoryError) or "allocate memory" in str(error):  # torch's way of saying so
-            return _fail("out of memory; a smaller graph, or fewer programs beside this one, would help")
+            return _print_error_and_get_code(
+                "out of memory; a smaller graph, or fewer programs beside this one, would help"
+            )
         raise
 
 
@@ -93,19 +97,19 @@ def _discard_output() -> None:
 ARGUMENT = re.compile(r"\b(resume|force|report|new_class)=True\b|\b(nodes|edges|label|id|out|split_index)=(?![\w(\[)])")
 
 
-def _name_options(message: object) -> str:
+def _replace_arguments_by_options(message: object) -> str:
     """A message of the library, in which ``resume=True`` becomes ``--resume``."""
     return ARGUMENT.sub(lambda match: f"--{(match[1] or match[2]).replace('_', '-')}", str(message))
 
 
-def _fail(message: str) -> int:
-    print(f"pignn: {' '.join(_name_options(message).split())}", file=sys.stderr)
+def _print_error_and_get_code(message: str) -> int:
+    print(f"pignn: {' '.join(_replace_arguments_by_options(message).split())}", file=sys.stderr)
     return 2
 
 
 def _print_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     if issubclass(category, PignnWarning):
-        print(f"note: {_name_options(message)}", file=sys.stderr)
+        print(f"note: {_replace_arguments_by_options(message)}", file=sys.stderr)
 
 
 def _raise_stopped(number: int, frame: FrameType | None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from .option_groups import expand_groups
+from .option_groups import expand_option_groups
 from .options import Json
 from .output import show_facts, show_json, show_message
 
@@ -35,7 +35,7 @@ class CorrectionOptions:
     force: Annotated[bool, Option("--force", help="Replace --out if it exists.")] = False
 
 
-@expand_groups
+@expand_option_groups
 def apply(*, options: CorrectionOptions, json: Json = False) -> None:
     """Apply the decisions of a review to a copy of the labels, and estimate how many of all labels are wrong.
 

@@ -10,9 +10,9 @@ from typer import Option
 
 from ..core.errors import ConfigError
 from .graph_options import LabeledGraphOptions
-from .option_groups import expand_groups
+from .option_groups import expand_option_groups
 from .options import Json, Noise, Rate, Setting, parse_settings
-from .output import show_facts, show_graph, show_json, show_message, show_table
+from .output import show_facts, show_import_summary, show_json, show_message, show_table
 
 if TYPE_CHECKING:
     from ..auditing import Audit, Consensus
@@ -38,7 +38,7 @@ class AuditOptions:
     force: Annotated[bool, Option("--force", help="Replace the audit in --out.")] = False
 
 
-@expand_groups
+@expand_option_groups
 def audit(
     *,
     graph: LabeledGraphOptions,
@@ -76,7 +76,7 @@ def audit(
         method=method,
         settings=parse_settings(setting),
         warn=not json,  # in JSON the notes have the warnings
-        on_graph_read=None if json else show_graph,
+        on_graph_read=None if json else show_import_summary,
         **vars(options),
         **arguments,
     )
@@ -130,7 +130,7 @@ def _show_audit(audit: Audit) -> None:
             "homophily": audit.homophily,
         }
     )
-    suspects = [_describe_suspect(audit, row) for row in audit.issues.head(NUM_SHOWN).to_dict("records")]
+    suspects = [_build_suspect_row(audit, row) for row in audit.issues.head(NUM_SHOWN).to_dict("records")]
     for title, rows in (
         ("by given class", [asdict(row) for row in audit.class_summaries]),
         ("by source", [asdict(row) for row in audit.source_summaries]),
@@ -141,7 +141,7 @@ def _show_audit(audit: Audit) -> None:
             show_table(rows, title=title)
 
 
-def _describe_suspect(audit: Audit, row: dict[Any, Any]) -> dict[str, Any]:
+def _build_suspect_row(audit: Audit, row: dict[Any, Any]) -> dict[str, Any]:
     num_neighbors = row["num_neighbors"]
     return {
         "node": str(row.get("id", row["node"])),

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from ..core.errors import ConfigError
-from .option_groups import expand_groups
-from .options import Json, split_list
+from .option_groups import expand_option_groups
+from .options import Json, split_at_commas
 from .output import show_facts, show_json, show_message
 
 BYTES_PER_UNIT = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -47,10 +47,10 @@ class StoreOptions:
     force: Annotated[bool, Option("--force", help="Replace the store if there is one.")] = False
 
     def to_arguments(self) -> dict[str, Any]:
-        return vars(self) | {"columns": split_list(self.columns), "memory": _parse_bytes(self.memory)}
+        return vars(self) | {"columns": split_at_commas(self.columns), "memory": _parse_num_bytes(self.memory)}
 
 
-@expand_groups
+@expand_option_groups
 def convert(*, options: StoreOptions, json: Json = False) -> None:
     """Convert a graph that may be larger than memory into a store, which train and predict read in place.
 
@@ -78,7 +78,7 @@ def convert(*, options: StoreOptions, json: Json = False) -> None:
         show_message(message)
 
 
-def _parse_bytes(text: str) -> int:
+def _parse_num_bytes(text: str) -> int:
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)i?b?", text.strip().lower())
     if match is None or not float(match[1]):
         raise ConfigError(f"--memory takes a size such as 500MB or 4GB, not '{text}'")

@@ -39,17 +39,20 @@ def demo(
       pignn demo --seed 1 --out runs/another
     """
     from .. import graphs, noise
-    from ..runs.run_folder import has_run, open_output_folder
+    from ..runs.run_folder import has_finished_or_interrupted_run, open_output_folder
 
-    if has_run(out):
+    if has_finished_or_interrupted_run(out):
         raise OutputError(f"{out} holds a run of pignn train; choose another --out")
     with open_output_folder(out):
         graph = noise.corrupt(graphs.load("digits"), "symmetric", 0.4, seed=seed)
         summary = noise.summarize_noise(graph)
         if not json:
             show_message(f"digits: {graph.num_nodes:,} nodes; {summary}")
-        runs = {title: _train(graph, name, epochs, seed) for title, name in (("GCN", "vanilla"), ("PI-GNN", "pi-gnn"))}
-        _write_files(out, {title: predictions for title, (predictions, _) in runs.items()})
+        runs = {
+            title: _train_and_collect_facts(graph, name, epochs, seed)
+            for title, name in (("GCN", "vanilla"), ("PI-GNN", "pi-gnn"))
+        }
+        _write_demo_files(out, {title: predictions for title, (predictions, _) in runs.items()})
     rows = [{"method": title} | row for title, (_, row) in runs.items()]
     if json:
         show_json({"dataset": "digits", "realized_noise": summary.rate, "methods": rows, "out": str(out)})
@@ -60,7 +63,7 @@ def demo(
     show_message(f"model, predictions.csv, history.csv and learning-curve.png are in {out}")
 
 
-def _train(graph: Data, name: str, epochs: int, seed: int) -> tuple[Predictions, dict[str, Any]]:
+def _train_and_collect_facts(graph: Data, name: str, epochs: int, seed: int) -> tuple[Predictions, dict[str, Any]]:
     from .. import methods
     from ..runs import Predictions
 
@@ -81,7 +84,7 @@ def _train(graph: Data, name: str, epochs: int, seed: int) -> tuple[Predictions,
     }
 
 
-def _write_files(out: Path, predictions: dict[str, Predictions]) -> None:
+def _write_demo_files(out: Path, predictions: dict[str, Predictions]) -> None:
     """The last model with its predictions, and the history of all."""
     from ..io import files
     from ..report import plot_learning_curves, render_figure

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from typer import Option
 
 from ..core.errors import ConfigError
-from ..graphs.tables import is_graph_file
-from .options import Root, parse_pairs, parse_value
+from ..graphs.tables import has_graph_suffix
+from .options import Root, parse_json_or_text, parse_key_value_pairs
 
 COLUMNS = ("label", "id", "name", "trusted", "source", "votes", "delimiter", "edges", "edge_columns", "drop_unknown")
 TABLES = "CSV, TSV, JSON lines or Parquet"
@@ -86,9 +86,9 @@ class GraphOptions:
             "split": self.split,
             "split_seed": self.split_seed,
             "split_index": self.split_index,
-            "features": None if self.features is None else parse_value(self.features),
+            "features": None if self.features is None else parse_json_or_text(self.features),
         }
-        options = parse_pairs(self.data, "--data")
+        options = parse_key_value_pairs(self.data, "--data")
         for name in ("name", "root", *flags):
             if name in options and name != "features":
                 flag = "dataset" if name == "name" else name.replace("_", "-")
@@ -111,6 +111,6 @@ class LabeledGraphOptions(GraphOptions):
 
     def to_arguments(self, command: str, val: float = 0.0) -> dict[str, Any]:
         arguments = super().to_arguments(command, val)
-        if self.nodes is not None and self.label is None and self.votes is None and not is_graph_file(self.nodes):
+        if self.nodes is not None and self.label is None and self.votes is None and not has_graph_suffix(self.nodes):
             raise ConfigError("which column of --nodes has the labels? say so with --label, or give --votes")
         return arguments

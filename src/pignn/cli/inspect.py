@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from .graph_options import GraphOptions, LabeledGraphOptions
-from .option_groups import expand_groups
+from .option_groups import expand_option_groups
 from .options import Json
 from .output import show_json, show_message, show_table
 
 
-@expand_groups
+@expand_option_groups
 def inspect(*, graph: LabeledGraphOptions, json: Json = False) -> None:
     """Show how a graph of your own is read, without training: ids, edges, labels, what each column becomes and why.
 
@@ -30,9 +30,9 @@ def inspect(*, graph: LabeledGraphOptions, json: Json = False) -> None:
 
     summary = inspect_graph(**arguments)
     if json:
-        show_json(summary.to_dict() | {"list": summary.list_columns()})
+        show_json(summary.to_dict() | {"list": summary.list_column_records()})
         return
-    print("\n".join(summary.list_facts()), end="\n\n")
-    show_table(summary.list_columns())
+    print("\n".join(summary.list_fact_lines()), end="\n\n")
+    show_table(summary.list_column_records())
     if summary.features:
         show_message(f"\n--features '{summary.features}'")

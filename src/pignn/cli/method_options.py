@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from .options import parse_value
+from .options import parse_json_or_text
 
 FILE = Path(__file__).with_name("method_settings.json")
 TYPES: dict[str, Any] = {"int": int | None, "float": float | None, "bool": bool | None}
@@ -54,7 +54,7 @@ def load_stored_setting_options() -> list[SettingOption]:
 
 def parse_number_or_list(value: Any) -> Any:
     """The number or list that a text is; any other text is a name, even true."""
-    parsed = parse_value(value) if isinstance(value, str) else value
+    parsed = parse_json_or_text(value) if isinstance(value, str) else value
     return value if isinstance(value, str) and isinstance(parsed, bool | None | dict) else parsed
 
 

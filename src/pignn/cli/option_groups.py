@@ -9,7 +9,7 @@ from dataclasses import is_dataclass
 from typing import Any, get_type_hints
 
 
-def expand_groups(command: Callable[..., int | None]) -> Callable[..., int | None]:
+def expand_option_groups(command: Callable[..., int | None]) -> Callable[..., int | None]:
     """A command that takes a dataclass of options, as typer sees it: with each of its fields as an option of its own.
 
     typer knows no groups of options. The fields stand in the help where the group stands in the signature.

@@ -27,7 +27,7 @@ Setting = Annotated[
 Json = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 
 
-def parse_pairs(pairs: list[str] | None, flag: str, *, text_keys: Container[str] = ()) -> dict[str, Any]:
+def parse_key_value_pairs(pairs: list[str] | None, flag: str, *, text_keys: Container[str] = ()) -> dict[str, Any]:
     """KEY=VALUE texts as a dictionary. Values are JSON where they can be; those of ``text_keys`` stay texts."""
     values = {}
     for pair in pairs or []:
@@ -35,20 +35,20 @@ def parse_pairs(pairs: list[str] | None, flag: str, *, text_keys: Container[str]
         if not equals or not key:
             raise ConfigError(f"{flag} takes KEY=VALUE, not '{pair}'")
         key = key.replace("-", "_")
-        values[key] = text if key in text_keys else parse_value(text)
+        values[key] = text if key in text_keys else parse_json_or_text(text)
     return values
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, Any]:
     """Settings of a method, as --set gives them."""
     # Of pair_labels "true" is a name, not JSON's true.
-    settings = parse_pairs(pairs, "--set", text_keys=("pair_labels",))
+    settings = parse_key_value_pairs(pairs, "--set", text_keys=("pair_labels",))
     if "seed" in settings:
         raise ConfigError("--set seed=... would leave all else that is drawn with another seed; use --seed")
     return settings
 
 
-def parse_value(text: str) -> Any:
+def parse_json_or_text(text: str) -> Any:
     """The value of a JSON text; any other text is itself."""
     try:
         return json.loads(text)
@@ -56,6 +56,6 @@ def parse_value(text: str) -> Any:
         return text
 
 
-def split_list(text: str | None) -> list[str] | None:
+def split_at_commas(text: str | None) -> list[str] | None:
     """The parts of a text between commas."""
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]

@@ -30,7 +30,7 @@ def show_facts(facts: Mapping[str, Any]) -> None:
         print(f"{name.ljust(width)}  {format_value(value)}")
 
 
-def show_graph(graph: Data) -> None:
+def show_import_summary(graph: Data) -> None:
     """What was understood of the user's own graph, before anything is computed from it."""
     from ..graphs import summarize_import
     from ..training.distributed import is_main_process

@@ -8,12 +8,12 @@ from typing import Annotated
 from typer import Argument, Option
 
 from .graph_options import GraphOptions
-from .option_groups import expand_groups
+from .option_groups import expand_option_groups
 from .options import Json
 from .output import show_facts, show_json, show_message
 
 
-@expand_groups
+@expand_option_groups
 def predict(
     *,
     model: Annotated[Path, Argument(help="Folder of a model or of a training run.")],

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option, Typer
 
 from ..core.errors import ConfigError, DataError, build_unknown_name_error
-from .option_groups import expand_groups
-from .options import Json, parse_pairs, split_list
+from .option_groups import expand_option_groups
+from .options import Json, parse_key_value_pairs, split_at_commas
 from .output import show_json, show_message, show_table
 
 if TYPE_CHECKING:
@@ -71,17 +71,17 @@ class StudyOptions(GraphSelection):
         else:
             loaded = read_study(self.name) if self.name.endswith(".toml") else get_study(self.name)
         return loaded.subset(
-            datasets=split_list(self.datasets),
-            noises=split_list(self.noises),
+            datasets=split_at_commas(self.datasets),
+            noises=split_at_commas(self.noises),
             rates=_parse_numbers(self.rates, "--rates"),
             seeds=None if self.seeds is None else parse_seeds(self.seeds),
-            methods=split_list(self.methods),
-            settings=parse_pairs(self.setting, "--set", text_keys=("pair_labels",)),
-            protocol=self._choose_protocol(loaded),
+            methods=split_at_commas(self.methods),
+            settings=parse_key_value_pairs(self.setting, "--set", text_keys=("pair_labels",)),
+            protocol=self._choose_protocol_if_changed(loaded),
             metric=metric,
         )
 
-    def _choose_protocol(self, loaded: Study) -> Protocol | None:
+    def _choose_protocol_if_changed(self, loaded: Study) -> Protocol | None:
         from ..studies import Protocol
 
         if self.protocol is None and self.trials is None:
@@ -132,7 +132,7 @@ def list_studies(json: Json = False) -> None:
 
 
 @study.command()
-@expand_groups
+@expand_option_groups
 def run(
     options: StudyOptions,
     workers: Annotated[int, Option(help="Number of processes.")] = 1,
@@ -159,7 +159,7 @@ def run(
       pignn study run mine.toml --workers 2
     """
     from ..studies import open_results, run_study, write_study
-    from ..studies.sweep import check_processes
+    from ..studies.sweep import check_worker_options
 
     loaded, out = options.load_study(as_run=False), options.out
     if address is not None and not ray:
@@ -168,7 +168,7 @@ def run(
         _show_plan(loaded, out, retry, json)
         return 0
     cluster = (address or "auto") if ray else None
-    check_processes(workers, threads, cluster)
+    check_worker_options(workers, threads, cluster)
     with open_results(out):
         write_study(loaded, out / f"{loaded.name}.toml")
     summary = run_study(loaded, out, workers=workers, threads=threads, ray=cluster, retry=retry)
@@ -199,7 +199,7 @@ def _show_plan(loaded: Study, out: Path, retry: bool, json: bool) -> None:
 
 
 @study.command()
-@expand_groups
+@expand_option_groups
 def status(options: StudyOptions, json: Json = False) -> None:
     """Show how far a study is, and which of its runs failed and why.
 
@@ -224,7 +224,7 @@ def status(options: StudyOptions, json: Json = False) -> None:
 
 
 @study.command()
-@expand_groups
+@expand_option_groups
 def table(options: StudyOptions, form: Form = "text", metric: Metric = None) -> None:
     """Print the tables of a study: mean(std) over seeds, the best of a column marked.
 
@@ -242,7 +242,7 @@ def table(options: StudyOptions, form: Form = "text", metric: Metric = None) -> 
 
 
 @study.command()
-@expand_groups
+@expand_option_groups
 def compare(
     options: StudyOptions,
     published: Annotated[
@@ -267,7 +267,7 @@ def compare(
     if not cells:
         raise DataError(f"the paper has no number for what is there of '{options.name}': nothing to compare with")
     if json:
-        show_json([cell._asdict() | {"is_far": cell.is_far} for cell in cells])
+        show_json([cell._asdict() | {"differs_from_published": cell.differs_from_published} for cell in cells])
     else:
         tables = [build_comparison_table(results, published)]
         tables += [build_gains_table(results, published)] if published else []
@@ -275,7 +275,7 @@ def compare(
 
 
 @study.command("test")
-@expand_groups
+@expand_option_groups
 def significance(
     options: StudyOptions,
     against: Annotated[str, Option(help="Row to test against all others (default: the last).")] = "",
@@ -303,7 +303,7 @@ def significance(
 
 
 @study.command()
-@expand_groups
+@expand_option_groups
 def figure(
     options: StudyOptions,
     file: Annotated[Path, Argument(help="Picture to write: .png or .svg.")],
@@ -325,7 +325,7 @@ def figure(
 
 
 @study.command()
-@expand_groups
+@expand_option_groups
 def export(
     options: StudyOptions,
     file: Annotated[

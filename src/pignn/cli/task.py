@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option, Typer
 
-from .option_groups import expand_groups
+from .option_groups import expand_option_groups
 from .options import Json
 from .output import show_json, show_message, show_table
 from .study import RESULTS_FOLDER, GraphSelection, StudyOptions
@@ -23,7 +23,7 @@ task = Typer(
 
 
 @task.command()
-@expand_groups
+@expand_option_groups
 def export(
     selection: GraphSelection,
     to: Annotated[Path, Option(help="Folder for the tasks, one .npz each.")],

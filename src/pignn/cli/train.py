@@ -11,9 +11,9 @@ from typer import Option
 from ..core.errors import ConfigError
 from .graph_options import LabeledGraphOptions
 from .method_options import SettingOptions, parse_number_or_list
-from .option_groups import expand_groups
+from .option_groups import expand_option_groups
 from .options import Json, Noise, Rate, Setting, parse_settings
-from .output import show_facts, show_graph, show_json, show_message
+from .output import show_facts, show_import_summary, show_json, show_message
 
 if TYPE_CHECKING:
     from ..runs import TrainingInterrupted, TrainingRun
@@ -38,7 +38,7 @@ class CleaningOptions:
         ),
     ] = False
 
-    def choose(self) -> str | None:
+    def choose_cleaning_mode(self) -> str | None:
         chosen = [name.partition("_")[0] for name, is_set in vars(self).items() if is_set]
         if len(chosen) > 1:
             raise ConfigError(
@@ -59,7 +59,7 @@ class OutputOptions:
     checkpoint_minutes: Annotated[float, Option(help="Also write a checkpoint after this many minutes.")] = 5.0
 
 
-@expand_groups
+@expand_option_groups
 def train(
     *,
     graph: LabeledGraphOptions,
@@ -103,18 +103,18 @@ def train(
     """
     from .. import runs
 
-    options: dict[str, Any] = {"noise": noise, "rate": rate, "seed": seed, "clean": cleaning.choose()}
+    options: dict[str, Any] = {"noise": noise, "rate": rate, "seed": seed, "clean": cleaning.choose_cleaning_mode()}
     try:
         run = runs.train(
             method=method,
             settings=_merge_settings(vars(settings), setting),
-            on_graph_read=None if json else show_graph,
+            on_graph_read=None if json else show_import_summary,
             **options,
             **vars(output),
             **graph.to_arguments("train", val),
         )
     except runs.TrainingInterrupted as interrupt:
-        return _show_interrupted(interrupt, output.out, json)
+        return _show_interrupt_and_get_code(interrupt, output.out, json)
     _show_run(run, json)
     if run.rank == 0 and output.out is not None and not json:
         page = f"; open {output.out / 'report.html'} to look at it" if output.report else ""
@@ -139,7 +139,7 @@ def _show_run(run: TrainingRun, json: bool) -> None:
     show_json(facts) if json else show_facts({k: v for k, v in facts.items() if not isinstance(v, dict)})
 
 
-def _show_interrupted(interrupt: TrainingInterrupted, out: Path | None, json: bool) -> int:
+def _show_interrupt_and_get_code(interrupt: TrainingInterrupted, out: Path | None, json: bool) -> int:
     _show_run(interrupt.run, json)
     if interrupt.run.rank == 0:
         if interrupt.finished:

@@ -61,13 +61,13 @@ class Float:
 
     def raise_unless_valid(self, setting_name: str, value: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, Real) or not self._contains(float(value)):
-            raise ConfigError(f"{setting_name} must be a number {self._range_text()}, not {value!r}")
+            raise ConfigError(f"{setting_name} must be a number {self._format_range()}, not {value!r}")
 
     def _contains(self, value: float) -> bool:
         above = value > self.min if self.open_min else value >= self.min
         return above and (value < self.max if self.open_max else value <= self.max)
 
-    def _range_text(self) -> str:
+    def _format_range(self) -> str:
         low = f"above {self.min:g}" if self.open_min else f"of at least {self.min:g}"
         if self.max == LARGEST_FLOAT:
             return low

@@ -5,12 +5,12 @@ from __future__ import annotations
 from .errors import PignnError
 
 
-def pluralize(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """ "1 edge", "2,000 edges"."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def one_line_text(error: BaseException, max_length: int = 160) -> str:
+def format_error_in_one_line(error: BaseException, max_length: int = 160) -> str:
     """An exception in one line of bounded length."""
     text = " ".join(str(error).split())
     if not isinstance(error, PignnError):

@@ -23,7 +23,7 @@ PROBE_VALID_SECONDS = 10.0
 _last_probe: tuple[float, float] | None = None  # when, and the speedup
 
 
-def limit_spinning() -> None:
+def limit_thread_spinning() -> None:
     """Let waiting OpenMP threads sleep soon, unless the user chose how they wait.
 
     The OpenMP library reads its variables when torch is imported, so this comes before. Where torch came first,

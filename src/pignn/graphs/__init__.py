@@ -23,12 +23,12 @@ if TYPE_CHECKING:
         read_graph,
         summarize_import,
     )
-    from .splits import sample_trusted
-    from .store import Conversion, convert, load_graph_store, open_graph_store
+    from .splits import copy_with_random_trusted_labels
+    from .store import Conversion, convert, open_graph_store, open_graph_store_with_masks
     from .summary import compute_graph_statistics
     from .synthetic import csbm
     from .view import LabeledGraph
-    from .votes import stack_votes
+    from .votes import convert_label_rows_to_votes
 
 __all__ = [
     "DATASETS",
@@ -42,7 +42,9 @@ __all__ = [
     "compute_graph_statistics",
     "compute_homophily",
     "convert",
+    "convert_label_rows_to_votes",
     "copy_checked_graph",
+    "copy_with_random_trusted_labels",
     "csbm",
     "digits",
     "from_networkx",
@@ -55,13 +57,11 @@ __all__ = [
     "list_datasets",
     "load",
     "load_feature_encoder",
-    "load_graph_store",
     "num_classes",
     "open_graph_store",
+    "open_graph_store_with_masks",
     "read_graph",
-    "sample_trusted",
     "simplify_edges",
-    "stack_votes",
     "summarize_import",
 ]
 

@@ -14,7 +14,7 @@ from torch_geometric.data import Data, HeteroData
 
 from ..core.errors import ConfigError, DataError, PignnWarning
 from ..core.settings import Int
-from ..core.text import pluralize
+from ..core.text import format_count
 
 MASKS = ("train_mask", "val_mask", "test_mask")
 MAX_MAGNITUDE = 1e18  # of a feature or weight: squares and sums of larger ones are infinite in float32
@@ -39,7 +39,7 @@ def has_csr_edges(data: Data) -> bool:
     return data.get("edge_index") is None and data.get("crow") is not None and data.get("col") is not None
 
 
-def node_ids(data: Data) -> list[str] | None:
+def get_node_ids(data: Data) -> list[str] | None:
     """The distinct ids of the nodes as texts. None where nodes are known by their numbers."""
     ids = data.get("node_id")
     if ids is None:
@@ -82,7 +82,9 @@ def copy_checked_graph(data: Any, *, split_index: int | None = None, needs_label
     data.x = _parse_features(data.get("x"), is_checked)
     num_nodes = data.x.size(0)
     if "num_nodes" in data and data.num_nodes != num_nodes:
-        raise DataError(f"num_nodes is {data.num_nodes}, but x has {pluralize(num_nodes, 'row')}; add the missing rows")
+        raise DataError(
+            f"num_nodes is {data.num_nodes}, but x has {format_count(num_nodes, 'row')}; add the missing rows"
+        )
     if has_csr_edges(data):
         data.crow, data.col = _parse_csr_edges(data.crow, data.col, num_nodes, is_checked)
         num_edges = data.col.numel()
@@ -134,7 +136,7 @@ def _parse_features(x: Any, is_already_checked: bool) -> Tensor:
         bad = (x.abs() >= MAX_MAGNITUDE).nonzero()
         noun, advice = "huge value", f"scale the features below {MAX_MAGNITUDE:g}"
     node, column = bad[0].tolist()
-    raise DataError(f"x has {pluralize(len(bad), noun)}, first at node {node}, column {column}; {advice}")
+    raise DataError(f"x has {format_count(len(bad), noun)}, first at node {node}, column {column}; {advice}")
 
 
 def _parse_edge_index(edge_index: Any, num_nodes: int) -> Tensor:
@@ -151,7 +153,7 @@ def _parse_edge_index(edge_index: Any, num_nodes: int) -> Tensor:
         bad = ((edge_index < 0) | (edge_index >= num_nodes)).any(dim=0).nonzero().view(-1)
         source, target = edge_index[:, bad[0]].tolist()
         raise DataError(
-            f"edge_index is out of range at {pluralize(len(bad), 'edge')}, first at position {int(bad[0])} "
+            f"edge_index is out of range at {format_count(len(bad), 'edge')}, first at position {int(bad[0])} "
             f"({source} -> {target}); nodes are numbered 0 to {num_nodes - 1}"
         )
     return edge_index
@@ -162,7 +164,7 @@ def _parse_csr_edges(crow: Any, col: Any, num_nodes: int, is_already_checked: bo
     if crow.dim() != 1 or col.dim() != 1 or not (_has_integer_dtype(crow) and _has_integer_dtype(col)):
         raise DataError("crow and col must hold integers of shape [nodes + 1] and [edges]")
     if crow.numel() != num_nodes + 1:
-        nodes_text = pluralize(num_nodes, "node")
+        nodes_text = format_count(num_nodes, "node")
         raise DataError(f"crow has {crow.numel():,} entries, but the graph has {nodes_text}: one more needed")
     crow = crow.to(torch.int64)
     if int(crow[0]) != 0 or int(crow[-1]) != col.numel():
@@ -190,7 +192,7 @@ def _parse_weights(weights: Any, name: str, length: int, row_noun: str, is_alrea
     if len(bad):
         first = float(weights[bad[0]])
         rule = f"below {MAX_MAGNITUDE:g}" if math.isfinite(first) and first > 0 else "finite and not negative"
-        values_text = pluralize(len(bad), "such value")
+        values_text = format_count(len(bad), "such value")
         raise DataError(f"{name} must be {rule}, but is {first:g} at position {int(bad[0])} ({values_text})")
     return weights
 
@@ -204,14 +206,14 @@ def _parse_labels_in_place(data: Data, num_nodes: int) -> None:
     classes = num_classes(data)
     if data.get("class_names") is None and classes > max(num_nodes, 1000):
         raise DataError(
-            f"the largest label is {classes - 1} on {pluralize(num_nodes, 'node')}; "
+            f"the largest label is {classes - 1} on {format_count(num_nodes, 'node')}; "
             "number the classes 0, 1, 2, ... or declare class_names"
         )
     for name in names:
         bad = ((data[name] < -1) | (data[name] >= classes)).nonzero().view(-1)
         if len(bad):
             raise DataError(
-                f"{name} has {pluralize(len(bad), 'label')} out of range, first {int(data[name][bad[0]])} at node "
+                f"{name} has {format_count(len(bad), 'label')} out of range, first {int(data[name][bad[0]])} at node "
                 f"{int(bad[0])}; labels are 0 to {classes - 1}, or -1 for none"
             )
     if data.get("label_weight") is not None:
@@ -276,7 +278,9 @@ def _drop_unlabeled_training_nodes_in_place(data: Data) -> None:
     if num_unlabeled == int(train.sum()):
         raise DataError("no training node has a label (y is -1 on all of train_mask); give some labels")
     if num_unlabeled:
-        _warn_about_graph(f"{pluralize(num_unlabeled, 'training node')} without a label (y is -1) left out of training")
+        _warn_about_graph(
+            f"{format_count(num_unlabeled, 'training node')} without a label (y is -1) left out of training"
+        )
         data.train_mask = train = train & (data.y >= 0)
     counts = torch.bincount(data.y[train], minlength=num_classes(data))
     if int((counts > 0).sum()) == 1:
@@ -293,7 +297,7 @@ def _drop_unlabeled_training_nodes_in_place(data: Data) -> None:
     num_shared = int((train & data.test_mask).sum())
     if num_shared:
         _warn_about_graph(
-            f"{pluralize(num_shared, 'node')} in both train_mask and test_mask: test scores will be too high"
+            f"{format_count(num_shared, 'node')} in both train_mask and test_mask: test scores will be too high"
         )
 
 
@@ -304,7 +308,7 @@ def _flatten_column(value: Tensor, name: str, length: int, row_noun: str) -> Ten
     if value.dim() == 2 and value.size(1) == 1:
         value = value.view(-1)
     if value.dim() != 1 or value.numel() != length:
-        raise DataError(f"{name} has shape {list(value.shape)}, but the graph has {pluralize(length, row_noun)}")
+        raise DataError(f"{name} has shape {list(value.shape)}, but the graph has {format_count(length, row_noun)}")
     return value
 
 

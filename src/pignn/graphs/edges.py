@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..core.text import pluralize
+from ..core.text import format_count
 
 
 class SimpleEdges(NamedTuple):
@@ -30,7 +30,7 @@ def simplify_edges(
     is_loop = edge_index[0] == edge_index[1]
     num_loops = int(is_loop.sum())
     if num_loops:
-        notes.append(f"dropped {pluralize(num_loops, 'self-loop')}")
+        notes.append(f"dropped {format_count(num_loops, 'self-loop')}")
         edge_index = edge_index[:, ~is_loop]
         edge_weight = None if edge_weight is None else edge_weight[~is_loop]
     del is_loop
@@ -41,7 +41,7 @@ def simplify_edges(
     num_before = key.numel()
     key, weight = merge_runs_of_equal_keys(key, weight)
     if num_merged := num_before - key.numel():
-        notes.append(f"merged {pluralize(num_merged, 'duplicate edge')}")
+        notes.append(f"merged {format_count(num_merged, 'duplicate edge')}")
     if not directed:
         key, weight = _add_reverse_edges(key, weight, num_nodes, notes)
     row = torch.div(key, max(num_nodes, 1), rounding_mode="floor")
@@ -63,7 +63,7 @@ def _add_reverse_edges(
     both = torch.cat([sorted_keys, reverse])
     both_weight = None if weights is None or reverse_weight is None else torch.cat([weights, reverse_weight])
     both, both_weight = sort_keys_with_weights_(both, both_weight)
-    is_first = mark_first_of_runs(both)
+    is_first = compute_run_start_mask(both)
     if both_weight is not None:
         # Every key is there once or twice, and its twin stands right behind it.
         twin_weight = torch.cat([both_weight[1:], both_weight[:1]])
@@ -71,13 +71,13 @@ def _add_reverse_edges(
         _note_uneven_weights((is_first & ~is_alone & (both_weight != twin_weight)).sum(), notes)
         both_weight = torch.where(is_alone, both_weight, torch.maximum(both_weight, twin_weight))[is_first]
     both = both[is_first]
-    notes.append(f"made {pluralize(both.numel() - sorted_keys.numel(), 'one-way edge')} two-way")
+    notes.append(f"made {format_count(both.numel() - sorted_keys.numel(), 'one-way edge')} two-way")
     return both, both_weight
 
 
 def _note_uneven_weights(num_directions: Tensor, notes: list[str]) -> None:
     if num_uneven := int(num_directions) // 2:
-        notes.append(f"took the larger weight of {pluralize(num_uneven, 'edge')} whose two directions differ")
+        notes.append(f"took the larger weight of {format_count(num_uneven, 'edge')} whose two directions differ")
 
 
 def sort_keys_with_weights_(keys: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor | None]:
@@ -94,7 +94,7 @@ def sort_keys_with_weights_(keys: Tensor, weights: Tensor | None) -> tuple[Tenso
 
 def merge_runs_of_equal_keys(sorted_keys: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """One entry for every run of equal keys, its weights summed."""
-    is_first = mark_first_of_runs(sorted_keys)
+    is_first = compute_run_start_mask(sorted_keys)
     if bool(is_first.all()):
         return sorted_keys, weights
     if weights is not None:
@@ -104,7 +104,7 @@ def merge_runs_of_equal_keys(sorted_keys: Tensor, weights: Tensor | None) -> tup
     return sorted_keys[is_first], weights
 
 
-def mark_first_of_runs(sorted_keys: Tensor) -> Tensor:
+def compute_run_start_mask(sorted_keys: Tensor) -> Tensor:
     """Where a run of equal keys begins."""
     is_first = torch.ones_like(sorted_keys, dtype=torch.bool)
     torch.ne(sorted_keys[1:], sorted_keys[:-1], out=is_first[1:])

@@ -14,9 +14,7 @@ import torch
 from torch import Tensor
 
 
-def list_labels_at_ends_of_labeled_edges(
-    labels: Tensor, num_neighbors: Tensor, neighbors: Tensor
-) -> tuple[Tensor, Tensor]:
+def list_labeled_edge_end_labels(labels: Tensor, num_neighbors: Tensor, neighbors: Tensor) -> tuple[Tensor, Tensor]:
     """The labels at both ends of every edge whose ends both have one (are not -1), from lists of neighbors."""
     starts, ends = torch.repeat_interleave(labels, num_neighbors), labels[neighbors]
     labeled = (starts >= 0) & (ends >= 0)

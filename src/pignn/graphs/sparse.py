@@ -60,7 +60,7 @@ class SparsityPattern:
     def to_csr(self, values: Tensor) -> Tensor:
         return build_csr(self.crow, self.col, values, self.shape)
 
-    def iter_row_chunks(self) -> Iterator[tuple[slice, slice, SparsityPattern]]:
+    def iter_chunk_slices_and_patterns(self) -> Iterator[tuple[slice, slice, SparsityPattern]]:
         """Rows, entries and pattern of consecutive rows with at most CHUNK_ENTRIES entries (or of a single row)."""
         stop, end = 0, int(self.crow[-1])
         while stop < self.shape[0]:
@@ -72,16 +72,16 @@ class SparsityPattern:
             yield slice(start, stop), entries, SparsityPattern(crow, self.col[entries], (stop - start, self.shape[1]))
 
     @cached_property
-    def transposed_with_positions(self) -> tuple[SparsityPattern, Tensor]:
+    def transpose_and_entry_order(self) -> tuple[SparsityPattern, Tensor]:
         """The pattern of the transpose, and the position here of each of its values."""
         order = torch.argsort(self.col, stable=True)
         return SparsityPattern.from_row_sorted(self.col[order].long(), self.row[order], self.shape[::-1]), order
 
-    def repeat_rows(self, row_values: Tensor) -> Tensor:
+    def repeat_for_entries(self, row_values: Tensor) -> Tensor:
         """Values per row [rows, ...] repeated for every entry of the row [entries, ...]."""
         return torch.repeat_interleave(row_values, self.entries_per_row, dim=0, output_size=self.size)
 
-    def compute_dot_products(self, a: Tensor, b: Tensor) -> Tensor:
+    def compute_dot_products_at_entries(self, a: Tensor, b: Tensor) -> Tensor:
         """a_i·b_j at every entry (i, j), without gathering rows."""
         missing = MIN_WIDTH - a.shape[1]
         if missing > 0:
@@ -105,7 +105,7 @@ class Operator:
     @classmethod
     def from_values(cls, pattern: SparsityPattern, values: Tensor, diagonal: Tensor | None = None) -> Operator:
         """An operator from the values at the entries of a pattern."""
-        transposed, order = pattern.transposed_with_positions
+        transposed, order = pattern.transpose_and_entry_order
         return cls(pattern.to_csr(values), transposed.to_csr(values[order]), diagonal)
 
     @property
@@ -135,7 +135,7 @@ class ChunkedOperator:
     @torch.no_grad()
     def __matmul__(self, x: Tensor) -> Tensor:
         result = x.new_empty(self.pattern.shape[0], x.shape[1])
-        for rows, entries, chunk in self.pattern.iter_row_chunks():
+        for rows, entries, chunk in self.pattern.iter_chunk_slices_and_patterns():
             result[rows].addmm_(chunk.to_csr(self.values(chunk, rows, entries)), x, beta=0)
         return result if self.diagonal is None else result.addcmul_(self.diagonal, x)
 
@@ -166,12 +166,12 @@ class _OperatorProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, operator: Operator) -> Tensor:
         ctx.operator = operator
-        return _multiply_with_diagonal(operator.matrix, operator.diagonal, x)
+        return _multiply_and_add_diagonal(operator.matrix, operator.diagonal, x)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         operator = ctx.operator
-        return _multiply_with_diagonal(operator.transpose, operator.diagonal, grad.contiguous()), None
+        return _multiply_and_add_diagonal(operator.transpose, operator.diagonal, grad.contiguous()), None
 
 
 def spmm(matrix: Tensor, x: Tensor) -> Tensor:
@@ -179,7 +179,7 @@ def spmm(matrix: Tensor, x: Tensor) -> Tensor:
     return torch.addmm(x.new_zeros(1), matrix, x, beta=0)
 
 
-def _multiply_with_diagonal(matrix: Tensor, diagonal: Tensor | None, x: Tensor) -> Tensor:
+def _multiply_and_add_diagonal(matrix: Tensor, diagonal: Tensor | None, x: Tensor) -> Tensor:
     result = spmm(matrix, x)
     return result if diagonal is None else result.addcmul_(diagonal, x)
 
@@ -199,9 +199,9 @@ class _WeightedSpmm(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         values, x = ctx.saved_tensors
-        transposed, order = ctx.pattern.transposed_with_positions
+        transposed, order = ctx.pattern.transpose_and_entry_order
         grad = grad.contiguous()
-        return ctx.pattern.compute_dot_products(grad, x), spmm(transposed.to_csr(values[order]), grad), None
+        return ctx.pattern.compute_dot_products_at_entries(grad, x), spmm(transposed.to_csr(values[order]), grad), None
 
 
 def row_softmax(pattern: SparsityPattern, logits: Tensor) -> Tensor:
@@ -214,8 +214,8 @@ class _RowSoftmax(torch.autograd.Function):
     def forward(ctx: Any, logits: Tensor, pattern: SparsityPattern) -> Tensor:
         counts = pattern.entries_per_row
         row_max = torch.segment_reduce(logits, "max", lengths=counts, axis=0)
-        result = (logits - pattern.repeat_rows(row_max)).exp_()
-        result /= pattern.repeat_rows(torch.segment_reduce(result, "sum", lengths=counts, axis=0))
+        result = (logits - pattern.repeat_for_entries(row_max)).exp_()
+        result /= pattern.repeat_for_entries(torch.segment_reduce(result, "sum", lengths=counts, axis=0))
         ctx.save_for_backward(result)
         ctx.pattern = pattern
         return result
@@ -225,4 +225,4 @@ class _RowSoftmax(torch.autograd.Function):
         (result,) = ctx.saved_tensors
         weighted_grad = result * grad
         total = torch.segment_reduce(weighted_grad, "sum", lengths=ctx.pattern.entries_per_row, axis=0)
-        return weighted_grad - result * ctx.pattern.repeat_rows(total), None
+        return weighted_grad - result * ctx.pattern.repeat_for_entries(total), None

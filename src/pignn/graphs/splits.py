@@ -10,7 +10,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..core.errors import DataError
-from ..core.text import pluralize
+from ..core.text import format_count
 
 TRAIN_PER_CLASS, VAL_PER_CLASS = 20, 30
 
@@ -66,8 +66,8 @@ def _split_each_class_by_rank(y: Tensor, rank_in_class: Tensor, train_per_class:
     if too_small.numel():
         small_class, size = int(too_small[0]), int(sizes[too_small[0]])
         raise DataError(
-            f"cannot split: class {small_class} has {pluralize(size, 'node')}, and train, val and test need one each; "
-            "leave that class out or give masks of your own"
+            f"cannot split: class {small_class} has {format_count(size, 'node')}, and train, val and test need one "
+            "each; leave that class out or give masks of your own"
         )
     is_short = sizes <= train_per_class + val_per_class
     train_sizes = torch.where(
@@ -83,7 +83,7 @@ def _split_each_class_by_rank(y: Tensor, rank_in_class: Tensor, train_per_class:
     return Masks(in_train, in_val, labeled & ~in_train & ~in_val)
 
 
-def sample_trusted(data: Data, per_class: int = 1, *, seed: int = 0) -> Data:
+def copy_with_random_trusted_labels(data: Data, per_class: int = 1, *, seed: int = 0) -> Data:
     """A copy in which `per_class` labels of every class are trusted: `corrupt` leaves them true, methods may use them.
 
     For experiments, before `corrupt`. They are drawn among the nodes that are in no split, which then join the training

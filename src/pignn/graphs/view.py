@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from .checks import has_csr_edges, node_ids, num_classes
+from .checks import get_node_ids, has_csr_edges, num_classes
 from .edges import simplify_edges
 
 
@@ -50,9 +50,9 @@ class LabeledGraph:
 
     @property
     def node_ids(self) -> list[str] | None:
-        return node_ids(self.data)
+        return get_node_ids(self.data)
 
-    def get_mask(self, split: str) -> Tensor:
+    def get_mask_or_zeros(self, split: str) -> Tensor:
         """The mask of `train`, `val`, `test` or `trusted` nodes, all False where the graph has none for one split."""
         mask: Tensor | None = getattr(self, f"{split}_mask")
         return torch.zeros(self.num_nodes, dtype=torch.bool) if mask is None or mask.dim() != 1 else mask.bool()

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..core.errors import DataError
-from ..core.text import pluralize
+from ..core.text import format_count
 from .checks import check_data_type, num_classes
 
 Ints = NDArray[np.int64]
@@ -35,10 +35,10 @@ class Votes:
     def __len__(self) -> int:
         return len(self.node)
 
-    def count_per_class(self) -> Floats:
+    def count_per_node_and_class(self) -> Floats:
         """[nodes, classes]: how often each class was voted for, weighted by confidence."""
         shape = self.num_nodes, self.num_classes
-        return add_up_pairs(self.node * self.num_classes + self.label, self.confidence, shape)
+        return sum_weights_by_cell(self.node * self.num_classes + self.label, self.confidence, shape)
 
     def count_per_node(self) -> Ints:
         return np.bincount(self.node, minlength=self.num_nodes)
@@ -46,9 +46,9 @@ class Votes:
     def count_per_annotator(self) -> Ints:
         return np.bincount(self.annotator, minlength=self.num_annotators)
 
-    def choose_plurality(self) -> Ints:
+    def choose_plurality_classes(self) -> Ints:
         """The class with the most votes of each node, -1 without any. Of equal ones, that of the earlier annotator."""
-        counts = self.count_per_class()
+        counts = self.count_per_node_and_class()
         is_top = counts[self.node, self.label] >= counts.max(axis=1)[self.node] - 1e-9
         chosen = np.full(self.num_nodes, -1, dtype=np.int64)
         order = np.flatnonzero(is_top)
@@ -56,14 +56,14 @@ class Votes:
         chosen[self.node[order]] = self.label[order]  # of several, the last one stays: the first annotator's
         return chosen
 
-    def find_ties(self) -> Ints:
+    def find_tied_nodes(self) -> Ints:
         """Nodes of which two or more classes have the most votes."""
-        counts = self.count_per_class()
+        counts = self.count_per_node_and_class()
         top = counts.max(axis=1, keepdims=True)
         return np.flatnonzero(((counts >= top - 1e-9) & (top > 0)).sum(axis=1) > 1)
 
 
-def stack_votes(labels: Any) -> Tensor:
+def convert_label_rows_to_votes(labels: Any) -> Tensor:
     """`data.votes` from one row of labels per annotator, [annotators, nodes], -1 where an annotator gave none."""
     try:
         rows = torch.stack([torch.as_tensor(row) for row in labels]).long()
@@ -75,29 +75,29 @@ def stack_votes(labels: Any) -> Tensor:
     return torch.stack([node, annotator, rows[annotator, node]], dim=1)
 
 
-def collect_votes(data: Data, num_nodes: int | None = None) -> tuple[Votes, list[str], list[str]]:
+def collect_votes_and_names(data: Data, num_nodes: int | None = None) -> tuple[Votes, list[str], list[str]]:
     """The votes of a graph, and the names of annotators and classes."""
     check_data_type(data)
     if data.get("votes") is None:
         raise DataError("votes are missing; give them as integers of shape [votes, 3]: node, annotator, class")
-    table = _to_integers(data.votes, "votes")
+    table = _parse_integers(data.votes, "votes")
     if table.ndim != 2 or table.shape[1] != 3:
         raise DataError(f"votes must have the shape [votes, 3] (node, annotator, class), not {list(table.shape)}")
     num_nodes = int(data.num_nodes or 0) if num_nodes is None else num_nodes
     if not len(table):
         raise DataError("there is no vote at all")
     node, annotator, label = table.T
-    annotators = _name_annotators(data.get("annotators"), annotator)
-    class_names = _name_classes(data, label)
+    annotators = _list_annotator_names(data.get("annotators"), annotator)
+    class_names = _list_voted_class_names(data, label)
     limits = (("node", node, num_nodes), ("annotator", annotator, len(annotators)))
     for name, values, limit in (*limits, ("class", label, len(class_names))):
         bad = np.flatnonzero((values < 0) | (values >= limit))
         if len(bad):
             raise DataError(
-                f"votes name {pluralize(len(bad), name)} out of range, first {values[bad[0]]} at vote {bad[0]}; "
+                f"votes name {format_count(len(bad), name)} out of range, first {values[bad[0]]} at vote {bad[0]}; "
                 f"there are {limit:,}, numbered from 0"
             )
-    _check_unique(node, annotator, annotators)
+    _check_votes_are_unique(node, annotator, annotators)
     if len(np.unique(label)) < 2:
         raise DataError(f"all votes are for one class ({class_names[int(label[0])][:40]}); at least two are needed")
     confidence = _parse_confidence(data.get("vote_confidence"), len(node))
@@ -105,7 +105,7 @@ def collect_votes(data: Data, num_nodes: int | None = None) -> tuple[Votes, list
     return votes, annotators, class_names
 
 
-def find_known_classes(data: Data, votes: Votes) -> Ints:
+def check_and_get_trusted_classes(data: Data, votes: Votes) -> Ints:
     """Classes that somebody verified, -1 elsewhere. A label without votes that nobody verified is refused."""
     known = np.full(votes.num_nodes, -1, dtype=np.int64)
     if data.get("y") is None:
@@ -119,13 +119,13 @@ def find_known_classes(data: Data, votes: Votes) -> Ints:
     alone = np.flatnonzero((y >= 0) & ~is_trusted & (votes.count_per_node() == 0))
     if len(alone):
         raise DataError(
-            f"{pluralize(len(alone), 'node')} with a label in y but without a vote, first {alone[0]}; "
+            f"{format_count(len(alone), 'node')} with a label in y but without a vote, first {alone[0]}; "
             "add it to the votes, or set y to -1 there"
         )
     return known
 
 
-def _to_integers(value: Any, name: str) -> Ints:
+def _parse_integers(value: Any, name: str) -> Ints:
     try:
         array = torch.as_tensor(value).cpu().numpy()
     except (TypeError, ValueError, RuntimeError):
@@ -135,7 +135,7 @@ def _to_integers(value: Any, name: str) -> Ints:
     return array.astype(np.int64)
 
 
-def _name_annotators(names: Sequence[Any] | None, annotator: Ints) -> list[str]:
+def _list_annotator_names(names: Sequence[Any] | None, annotator: Ints) -> list[str]:
     if names is None:
         return [str(number) for number in range(max(int(annotator.max()) + 1, 1))]
     texts = [str(name) for name in names]
@@ -144,7 +144,7 @@ def _name_annotators(names: Sequence[Any] | None, annotator: Ints) -> list[str]:
     return texts
 
 
-def _name_classes(data: Data, label: Ints) -> list[str]:
+def _list_voted_class_names(data: Data, label: Ints) -> list[str]:
     if data.get("class_names") is not None:
         num_classes(data)  # checks the names
         return [str(name) for name in data.class_names]
@@ -154,15 +154,15 @@ def _name_classes(data: Data, label: Ints) -> list[str]:
     return [str(c) for c in range(count)]
 
 
-def _check_unique(node: Ints, annotator: Ints, annotators: list[str]) -> None:
+def _check_votes_are_unique(node: Ints, annotator: Ints, annotators: list[str]) -> None:
     key = node * len(annotators) + annotator
     order = np.argsort(key, kind="stable")
     repeated = order[1:][np.diff(key[order]) == 0]
     if len(repeated):
         first = repeated.min()
         raise DataError(
-            f"{pluralize(len(repeated), 'vote')} given twice, first by annotator '{annotators[annotator[first]][:40]}' "
-            f"of node {node[first]}; keep one vote per node and annotator"
+            f"{format_count(len(repeated), 'vote')} given twice, first by annotator "
+            f"'{annotators[annotator[first]][:40]}' of node {node[first]}; keep one vote per node and annotator"
         )
 
 
@@ -171,7 +171,7 @@ def _parse_confidence(value: Any, num_votes: int) -> Floats:
         return np.ones(num_votes)
     confidence = torch.as_tensor(value).double().reshape(-1).cpu().numpy()
     if len(confidence) != num_votes:
-        raise DataError(f"vote_confidence has {len(confidence):,} entries for {pluralize(num_votes, 'vote')}")
+        raise DataError(f"vote_confidence has {len(confidence):,} entries for {format_count(num_votes, 'vote')}")
     bad = np.flatnonzero(~((confidence > 0) & (confidence <= 1)))
     if len(bad):
         raise DataError(
@@ -180,6 +180,6 @@ def _parse_confidence(value: Any, num_votes: int) -> Floats:
     return confidence
 
 
-def add_up_pairs(index: Ints, weights: Floats | None, shape: tuple[int, int]) -> Floats:
+def sum_weights_by_cell(flat_index: Ints, weights: Floats | None, shape: tuple[int, int]) -> Floats:
     """[rows, columns]: the sum of weights (or the number) of the entries at each row · columns + column."""
-    return np.bincount(index, weights=weights, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
+    return np.bincount(flat_index, weights=weights, minlength=shape[0] * shape[1]).reshape(shape).astype(float)

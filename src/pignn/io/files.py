@@ -130,11 +130,11 @@ def _remove_abandoned_folders(path: Path) -> None:
     """The name of an unfinished folder has the process that fills it. Remove those whose process is gone."""
     for folder in path.parent.glob(f".{glob.escape(path.name)}{UNFINISHED}*"):
         host, _, process_id = folder.name.partition(UNFINISHED)[2].rpartition("-")[0].rpartition("-")
-        if host == socket.gethostname() and process_id.isdigit() and not _is_alive(int(process_id)):
+        if host == socket.gethostname() and process_id.isdigit() and not _is_process_alive(int(process_id)):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_alive(process_id: int) -> bool:
+def _is_process_alive(process_id: int) -> bool:
     if os.name == "nt":  # there, signal 0 would end the process
         return True
     try:
@@ -169,7 +169,7 @@ def _digest_tensors(tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) 
     return compute_digest(json.dumps(metadata), *parts, length=64)
 
 
-def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> None:
+def write_tensors_and_metadata(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> None:
     """Write a safetensors file. ``metadata`` goes into its header as JSON, with a checksum of it and the tensors."""
     ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     # One entry: safetensors writes several in no particular order, and equal content should be equal bytes.
@@ -177,8 +177,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[s
     write_bytes(path, save(ready, metadata={"pignn": header}))
 
 
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors and metadata that :func:`write_tensors` wrote."""
+def read_tensors_and_metadata(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tensors and metadata that :func:`write_tensors_and_metadata` wrote."""
     if not path.is_file():
         raise ModelFileError(f"{path} does not exist")
     try:

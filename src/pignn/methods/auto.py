@@ -24,20 +24,20 @@ from .auto_candidates import (
     NETWORK_BACKBONES,
     Candidate,
     Ensemble,
+    choose_fallback_candidate,
     compute_majority_share,
+    copy_with_masks_without_truth,
     explain_choice,
     find_best_view,
-    find_fallback,
+    fit_ensemble,
     list_linear_candidates,
     list_views,
     needs_structure,
-    replace_masks,
-    weigh_candidates,
 )
-from .core.base import FitFacts, Method, build_inputs
+from .core.base import FitFacts, Method, build_inputs_and_warn
 from .core.calibration import assign_folds
 from .core.embedding_classifier import EmbeddingClassifier
-from .core.ensembling import log_mean_probs, mix_log_probs_with_uniform
+from .core.ensembling import compute_log_mean_probs, mix_log_probs_with_uniform
 from .core.labels import GivenLabels
 
 LABELS = ("train+val", "train", "noisy-val")
@@ -103,13 +103,13 @@ class Auto(Method):
         with threads_context(data.x.numel()):
             self._choose_and_fit(data, start)
         self.seconds_ = time.perf_counter() - start
-        self._record_fit(data)
+        self._set_fitted_attributes(data)
         if self.warning_:
             warnings.warn(self.warning_, PignnWarning, stacklevel=2)
         return self
 
     def _choose_and_fit(self, data: Data, start: float) -> None:
-        inputs = build_inputs(data, self.directed, stacklevel=4)
+        inputs = build_inputs_and_warn(data, self.directed, stacklevel=4)
         given_labels = GivenLabels.from_data(data, self._get_training_split())
         self._deadline, self._untried = None if self.time_limit is None else start + self.time_limit, 0
         many = self.labels != "noisy-val" and len(given_labels.y) >= self.min_holdout_labels
@@ -118,24 +118,24 @@ class Auto(Method):
         )
         views = self.views_.fit_transform(inputs)
         if self.labels == "noisy-val":
-            ensemble, fitted = self._judge_by_validation_labels(data, views, given_labels)
+            ensemble, fitted = self._fit_and_judge_by_validation(data, views, given_labels)
         elif many:
-            ensemble, fitted = self._judge_by_holdout(data, views, given_labels)
+            ensemble, fitted = self._fit_and_judge_by_holdout(data, views, given_labels)
         else:
-            ensemble, fitted = self._judge_by_folds(views, given_labels)
-        self._keep(ensemble, fitted, len(given_labels.y))
+            ensemble, fitted = self._fit_and_judge_by_folds(views, given_labels)
+        self._store_ensemble(ensemble, fitted, len(given_labels.y))
         untried = f"; the time limit left {self._untried} candidates untried" if self._untried else ""
         explanation = explain_choice(ensemble, given_labels, by_validation_labels=self.labels == "noisy-val")
         self.explanation_ = explanation + untried
         self.warning_ = None
-        several = int(given_labels.present.sum()) > 1
+        several = int(given_labels.labeled_class_mask.sum()) > 1
         if several and self.agreement_[self.chosen_] <= compute_majority_share(given_labels):
             self.warning_ = (
                 "auto: no candidate predicts held-out labels better than always naming the largest class; "
                 "features and graph may say nothing about these labels"
             )
 
-    def refit(self, data: Data) -> Self:
+    def copy_and_refit(self, data: Data) -> Self:
         """A copy with the same choice, weights and temperatures, trained on the labels of this graph.
 
         Use it for folds of the same labels and for new labels of the same kind: it is many times faster than choosing
@@ -152,16 +152,16 @@ class Auto(Method):
             )
         given_labels = GivenLabels.from_data(data, self._get_training_split())
         other.uniform_mass_ = 1 / (len(given_labels.y) + 1)
-        inputs = build_inputs(data, self.directed)
+        inputs = build_inputs_and_warn(data, self.directed)
         candidates = [self.candidates_[name] for name in self._get_weights_usable_on(inputs)]
         views = self.views_.transform(inputs, list_views(candidates))
         other.models_ = {}
         for candidate in candidates:
             model = self.models_[candidate.name]
             if candidate.view:
-                again: Any = self._fit_linear(candidate, views, given_labels)
+                again: Any = self._fit_linear_candidate(candidate, views, given_labels)
             else:
-                again = self._fit_network(candidate, data, given_labels, int(model.epochs))
+                again = self._fit_network_candidate(candidate, data, given_labels, int(model.epochs))
             again.inverse_temperature_ = model.inverse_temperature_
             other.models_[candidate.name] = again
         other.weights_ = self._get_weights_usable_on(inputs)
@@ -182,61 +182,63 @@ class Auto(Method):
 
     # ---- three ways to hold labels out ----
 
-    def _judge_by_folds(self, views: Views, given_labels: GivenLabels) -> Judged:
+    def _fit_and_judge_by_folds(self, views: Views, given_labels: GivenLabels) -> Judged:
         """Few labels: each is judged by candidates that learned from the other folds."""
         fitted = {}
         transitions: dict[str, Any] = {}  # by view
-        for candidate in self._iter_in_time(list_linear_candidates(views)):
-            model = self._make_linear(candidate)
-            model.fit_embedded(views[candidate.view], given_labels, transitions.get(candidate.view))
+        for candidate in self._iter_until_deadline(list_linear_candidates(views)):
+            model = self._make_unfitted_linear(candidate)
+            model.fit_and_calibrate(views[candidate.view], given_labels, transitions.get(candidate.view))
             transitions.setdefault(candidate.view, model.transitions_)
             fitted[candidate] = model
         unseen = {candidate.name: model.held_out_ for candidate, model in fitted.items()}
-        return self._weigh(unseen, fitted, given_labels), fitted
+        return self._fit_ensemble(unseen, fitted, given_labels), fitted
 
-    def _judge_by_holdout(self, data: Data, views: Views, given_labels: GivenLabels) -> Judged:
+    def _fit_and_judge_by_holdout(self, data: Data, views: Views, given_labels: GivenLabels) -> Judged:
         """Many labels: a fifth is held out once, and what is chosen learns from all."""
         fold = assign_folds(given_labels.y, HOLDOUT_FOLDS, int(self.seed))
-        judging_labels = given_labels.sample(fold == 0, MAX_HOLDOUT_LABELS, int(self.seed))
+        judging_labels = given_labels.sample_labels_in_mask(fold == 0, MAX_HOLDOUT_LABELS, int(self.seed))
         size = min(MAX_COMPARED_LABELS, max(MIN_COMPARED_LABELS, MAX_COMPARED_SCORES // given_labels.num_classes))
-        training_labels = given_labels.sample(fold != 0, size, int(self.seed))
-        candidates = [*list_linear_candidates(views), *self._list_networks(data)]
+        training_labels = given_labels.sample_labels_in_mask(fold != 0, size, int(self.seed))
+        candidates = [*list_linear_candidates(views), *self._list_network_candidates(data)]
         transitions: list[Tensor] | None = None  # many labels tell the noise in any view
         fitted: dict[Candidate, Any] = {}
         unseen = {}
-        for candidate in self._iter_in_time(candidates):
+        for candidate in self._iter_until_deadline(candidates):
             if candidate.view:
-                model = self._fit_linear(candidate, views, training_labels, transitions=transitions)
+                model = self._fit_linear_candidate(candidate, views, training_labels, transitions=transitions)
                 transitions = transitions or model.transitions_
-                scores = model.score_embedded(views[candidate.view][judging_labels.nodes])
+                scores = model.compute_embedded_scores(views[candidate.view][judging_labels.nodes])
             else:
                 rest = given_labels.subset(fold != 0)
-                model = self._fit_network(candidate, data, rest, None, judging_labels)
+                model = self._fit_network_candidate(candidate, data, rest, None, judging_labels)
                 with torch.no_grad():
                     scores = model._compute_logits(data)[judging_labels.nodes]
             fitted[candidate], unseen[candidate.name] = model, scores
-        ensemble = self._weigh(unseen, fitted, judging_labels)
+        ensemble = self._fit_ensemble(unseen, fitted, judging_labels)
         for candidate, model in fitted.items():
-            if candidate.name in ensemble.weights or candidate is find_fallback(ensemble, fitted):
+            if candidate.name in ensemble.weights or candidate is choose_fallback_candidate(ensemble, fitted):
                 fitted[candidate] = (
-                    self._fit_linear(candidate, views, given_labels, transitions=transitions)
+                    self._fit_linear_candidate(candidate, views, given_labels, transitions=transitions)
                     if candidate.view
-                    else self._fit_network(candidate, data, given_labels, model.best_epoch_ + 1)
+                    else self._fit_network_candidate(candidate, data, given_labels, model.best_epoch_ + 1)
                 )
         return ensemble, fitted
 
-    def _judge_by_validation_labels(self, data: Data, views: Views, given_labels: GivenLabels) -> Judged:
+    def _fit_and_judge_by_validation(self, data: Data, views: Views, given_labels: GivenLabels) -> Judged:
         """Validation labels judge. In the best view, candidates also learn from random parts of the labels."""
         judging_labels = GivenLabels.from_data(data, "val")
         fitted: dict[Candidate, Any] = {}
         unseen = {}
 
         def add(candidates: Iterable[Candidate]) -> Ensemble:
-            for candidate in self._iter_in_time(candidates):
+            for candidate in self._iter_until_deadline(candidates):
                 whole = fitted.get(replace(candidate, subset=None))
-                fitted[candidate] = self._fit_linear(candidate, views, given_labels, whole)
-                unseen[candidate.name] = fitted[candidate].score_embedded(views[candidate.view][judging_labels.nodes])
-            return self._weigh(unseen, fitted, judging_labels, by_agreement=True)
+                fitted[candidate] = self._fit_linear_candidate(candidate, views, given_labels, whole)
+                unseen[candidate.name] = fitted[candidate].compute_embedded_scores(
+                    views[candidate.view][judging_labels.nodes]
+                )
+            return self._fit_ensemble(unseen, fitted, judging_labels, by_agreement=True)
 
         ensemble = add(list_linear_candidates(views))
         best_view = find_best_view(ensemble, fitted)
@@ -246,7 +248,7 @@ class Auto(Method):
             for k in range(SUBSETS_PER_LEARNER)
         ), fitted
 
-    def _iter_in_time(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+    def _iter_until_deadline(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
         """The candidates, until the time is over. The first one always comes."""
         for number, candidate in enumerate(candidates):
             if number and self._deadline is not None and time.perf_counter() > self._deadline:
@@ -254,20 +256,24 @@ class Auto(Method):
             else:
                 yield candidate
 
-    def _weigh(
-        self, unseen: dict[str, Tensor], fitted: dict[Candidate, Any], labels: GivenLabels, by_agreement: bool = False
+    def _fit_ensemble(
+        self,
+        held_out_scores: dict[str, Tensor],
+        fitted: dict[Candidate, Any],
+        judging_labels: GivenLabels,
+        by_agreement: bool = False,
     ) -> Ensemble:
         transitions = {each.name: model.transition_ for each, model in fitted.items() if each.view}
-        return weigh_candidates(unseen, transitions, labels, by_agreement=by_agreement)
+        return fit_ensemble(held_out_scores, transitions, judging_labels, by_agreement=by_agreement)
 
-    def _keep(self, ensemble: Ensemble, fitted: dict[Candidate, Any], num_labels: int) -> None:
+    def _store_ensemble(self, ensemble: Ensemble, fitted: dict[Candidate, Any], num_labels: int) -> None:
         """Keep what is averaged, and the best candidate that can predict for other graphs."""
         self.weights_, self.inverse_temperature_ = ensemble.weights, ensemble.inverse_temperature
         self.bias_ = ensemble.bias
         self.transition_, self.agreement_ = ensemble.transition, ensemble.agreement
         self.holdout_log_likelihood_ = ensemble.log_likelihood
         self.uniform_mass_ = 1 / (num_labels + 1)
-        self.fallback_ = find_fallback(ensemble, fitted).name
+        self.fallback_ = choose_fallback_candidate(ensemble, fitted).name
         self.candidates_ = {each.name: each for each in fitted if each.name in {*self.weights_, self.fallback_}}
         self.models_: dict[str, Any] = {each.name: fitted[each] for each in self.candidates_.values()}
         for name, model in self.models_.items():
@@ -276,34 +282,35 @@ class Auto(Method):
 
     # ---- candidates ----
 
-    def _make_linear(self, candidate: Candidate) -> EmbeddingClassifier:
+    def _make_unfitted_linear(self, candidate: Candidate) -> EmbeddingClassifier:
         model = candidate.make(seed=self.seed, directed=self.directed, labels=self._get_training_split())
         assert isinstance(model, EmbeddingClassifier)
         return model
 
-    def _fit_linear(
+    def _fit_linear_candidate(
         self,
         candidate: Candidate,
         views: Views,
         given_labels: GivenLabels,
-        whole: EmbeddingClassifier | None = None,
+        fitted_on_all: EmbeddingClassifier | None = None,
         transitions: list[Tensor] | None = None,
     ) -> EmbeddingClassifier:
-        """A candidate that learned from all these labels, or from its part of them, as a copy of ``whole``."""
+        """A candidate that learned from all these labels, or from its part of them, as a copy of ``fitted_on_all``."""
         embedded = views[candidate.view]
-        if candidate.subset is None or whole is None:
-            whole = self._make_linear(candidate).fit_uncalibrated(embedded, given_labels, transitions)
+        if candidate.subset is None or fitted_on_all is None:
+            fitted_on_all = self._make_unfitted_linear(candidate).fit_uncalibrated(embedded, given_labels, transitions)
         if candidate.subset is None:
-            return whole
+            return fitted_on_all
         seed = (int(self.seed) * NUM_SUBSETS + candidate.subset) % 2**63
-        return whole.refit_subset(given_labels.sample_per_class_keeping_trusted(SUBSET_FRACTION, seed), embedded)
+        subset = given_labels.sample_per_class_keeping_trusted(SUBSET_FRACTION, seed)
+        return fitted_on_all.copy_refitted_to_subset(subset, embedded)
 
-    def _list_networks(self, data: Data) -> list[Candidate]:
+    def _list_network_candidates(self, data: Data) -> list[Candidate]:
         if self.networks == "never" or int(data.x.count_nonzero()) > self.max_network_values:
             return []
         return [Candidate(name) for name in NETWORK_BACKBONES]
 
-    def _fit_network(
+    def _fit_network_candidate(
         self,
         candidate: Candidate,
         data: Data,
@@ -317,7 +324,8 @@ class Auto(Method):
         model = candidate.make(seed=self.seed, directed=self.directed)
         with warnings.catch_warnings():  # about settings that the user has not chosen
             warnings.simplefilter("ignore", PignnWarning)
-            return model.set_params(**settings).fit(replace_masks(data, given_labels.nodes, val), progress=False)
+            graph = copy_with_masks_without_truth(data, given_labels.nodes, val)
+            return model.set_params(**settings).fit(graph, progress=False)
 
     # ---- predictions and state ----
 
@@ -338,9 +346,9 @@ class Auto(Method):
         scores = {}
         for name in weights:
             model, view = self.models_[name], self.candidates_[name].view
-            logits = model.score_embedded(views[view]) if view else model._compute_logits(data)
+            logits = model.compute_embedded_scores(views[view]) if view else model._compute_logits(data)
             scores[name] = model.inverse_temperature_ * logits
-        mean = self.inverse_temperature_ * log_mean_probs(scores, weights) + self.bias_
+        mean = self.inverse_temperature_ * compute_log_mean_probs(scores, weights) + self.bias_
         return mix_log_probs_with_uniform(mean, self.uniform_mass_)
 
     def _get_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -354,15 +362,16 @@ class Auto(Method):
             candidate = self.candidates_[name]
             place = {"learner": candidate.learner, "view": candidate.view, "subset": candidate.subset}
             temperature = {"inverse_temperature": float(model.inverse_temperature_)}
-            settings = model.settings_as_json()
+            settings = model.get_json_compatible_settings()
             models.append(place | temperature | {"method": model.name, "settings": settings, "metadata": metadata})
         state = {name: getattr(self, f"{name}_") for name in STATE_ATTRIBUTES}
         return tensors, {"models": models, "views": views} | state
 
     def _set_state(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
         self.transition_, self.bias_ = tensors["auto.transition"], tensors["auto.bias"]
+        view_tensors = _select_and_strip_prefix(tensors, "views.")
         self.views_ = NodeViews.from_state(
-            _select_prefix(tensors, "views."), metadata["views"], directed=self.directed, seed=int(self.seed) % 2**31
+            view_tensors, metadata["views"], directed=self.directed, seed=int(self.seed) % 2**31
         )
         self.models_, self.candidates_ = {}, {}
         for number, inner in enumerate(metadata["models"]):
@@ -370,7 +379,7 @@ class Auto(Method):
                 raise ModelFileError(f"the model inside is '{inner['method']}', which 'auto' never chooses")
             model: Any = LEARNER_CLASSES[inner["method"]](**inner["settings"])
             model.class_names_, model.num_features_ = self.class_names_, self.num_features_
-            model._set_state(_select_prefix(tensors, f"{number}."), inner["metadata"])
+            model._set_state(_select_and_strip_prefix(tensors, f"{number}."), inner["metadata"])
             model.inverse_temperature_ = float(inner["inverse_temperature"])
             candidate = Candidate(str(inner["learner"]), str(inner["view"]), inner["subset"])
             self.models_[candidate.name], self.candidates_[candidate.name] = model, candidate
@@ -387,5 +396,5 @@ STATE_ATTRIBUTES = (
 )
 
 
-def _select_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+def _select_and_strip_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}

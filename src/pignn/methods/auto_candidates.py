@@ -11,12 +11,16 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ..propagation import uses_structure
+from ..propagation import is_structural_view
 from .core.base import Method
-from .core.calibration import fit_class_bias, fit_inverse_temperature, fit_inverse_temperature_and_noise
+from .core.calibration import (
+    fit_class_bias,
+    fit_inverse_temperature_and_likelihoods,
+    fit_inverse_temperature_under_noise,
+)
 from .core.embedding_classifier import EmbeddingClassifier
-from .core.ensembling import compute_agreement, log_mean_probs, softmax_weights
-from .core.labels import GivenLabels, log_likelihood, symmetric_transition
+from .core.ensembling import compute_agreement, compute_log_mean_probs, compute_softmax_weights
+from .core.labels import GivenLabels, build_symmetric_transition, compute_label_log_likelihoods
 from .denoised import Denoised
 from .low_density import LowDensity
 from .prototypes import Prototypes
@@ -78,8 +82,8 @@ class Ensemble:
     agreement: dict[str, float]  # share of held-out labels that a candidate predicts
 
 
-def weigh_candidates(
-    unseen: Mapping[str, Tensor],
+def fit_ensemble(
+    held_out_scores: Mapping[str, Tensor],
     transitions: Mapping[str, Tensor],
     judging_labels: GivenLabels,
     *,
@@ -88,30 +92,30 @@ def weigh_candidates(
     """Weights, noise and temperatures by the scores of labels that the candidates were not trained on.
 
     Args:
-        unseen: the scores, [labels, classes], by candidate.
+        held_out_scores: the scores, [labels, classes], by candidate.
         transitions: the noise that a candidate has estimated, if it has.
         judging_labels: these labels.
         by_agreement: weigh by the number of labels that a candidate predicts, not by their likelihood.
     """
     total = float(judging_labels.weight.sum())
     share = judging_labels.weight.double() / total
-    start = symmetric_transition(min(INITIAL_NOISE_RATE, 0.5), judging_labels.num_classes)
+    start = build_symmetric_transition(min(INITIAL_NOISE_RATE, 0.5), judging_labels.num_classes)
     scaled, values, temperatures = {}, {}, {}
-    for name, scores in unseen.items():
+    for name, scores in held_out_scores.items():
         transition = transitions.get(name, start)
-        temperatures[name], by_label = fit_inverse_temperature_and_noise(scores, judging_labels, transition)
+        temperatures[name], by_label = fit_inverse_temperature_under_noise(scores, judging_labels, transition)
         scaled[name], values[name] = temperatures[name] * scores, float(share @ by_label)
     agreement = {name: compute_agreement(scores, judging_labels) for name, scores in scaled.items()}
     if by_agreement:
         evidence = {name: AGREEMENT_PER_LABEL * total * value for name, value in agreement.items()}
     else:
         evidence = {name: LIKELIHOOD_PER_LABEL * total * value for name, value in values.items()}
-    weights = softmax_weights(evidence)
-    held_out = log_mean_probs(scaled, weights)
+    weights = compute_softmax_weights(evidence)
+    held_out = compute_log_mean_probs(scaled, weights)
     # Each candidate takes other labels for wrong; their mean errs less than any of them.
     transition = torch.stack([weight * transitions.get(name, start) for name, weight in weights.items()]).sum(0)
-    likelihood = log_likelihood(judging_labels, transition).exp()
-    inverse_temperature, _ = fit_inverse_temperature(held_out, likelihood, judging_labels.weight)
+    likelihood = compute_label_log_likelihoods(judging_labels, transition).exp()
+    inverse_temperature, _ = fit_inverse_temperature_and_likelihoods(held_out, likelihood, judging_labels.weight)
     bias = fit_class_bias(inverse_temperature * held_out, likelihood, judging_labels.weight)
     return Ensemble(weights, temperatures, inverse_temperature, bias, transition, values, agreement)
 
@@ -125,19 +129,20 @@ def list_views(candidates: Iterable[Candidate]) -> list[str]:
 
 
 def needs_structure(candidate: Candidate) -> bool:
-    return bool(candidate.view) and uses_structure(candidate.view)
+    return bool(candidate.view) and is_structural_view(candidate.view)
 
 
-def find_fallback(ensemble: Ensemble, fitted: Iterable[Candidate]) -> Candidate:
+def choose_fallback_candidate(ensemble: Ensemble, fitted_candidates: Iterable[Candidate]) -> Candidate:
     """The likeliest candidate that can predict for other graphs."""
     return max(
-        (each for each in fitted if not needs_structure(each)), key=lambda each: ensemble.log_likelihood[each.name]
+        (each for each in fitted_candidates if not needs_structure(each)),
+        key=lambda each: ensemble.log_likelihood[each.name],
     )
 
 
-def find_best_view(ensemble: Ensemble, fitted: Iterable[Candidate]) -> str:
+def find_best_view(ensemble: Ensemble, fitted_candidates: Iterable[Candidate]) -> str:
     weights: dict[str, float] = {}
-    for each in fitted:
+    for each in fitted_candidates:
         weights[each.view] = weights.get(each.view, 0.0) + ensemble.weights.get(each.name, 0.0)
     return max(weights, key=lambda view: weights[view])
 
@@ -166,10 +171,10 @@ def explain_choice(ensemble: Ensemble, given_labels: GivenLabels, *, by_validati
     )
 
 
-def replace_masks(data: Data, train: Tensor, val: Tensor) -> Data:
+def copy_with_masks_without_truth(data: Data, train_nodes: Tensor, val_nodes: Tensor) -> Data:
     """The graph with other training and validation nodes, and without what a network must not read."""
     data = copy.copy(data)
-    for name, nodes in (("train_mask", train), ("val_mask", val)):
+    for name, nodes in (("train_mask", train_nodes), ("val_mask", val_nodes)):
         data[name] = torch.zeros(len(data.y), dtype=torch.bool).index_fill_(0, nodes, True)
     data.test_mask = torch.zeros(len(data.y), dtype=torch.bool)
     if data.get("y_true") is not None:

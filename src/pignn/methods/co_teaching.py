@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 from ..core.settings import Float, Int, setting
 from ..training import Phase
-from .core.committee import TwoNetworkMethod, compute_forget_share, select_small_losses
+from .core.committee import TwoNetworkMethod, build_small_loss_mask, compute_forget_share
 from .core.learner import Step, Task
-from .core.noise_estimation import estimate_noise
+from .core.noise_estimation import estimate_noise_with_explanation
 
 DEFAULT_RAMP, PAPER_RAMP = 100, 10
 
@@ -36,11 +36,11 @@ class SmallLossMethod(TwoNetworkMethod):
     )
     forget_rate_: float = field(init=False)
 
-    def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
+    def prepare_phase(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
         if self.forget_rate is not None:
             self.forget_rate_ = self.forget_rate
             return
-        stated = estimate_noise(task, self.seed)
+        stated = estimate_noise_with_explanation(task, self.seed)
         self.forget_rate_, self.noise_explanation_ = stated.estimate.rate, stated.explanation
 
     def compute_kept_share(self, epoch: int) -> float:
@@ -58,7 +58,7 @@ class CoTeaching(SmallLossMethod):
     """
 
     def objective(self, step: Step) -> Tensor:
-        first, second = self.pointwise_by_network(step)
+        first, second = self.compute_losses_by_network(step)
         share = self.compute_kept_share(step.epoch)
-        for_second, for_first = (select_small_losses(losses, share, step.trusted) for losses in (first, second))
+        for_second, for_first = (build_small_loss_mask(losses, share, step.trusted) for losses in (first, second))
         return step.weighted_mean(first, for_first) + step.weighted_mean(second, for_second)

@@ -19,7 +19,7 @@ from ..training import Phase
 from .core.learner import Step, Task
 from .core.losses import noisy_cross_entropy
 from .core.network import NetworkMethod
-from .core.noise_estimation import estimate_noise
+from .core.noise_estimation import estimate_noise_with_explanation
 
 MAX_CONDITION_NUMBER = 1e3  # of a matrix that can be inverted
 
@@ -38,9 +38,9 @@ class TransitionMethod(NetworkMethod):
     )
     transition_: list[list[float]] = field(init=False)
 
-    def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
+    def prepare_phase(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
         if self.transition is None:
-            stated = estimate_noise(task, self.seed)
+            stated = estimate_noise_with_explanation(task, self.seed)
             matrix, self.noise_explanation_ = stated.estimate.transition, stated.explanation
         else:
             matrix = parse_transition_matrix(self.transition)
@@ -68,8 +68,8 @@ class Backward(TransitionMethod):
     Patrini et al., CVPR 2017. Unbiased but not bounded below: with few labels it may grow large and negative.
     """
 
-    def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
-        super().prepare(task, networks, phase)
+    def prepare_phase(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
+        super().prepare_phase(task, networks, phase)
         matrix = np.asarray(self.transition_)
         if np.linalg.cond(matrix) > MAX_CONDITION_NUMBER:
             warnings.warn(

@@ -21,5 +21,5 @@ class Decoupling(TwoNetworkMethod):
     def objective(self, step: Step) -> Tensor:
         predicted = step.logits.argmax(-1)
         disagree = (predicted[0] != predicted[1]) | step.trusted
-        first, second = self.pointwise_by_network(step)
+        first, second = self.compute_losses_by_network(step)
         return step.weighted_mean(first, disagree) + step.weighted_mean(second, disagree)

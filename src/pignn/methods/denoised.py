@@ -10,9 +10,9 @@ from torch.nn import functional as F
 
 from .. import noise
 from ..core.settings import Float, setting
-from .core.calibration import MAX_CALIBRATION_LABELS, fit_inverse_temperature
+from .core.calibration import MAX_CALIBRATION_LABELS, fit_inverse_temperature_and_likelihoods
 from .core.embedding_classifier import EmbeddingClassifier
-from .core.labels import IMPOSSIBLE_LOGIT, GivenLabels, log_likelihood, symmetric_transition
+from .core.labels import IMPOSSIBLE_LOGIT, GivenLabels, build_symmetric_transition, compute_label_log_likelihoods
 
 SYMMETRIC_PRIOR_LABELS = 50.0  # labels that symmetric noise counts as when the transition matrix is estimated
 BALANCE_PRIOR_LABELS = 100.0  # labels per class that equal class frequencies count as
@@ -21,7 +21,7 @@ COSINE_SCALES = [COSINE_SCALE * 10 ** (k / 8) for k in range(-8, 9)]
 NOISE_RATES = [0.01, *(k / 20 for k in range(1, 16))]
 
 
-def leave_one_out_cosines(embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+def compute_leave_one_out_cosines(embedded: Tensor, given_labels: GivenLabels) -> Tensor:
     """The cosine between each labeled node and the mean of each class *without that node*, [labels, classes]."""
     x = embedded[given_labels.nodes]
     share = F.one_hot(given_labels.y, given_labels.num_classes).to(embedded) * given_labels.weight[:, None]
@@ -29,7 +29,7 @@ def leave_one_out_cosines(embedded: Tensor, given_labels: GivenLabels) -> Tensor
     along, own = x @ total.T, (x * x).sum(1, keepdim=True)
     length = (total * total).sum(1) - 2 * share * along + share.square() * own
     cosines = (along - share * own) / length.clamp(min=1e-12).sqrt()
-    return torch.where(given_labels.present, cosines, IMPOSSIBLE_LOGIT / COSINE_SCALE)
+    return torch.where(given_labels.labeled_class_mask, cosines, IMPOSSIBLE_LOGIT / COSINE_SCALE)
 
 
 def fit_symmetric_rate(class_cosines: Tensor, y: Tensor) -> float:
@@ -60,13 +60,13 @@ def estimate_transitions(cosines: Tensor, given_labels: GivenLabels) -> list[Ten
         return [torch.eye(num_classes)]
     y, cosines = given_labels.y[doubtful], cosines[doubtful]
     estimate = noise.estimate(y.numpy(), (COSINE_SCALE * cosines).softmax(1).numpy())
-    symmetric = symmetric_transition(min(estimate.rate, 1 - 1 / num_classes), num_classes)
+    symmetric = build_symmetric_transition(min(estimate.rate, 1 - 1 / num_classes), num_classes)
     weighted = count * torch.from_numpy(estimate.transition).float() + SYMMETRIC_PRIOR_LABELS * symmetric
     free = weighted / (count + SYMMETRIC_PRIOR_LABELS)
-    return [symmetric_transition(fit_symmetric_rate(cosines, y), num_classes), free]
+    return [build_symmetric_transition(fit_symmetric_rate(cosines, y), num_classes), free]
 
 
-def denoise(
+def estimate_transitions_and_posterior(
     embedded: Tensor, given_labels: GivenLabels, transitions: list[Tensor] | None = None
 ) -> tuple[list[Tensor], Tensor]:
     """(transition matrices, P(true | features, given label) of the labeled nodes), each label judged by the others.
@@ -74,17 +74,17 @@ def denoise(
     The probabilities are averaged over the matrices: few labels cannot tell which one is right, and the mean errs less
     than either. Trusted labels stay as they are.
     """
-    cosines = leave_one_out_cosines(embedded, given_labels)
+    cosines = compute_leave_one_out_cosines(embedded, given_labels)
     transitions = estimate_transitions(cosines, given_labels) if transitions is None else transitions
     posterior = torch.zeros_like(cosines)
     for transition in transitions:
-        log_noise = log_likelihood(given_labels, transition)
-        s, _ = fit_inverse_temperature(COSINE_SCALE * cosines, log_noise.exp(), given_labels.weight)
+        log_noise = compute_label_log_likelihoods(given_labels, transition)
+        s, _ = fit_inverse_temperature_and_likelihoods(COSINE_SCALE * cosines, log_noise.exp(), given_labels.weight)
         posterior += (s * COSINE_SCALE * cosines + log_noise).softmax(1) / len(transitions)
     return transitions, posterior
 
 
-def balance_classes(target: Tensor, weight: Tensor) -> Tensor:
+def weight_and_balance_targets(target: Tensor, weight: Tensor) -> Tensor:
     """Weighted soft labels whose class totals are pulled towards one another, by a prior of labels per class.
 
     Without it, a class that lost labels to noise by chance would be predicted too rarely: with few labels their
@@ -119,23 +119,26 @@ class Denoised(EmbeddingClassifier):
     """Corrects the labels first, then trains a linear classifier of smoothed features. No network; seconds.
 
     The embedding is that of ``prototypes``. Each given label is judged by the class means of the *other* labels. From
-    that come transition matrices and, for each label, the probabilities of the true class (:func:`denoise`). A
-    logistic regression learns these, with class frequencies made more equal (:func:`balance_classes`).
+    that come transition matrices and, for each label, the probabilities of the true class
+    (:func:`estimate_transitions_and_posterior`). A logistic regression learns these, with class frequencies made more
+    equal (:func:`weight_and_balance_targets`).
     """
 
     l2: float = setting(1.0, Float(), "strength of the L2 penalty, relative to a sum over the labels")
 
-    def _fit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
-        self.transitions_, self.posterior_ = denoise(embedded, given_labels, self.transitions_)
+    def _fit_weights_and_set_noise(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+        self.transitions_, self.posterior_ = estimate_transitions_and_posterior(
+            embedded, given_labels, self.transitions_
+        )
         self.transition_ = torch.stack(self.transitions_).mean(0)
-        return self._fit_to_posterior(embedded, given_labels, self.posterior_)
+        return self._fit_weights_to_posterior(embedded, given_labels, self.posterior_)
 
     def _compute_weights_from_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
-        return self._fit_to_posterior(
-            embedded, given_labels, denoise(embedded, given_labels, self.transitions_)[1]
+        return self._fit_weights_to_posterior(
+            embedded, given_labels, estimate_transitions_and_posterior(embedded, given_labels, self.transitions_)[1]
         )  # the noise is that of all labels
 
-    def _fit_to_posterior(self, embedded: Tensor, given_labels: GivenLabels, posterior: Tensor) -> Tensor:
+    def _fit_weights_to_posterior(self, embedded: Tensor, given_labels: GivenLabels, posterior: Tensor) -> Tensor:
         return fit_logistic_regression(
-            embedded[given_labels.nodes], balance_classes(posterior, given_labels.weight), self.l2
+            embedded[given_labels.nodes], weight_and_balance_targets(posterior, given_labels.weight), self.l2
         )

@@ -66,25 +66,27 @@ class DivideMix(TwoNetworkMethod):
 
     def objective(self, step: Step) -> Tensor:
         if step.epoch < self.warm_epochs or not step.y.numel():
-            return self._warmup_loss(step)
+            return self._compute_warmup_loss(step)
         with torch.no_grad():
             logits = step.eval_logits()
             probs = logits.softmax(-1)
             losses = torch.stack([self.pointwise(member, step.y) for member in logits])
             clean = torch.where(step.trusted, 1.0, compute_clean_probs(losses))
         growth = min(1.0, (step.epoch - self.warm_epochs) / self.ramp) if self.ramp else 1.0
-        first, second = (self._network_loss(step, k, probs, clean[1 - k], growth) for k in (0, 1))
+        first, second = (self._compute_network_loss(step, k, probs, clean[1 - k], growth) for k in (0, 1))
         return first + second
 
-    def _warmup_loss(self, step: Step) -> Tensor:
+    def _compute_warmup_loss(self, step: Step) -> Tensor:
         share = step.weight / torch.bincount(step.y, minlength=step.logits.shape[-1])[step.y]
-        losses = self.pointwise_by_network(step)
+        losses = self.compute_losses_by_network(step)
         return (share * losses).sum() * (step.weight.sum() / share.sum().clamp(min=1e-12))
 
-    def _network_loss(self, step: Step, network: int, probs: Tensor, clean: Tensor, growth: float) -> Tensor:
-        """The loss of one of the two networks; ``clean`` are the probabilities that the other one gives it."""
-        labeled = clean > self.threshold
-        w = clean[:, None]
+    def _compute_network_loss(
+        self, step: Step, network: int, probs: Tensor, clean_probs: Tensor, growth: float
+    ) -> Tensor:
+        """The loss of one of the two networks; ``clean_probs`` are the probabilities that the other one gives it."""
+        labeled = clean_probs > self.threshold
+        w = clean_probs[:, None]
         one_hot = F.one_hot(step.y, probs.shape[-1]).to(probs)
         target = torch.where(labeled[:, None], w * one_hot + (1 - w) * probs[network], probs.mean(0))
         mixed_logits, target = self._mix_logits_and_targets(step.logits[network], sharpen(target, self.temperature))
@@ -104,8 +106,8 @@ class DivideMix(TwoNetworkMethod):
         share = max(beta, 1 - beta)
         return torch.lerp(logits[other], logits, share), torch.lerp(target[other], target, share)
 
-    def warmup_warning_text(self) -> str:
+    def build_warmup_warning_text(self) -> str:
         if self.epochs > self.warm_epochs:
-            return super().warmup_warning_text()
+            return super().build_warmup_warning_text()
         covered = f"warm_epochs ({self.warm_epochs}) covers all {self.epochs} epochs"
         return f"{covered}, so nothing but plain training is done; lower warm_epochs"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .core.base import Method
 
 
-def method_class(name: str) -> type[Method]:
+def resolve_method_class(name: str) -> type[Method]:
     """The class of a method, imported on first use."""
     if name not in METHODS:
         from ..backbones import BACKBONES
@@ -24,11 +24,11 @@ def method_class(name: str) -> type[Method]:
 
 def make(name: str, **settings: Any) -> Method:
     """The method called ``name``, with its settings: ``make("pi-gnn", backbone="gat", warmup=20)``."""
-    kind = method_class(name)
+    kind = resolve_method_class(name)
     names = kind._get_param_names()
     for setting in settings:
         if setting not in names:
-            if setting in method_class("vanilla")._get_param_names():
+            if setting in resolve_method_class("vanilla")._get_param_names():
                 raise ConfigError(
                     f"method '{name}' has no setting '{setting}': that is for methods that train networks"
                 )

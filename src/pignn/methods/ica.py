@@ -50,13 +50,13 @@ class ICA(NonIterativeMethod):
             classes[nodes] = y[nodes]
             wide = sparse.hstack([x[rows], _compute_neighbor_shares(inputs, classes, num_classes)[rows]], format="csr")
             state["with_neighbors"] = self._fit_regression(wide, labels, weights, num_classes)
-            classes = self._classify_iteratively(inputs, x, state, num_classes).argmax(1)
+            classes = self._compute_logits_iteratively(inputs, x, state, num_classes).argmax(1)
         return state
 
     def compute_logits(self, inputs: backbones.GraphInputs, state: dict[str, Tensor]) -> Tensor:
-        return self._classify_iteratively(inputs, _build_feature_matrix(inputs), state, len(self.class_names_))
+        return self._compute_logits_iteratively(inputs, _build_feature_matrix(inputs), state, len(self.class_names_))
 
-    def _classify_iteratively(
+    def _compute_logits_iteratively(
         self, inputs: backbones.GraphInputs, x: sparse.csr_array, state: dict[str, Tensor], num_classes: int
     ) -> Tensor:
         """Logits after as many iterations as were set, or as soon as the predicted classes stay the same."""
@@ -106,5 +106,5 @@ def _compute_neighbor_shares(inputs: backbones.GraphInputs, classes: Tensor, num
     return inputs.mean_adj @ F.one_hot(classes, num_classes).float()
 
 
-def _apply_regression(x: sparse.csr_array, table: Tensor) -> np.ndarray:
-    return (x @ table[:-1].numpy() + table[-1].numpy()).astype(np.float32)
+def _apply_regression(x: sparse.csr_array, coefficients: Tensor) -> np.ndarray:
+    return (x @ coefficients[:-1].numpy() + coefficients[-1].numpy()).astype(np.float32)

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from ..core.settings import Float, setting
 from .co_teaching import SmallLossMethod
-from .core.committee import select_small_losses
+from .core.committee import build_small_loss_mask
 from .core.learner import Step
 
 
@@ -26,6 +26,6 @@ class JoCoR(SmallLossMethod):
     def objective(self, step: Step) -> Tensor:
         log_probs = F.log_softmax(step.logits, dim=-1)
         divergence = ((log_probs[0].exp() - log_probs[1].exp()) * (log_probs[0] - log_probs[1])).sum(-1)
-        joint = (1 - self.agreement) * self.pointwise_by_network(step).sum(0) + self.agreement * divergence
-        selected = select_small_losses(joint, self.compute_kept_share(step.epoch), step.trusted)
+        joint = (1 - self.agreement) * self.compute_losses_by_network(step).sum(0) + self.agreement * divergence
+        selected = build_small_loss_mask(joint, self.compute_kept_share(step.epoch), step.trusted)
         return step.weighted_mean(joint, selected)

@@ -10,8 +10,14 @@ from torch import Tensor
 
 from ..core.settings import Float, setting
 from .core.embedding_classifier import EmbeddingClassifier
-from .core.labels import IMPOSSIBLE_LOGIT, GivenLabels, fit_transition, log_likelihood, symmetric_transition
-from .denoised import balance_classes, denoise, fit_logistic_regression
+from .core.labels import (
+    IMPOSSIBLE_LOGIT,
+    GivenLabels,
+    build_symmetric_transition,
+    compute_label_log_likelihoods,
+    fit_transition,
+)
+from .denoised import estimate_transitions_and_posterior, fit_logistic_regression, weight_and_balance_targets
 
 INITIAL_NOISE_RATE = 0.3
 NUM_ROUNDS = 4  # in which W and T are learned in turn
@@ -20,7 +26,7 @@ MAX_NODES = 4_000  # nodes that show where the graph is dense; of more, as many 
 MAX_LABELS = 20_000  # labels that are learned from; of more, as many are drawn
 
 
-def compute_information(logits: Tensor) -> Tensor:
+def compute_mutual_information(logits: Tensor) -> Tensor:
     """I(node; class) = H(mean of p) − mean of H(p): high if every prediction is certain and all classes are used.
 
     ``logits`` are [classes, nodes].
@@ -31,7 +37,7 @@ def compute_information(logits: Tensor) -> Tensor:
     return (p * log_p).sum(0).mean() - (mean * mean.clamp(min=1e-9).log()).sum()
 
 
-def fit_low_density_classifier(
+def fit_weights_and_transition(
     embedded: Tensor, given_labels: GivenLabels, start: Tensor, information_weight: float, l2: float, seed: int = 0
 ) -> tuple[Tensor, Tensor]:
     """(W, T) that maximize Σ log Σ_c p_c T[c, given] + λ·I(node; class) − ½·l2·|W|², p = softmax(h W).
@@ -45,27 +51,27 @@ def fit_low_density_classifier(
         if len(embedded) <= MAX_NODES
         else embedded[torch.randperm(len(embedded), generator=generator)[:MAX_NODES]]
     )
-    present = given_labels.present
+    present = given_labels.labeled_class_mask
     if len(given_labels.y) > MAX_LABELS:
         given_labels = given_labels.subset(torch.randperm(len(given_labels.y), generator=generator)[:MAX_LABELS])
     # Classes along the first dimension: with so few of them, a softmax over the last one takes eight times as long.
     x, sample = (rows.double().t().contiguous() for rows in (embedded[given_labels.nodes], sample))
     weight = given_labels.weight.double()
     w = start.double().t().contiguous().requires_grad_()
-    transition = symmetric_transition(INITIAL_NOISE_RATE, given_labels.num_classes)
+    transition = build_symmetric_transition(INITIAL_NOISE_RATE, given_labels.num_classes)
 
     def compute_logits(columns: Tensor) -> Tensor:
         return torch.where(present[:, None], w @ columns, IMPOSSIBLE_LOGIT)
 
     for _ in range(NUM_ROUNDS):
-        log_noise = log_likelihood(given_labels, transition).double().t().contiguous()
+        log_noise = compute_label_log_likelihoods(given_labels, transition).double().t().contiguous()
         optimizer = torch.optim.LBFGS([w], max_iter=LBFGS_STEPS, line_search_fn="strong_wolfe")
 
         def compute_loss(log_noise: Tensor = log_noise, optimizer: torch.optim.Optimizer = optimizer) -> Tensor:
             optimizer.zero_grad()
             likelihood = weight @ (compute_logits(x).log_softmax(0) + log_noise).logsumexp(0)
             information = (
-                information_weight * math.sqrt(len(given_labels.y)) * compute_information(compute_logits(sample))
+                information_weight * math.sqrt(len(given_labels.y)) * compute_mutual_information(compute_logits(sample))
             )
             value = 0.5 * l2 * w.square().sum() - likelihood - information
             value.backward()
@@ -94,23 +100,25 @@ class LowDensity(EmbeddingClassifier):
     )
     l2: float = setting(0.3, Float(), "strength of the L2 penalty, relative to a sum over the labels")
 
-    def _fit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
-        self.transitions_, posterior = denoise(embedded, given_labels, self.transitions_)
-        weights, self.transition_ = self._fit_from_posterior(embedded, given_labels, posterior)
-        scores = torch.where(given_labels.present, embedded[given_labels.nodes] @ weights, IMPOSSIBLE_LOGIT)
-        self.posterior_ = (scores.log_softmax(1) + log_likelihood(given_labels, self.transition_)).softmax(1)
+    def _fit_weights_and_set_noise(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+        self.transitions_, posterior = estimate_transitions_and_posterior(embedded, given_labels, self.transitions_)
+        weights, self.transition_ = self._fit_weights_and_transition(embedded, given_labels, posterior)
+        scores = torch.where(given_labels.labeled_class_mask, embedded[given_labels.nodes] @ weights, IMPOSSIBLE_LOGIT)
+        self.posterior_ = (
+            scores.log_softmax(1) + compute_label_log_likelihoods(given_labels, self.transition_)
+        ).softmax(1)
         return weights
 
     def _compute_weights_from_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
-        return self._fit_from_posterior(embedded, given_labels, denoise(embedded, given_labels, self.transitions_)[1])[
-            0
-        ]
+        return self._fit_weights_and_transition(
+            embedded, given_labels, estimate_transitions_and_posterior(embedded, given_labels, self.transitions_)[1]
+        )[0]
 
-    def _fit_from_posterior(
+    def _fit_weights_and_transition(
         self, embedded: Tensor, given_labels: GivenLabels, posterior: Tensor
     ) -> tuple[Tensor, Tensor]:
         start = fit_logistic_regression(
-            embedded[given_labels.nodes], balance_classes(posterior, given_labels.weight), 1.0
+            embedded[given_labels.nodes], weight_and_balance_targets(posterior, given_labels.weight), 1.0
         )
         weight, seed = float(self.information_weight), int(self.seed) % 2**31
-        return fit_low_density_classifier(embedded, given_labels, start, weight, float(self.l2), seed)
+        return fit_weights_and_transition(embedded, given_labels, start, weight, float(self.l2), seed)

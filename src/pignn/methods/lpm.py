@@ -33,7 +33,7 @@ class Mixer(nn.Module):
 def compute_edge_similarities(inputs: GraphInputs) -> Tensor:
     """The cosine of the features at both ends of every edge, at least 0.001; one value per entry of ``inputs.adj``."""
     unit = F.normalize(inputs.x, dim=1)
-    return inputs.adj.compute_dot_products(unit, unit).clamp(min=1e-3)
+    return inputs.adj.compute_dot_products_at_entries(unit, unit).clamp(min=1e-3)
 
 
 def propagate_labels(
@@ -46,7 +46,7 @@ def propagate_labels(
     values = compute_edge_similarities(inputs)
     pattern = inputs.adj
     total = torch.segment_reduce(values, "sum", lengths=pattern.entries_per_row, initial=0)
-    matrix = pattern.to_csr(values / pattern.repeat_rows(total.clamp(min=1e-12)))
+    matrix = pattern.to_csr(values / pattern.repeat_for_entries(total.clamp(min=1e-12)))
     start = torch.zeros(inputs.num_nodes, num_classes, device=y.device)
     start[seeds, y[seeds]] = 1
     f = start
@@ -83,7 +83,7 @@ class LPM(NetworkMethod):
             return torch.optim.Adam(network.parameters(), lr=self.mixer_lr)
         return super().make_optimizer(name, network)
 
-    def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
+    def prepare_phase(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
         seeds = (task.trusted & (task.y >= 0)).nonzero().view(-1)
         if not seeds.numel():
             raise DataError(
@@ -114,7 +114,7 @@ class LPM(NetworkMethod):
 
         difference, given_loss = compute_difference(step.eval_logits())
         gradient = _compute_gradient(step.weighted_mean(given_loss + share * difference), parameters)
-        ahead = move_parameters(parameters, gradient, -self.step_size)
+        ahead = copy_moved_parameters(parameters, gradient, -self.step_size)
         after = self.pointwise(step.eval_logits(ahead)[step.trusted], step.y[step.trusted]).mean()
         direction = _compute_gradient(after, ahead)
         length = sum(float(d.square().sum()) for d in direction) ** 0.5
@@ -122,13 +122,13 @@ class LPM(NetworkMethod):
             return torch.zeros_like(difference)
         with torch.no_grad():
             up, down = (
-                compute_difference(step.eval_logits(move_parameters(parameters, direction, distance)))[0]
+                compute_difference(step.eval_logits(copy_moved_parameters(parameters, direction, distance)))[0]
                 for distance in (DIFFERENCE_STEP / length, -DIFFERENCE_STEP / length)
             )
         return -step.weight * (up - down) / (2 * DIFFERENCE_STEP)
 
 
-def move_parameters(parameters: dict[str, Tensor], direction: list[Tensor], distance: float) -> dict[str, Tensor]:
+def copy_moved_parameters(parameters: dict[str, Tensor], direction: list[Tensor], distance: float) -> dict[str, Tensor]:
     """The parameters moved along a direction, with gradients of their own."""
     moves = zip(parameters.items(), direction, strict=True)
     return {name: (p.detach() + distance * d).requires_grad_() for (name, p), d in moves}

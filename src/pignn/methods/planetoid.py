@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..backbones import GraphInputs, initialize
+from ..backbones import GraphInputs, initialize_parameters
 from ..core.errors import ConfigError, DataError
 from ..core.settings import Float, Int, setting
 from ..graphs.sparse import SparsityPattern
@@ -27,7 +27,7 @@ class NodeEmbeddingClassifier(nn.Module):
         self.features = nn.Parameter(torch.empty(in_channels, out_channels))
         self.embedded = nn.Parameter(torch.empty(dimensions, out_channels))
         self.bias = nn.Parameter(torch.zeros(out_channels))
-        initialize(self)
+        initialize_parameters(self)
         self.embedding = nn.Parameter(torch.randn(num_nodes, dimensions) * 0.1)
         self.context = nn.Parameter(torch.randn(num_nodes, dimensions) * 0.1)
 
@@ -40,7 +40,7 @@ class NodeEmbeddingClassifier(nn.Module):
         # The embedding learns from contexts alone: through the class loss each labeled node would memorize its label.
         return inputs.features @ self.features + self.embedding.detach() @ self.embedded + self.bias
 
-    def context_loss(self, nodes: Tensor, contexts: Tensor, sign: Tensor) -> Tensor:
+    def compute_context_loss(self, nodes: Tensor, contexts: Tensor, sign: Tensor) -> Tensor:
         """The mean of −log σ(γ e_i·w_c)."""
         return F.softplus(-sign * (self.embedding[nodes] * self.context[contexts]).sum(-1)).mean()
 
@@ -81,8 +81,8 @@ class Planetoid(NetworkMethod):
         classifier = NodeEmbeddingClassifier(num_nodes, in_channels, num_classes, self.dimensions)
         return {**networks, "classifier": classifier}
 
-    def phases(self) -> list[Phase]:
-        return [*super().phases()[:-1], Phase("context", self.context_epochs, False), *super().phases()[-1:]]
+    def list_phases(self) -> list[Phase]:
+        return [*super().list_phases()[:-1], Phase("context", self.context_epochs, False), *super().list_phases()[-1:]]
 
     def make_optimizer(self, name: str, network: nn.Module) -> torch.optim.Optimizer:
         optimizer = super().make_optimizer(name, network)
@@ -93,19 +93,21 @@ class Planetoid(NetworkMethod):
             optimizer.add_param_group({"params": [network.embedding, network.context], "weight_decay": 0.0})
         return optimizer
 
-    def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
+    def prepare_phase(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
         self._edges = task.inputs.adj
 
     def objective(self, step: Step) -> Tensor:
         network = step.networks["classifier"]
         assert isinstance(network, NodeEmbeddingClassifier)
         if step.phase == "context":
-            return network.context_loss(*self._sample_walk_pairs())
+            return network.compute_context_loss(*self._sample_walk_pairs_with_signs())
         class_loss = super().objective(step)
-        walk_loss = network.context_loss(*self._sample_walk_pairs())
-        return class_loss + self.context_weight * (walk_loss + network.context_loss(*self._sample_label_pairs(step)))
+        walk_loss = network.compute_context_loss(*self._sample_walk_pairs_with_signs())
+        return class_loss + self.context_weight * (
+            walk_loss + network.compute_context_loss(*self._sample_label_pairs_with_signs(step))
+        )
 
-    def _sample_walk_pairs(self) -> tuple[Tensor, Tensor, Tensor]:
+    def _sample_walk_pairs_with_signs(self) -> tuple[Tensor, Tensor, Tensor]:
         """(nodes, contexts, ±1): contexts on a walk, and as many random nodes."""
         edges, num_nodes = self._edges, self._edges.shape[0]
         device = edges.col.device
@@ -118,7 +120,7 @@ class Planetoid(NetworkMethod):
         sign[len(nodes) :] = -1
         return nodes.repeat(2), torch.cat([contexts, negatives]), sign
 
-    def _sample_label_pairs(self, step: Step) -> tuple[Tensor, Tensor, Tensor]:
+    def _sample_label_pairs_with_signs(self, step: Step) -> tuple[Tensor, Tensor, Tensor]:
         """(nodes, contexts, ±1): pairs of labeled nodes, by whether their given labels are equal."""
         first, second = torch.randint(len(step.y), (2, self.num_label_pairs), device=step.y.device)
         by_label = step.y.argsort(stable=True)

@@ -12,9 +12,15 @@ from torch.nn import functional as F
 
 from ..core.settings import Choice, Float, Int, setting
 from ..propagation import scale_rows_to_unit_length
-from .core.calibration import estimate_transition
+from .core.calibration import estimate_transition_from_scores
 from .core.embedding_classifier import EmbeddingClassifier
-from .core.labels import IMPOSSIBLE_LOGIT, GivenLabels, fit_transition, log_likelihood, symmetric_transition
+from .core.labels import (
+    IMPOSSIBLE_LOGIT,
+    GivenLabels,
+    build_symmetric_transition,
+    compute_label_log_likelihoods,
+    fit_transition,
+)
 
 NOISE_MODELS = ("none", "symmetric", "full")
 INITIAL_NOISE_RATE = 0.3
@@ -23,7 +29,7 @@ MAX_UNLABELED = 20_000  # unlabeled nodes that are read; of more, as many are dr
 TOLERANCE = 1e-4  # EM ends when no entry of a prototype changes by more
 
 
-def compute_class_means(embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+def compute_unit_class_means(embedded: Tensor, given_labels: GivenLabels) -> Tensor:
     """The direction of the weighted mean of each class, [classes, d]. Zero for a class without a label."""
     total = torch.zeros(given_labels.num_classes, embedded.shape[1], dtype=embedded.dtype)
     return scale_rows_to_unit_length(
@@ -57,17 +63,21 @@ def fit_mixture(
     ``unlabeled_weight``; a trusted label is its class. ``"full"`` learns every entry of T, with a prior of symmetric
     noise. A class without a label stays unused.
     """
-    means = compute_class_means(embedded, given_labels)
+    means = compute_unit_class_means(embedded, given_labels)
     one_hot = F.one_hot(given_labels.y, given_labels.num_classes).to(embedded)
     if noise == "none":
         return Mixture(means, torch.eye(given_labels.num_classes), one_hot, 0)
     labeled, weight = embedded[given_labels.nodes], given_labels.weight[:, None].to(embedded)
-    unlabeled, unlabeled_weight = _sample_unlabeled(embedded, given_labels, unlabeled_weight, seed)
-    absent = ~given_labels.present
-    transition, posterior, num_rounds = symmetric_transition(INITIAL_NOISE_RATE, given_labels.num_classes), one_hot, 0
+    unlabeled, unlabeled_weight = _sample_unlabeled_rows_and_weight(embedded, given_labels, unlabeled_weight, seed)
+    absent = ~given_labels.labeled_class_mask
+    transition, posterior, num_rounds = (
+        build_symmetric_transition(INITIAL_NOISE_RATE, given_labels.num_classes),
+        one_hot,
+        0,
+    )
     while num_rounds < max_rounds:
         num_rounds += 1
-        logits = concentration * labeled @ means.T + log_likelihood(given_labels, transition)
+        logits = concentration * labeled @ means.T + compute_label_log_likelihoods(given_labels, transition)
         posterior = logits.masked_fill_(absent, IMPOSSIBLE_LOGIT).softmax(1)
         total = (posterior * weight).T @ labeled
         if len(unlabeled):
@@ -82,7 +92,9 @@ def fit_mixture(
     return Mixture(means, transition, posterior, num_rounds)
 
 
-def _sample_unlabeled(embedded: Tensor, given_labels: GivenLabels, weight: float, seed: int) -> tuple[Tensor, float]:
+def _sample_unlabeled_rows_and_weight(
+    embedded: Tensor, given_labels: GivenLabels, weight: float, seed: int
+) -> tuple[Tensor, float]:
     """Rows of unlabeled nodes, at most ``MAX_UNLABELED``, and the weight of each."""
     if not weight:
         return embedded[:0], 0.0
@@ -120,7 +132,7 @@ class Prototypes(EmbeddingClassifier):
         """Unit vectors, [classes, dimensions]."""
         return self.weight_.T / self.concentration
 
-    def _fit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_and_set_noise(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         mixture = self._fit_mixture(embedded, given_labels)
         self.transition_, self.posterior_, self.num_rounds_ = mixture.transition, mixture.posterior, mixture.num_rounds
         return self.concentration * mixture.prototypes.T
@@ -131,7 +143,7 @@ class Prototypes(EmbeddingClassifier):
     def _update_transition_by_held_out(self, given_labels: GivenLabels) -> None:
         if self.noise == "none":  # class means have no noise model, but the temperature needs one
             self.transition_ = (
-                estimate_transition(self.held_out_, given_labels.y, given_labels.trusted)
+                estimate_transition_from_scores(self.held_out_, given_labels.y, given_labels.trusted)
                 if self.transitions_ is None
                 else torch.stack(self.transitions_).mean(0)
             )

@@ -45,8 +45,8 @@ class SModel(TransitionMethod):
             optimizer.param_groups[0]["weight_decay"] = 0.0
         return optimizer
 
-    def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
-        super().prepare(task, networks, phase)
+    def prepare_phase(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
+        super().prepare_phase(task, networks, phase)
         layer = networks["noise"]
         assert isinstance(layer, NoiseLayer)
         if not layer.ready:  # else it has learned already: the run is resumed

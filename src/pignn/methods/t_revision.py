@@ -30,7 +30,7 @@ class Revision(nn.Module):
         return raw / raw.sum(1, keepdim=True)
 
 
-def read_transition_at_anchors(probs: Tensor, percentile: float) -> Tensor:
+def estimate_transition_at_anchors(probs: Tensor, percentile: float) -> Tensor:
     """T from the noisy posterior: row i is that of the node whose p_i is just below the percentile.
 
     The very largest ones are left out: a network that has memorized noise is surest of those.
@@ -54,8 +54,12 @@ class TRevision(NetworkMethod):
     percentile: float = setting(97.0, Float(max=100), "percentile of p_i at which the anchor of class i is taken")
     slack_lr: float = setting(1e-3, Float(), "learning rate of ΔT")
 
-    def phases(self) -> list[Phase]:
-        return [*super().phases()[:-1], Phase("posterior", self.posterior_epochs, False), *super().phases()[-1:]]
+    def list_phases(self) -> list[Phase]:
+        return [
+            *super().list_phases()[:-1],
+            Phase("posterior", self.posterior_epochs, False),
+            *super().list_phases()[-1:],
+        ]
 
     def make_networks(self, in_channels: int, num_classes: int, num_nodes: int) -> dict[str, nn.Module]:
         return {**super().make_networks(in_channels, num_classes, num_nodes), "revision": Revision(num_classes)}
@@ -65,14 +69,14 @@ class TRevision(NetworkMethod):
             return torch.optim.Adam(network.parameters(), lr=self.slack_lr)
         return super().make_optimizer(name, network)
 
-    def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
+    def prepare_phase(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
         revision = networks["revision"]
         assert isinstance(revision, Revision)
         if phase.name != "training" or revision.ready:
             return
         with torch.no_grad():
             probs = networks["classifier"].eval()(task.inputs).softmax(-1)
-        revision.anchored.copy_(read_transition_at_anchors(probs, self.percentile))
+        revision.anchored.copy_(estimate_transition_at_anchors(probs, self.percentile))
         revision.ready.fill_(True)
 
     def objective(self, step: Step) -> Tensor:

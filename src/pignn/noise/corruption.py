@@ -95,11 +95,11 @@ class Corrupt(BaseTransform):
         if data.get("class_names") is None:
             data.class_names = self._list_class_names(classes)
         truth = data.y.cpu().numpy()
-        in_splits = self._select_nodes(data)
-        visible = in_splits | get_node_mask(data, "train") | get_node_mask(data, "val")
+        in_splits = self._build_node_mask(data)
+        visible = in_splits | get_mask_array_or_zeros(data, "train") | get_mask_array_or_zeros(data, "val")
         given = np.where(visible, truth, -1)
-        nodes = np.flatnonzero(in_splits & (truth >= 0) & ~get_node_mask(data, "trusted"))
-        given[nodes] = self.kind.corrupt(
+        nodes = np.flatnonzero(in_splits & (truth >= 0) & ~get_mask_array_or_zeros(data, "trusted"))
+        given[nodes] = self.kind.corrupt_labels(
             LabelsToCorrupt(data, truth, nodes, classes, self.rate or 0.0, self.seed, self.kind.name)
         )
 
@@ -115,10 +115,10 @@ class Corrupt(BaseTransform):
         names = self.kind.class_names if isinstance(self.kind, RecordedLabels) else None
         return list(names) if names and len(names) == num_classes else [str(c) for c in range(num_classes)]
 
-    def _select_nodes(self, data: Data) -> NDArray[np.bool_]:
+    def _build_node_mask(self, data: Data) -> NDArray[np.bool_]:
         selected = np.full(data.num_nodes, "all" in self.splits)
         for split in set(self.splits) - {"all"}:
-            selected |= get_node_mask(data, split)
+            selected |= get_mask_array_or_zeros(data, split)
         return selected
 
     def _to_record(self) -> dict[str, Any]:
@@ -135,6 +135,6 @@ def _resolve_noise_kind(kind: Noise) -> NoiseKind:
     return kind if isinstance(kind, NoiseKind) else CustomMatrixNoise(kind)
 
 
-def get_node_mask(data: Data, split: str) -> NDArray[np.bool_]:
+def get_mask_array_or_zeros(data: Data, split: str) -> NDArray[np.bool_]:
     """The mask of a split as an array, all False where the graph has no such mask for a single split."""
-    return LabeledGraph.from_data(data).get_mask(split).cpu().numpy()
+    return LabeledGraph.from_data(data).get_mask_or_zeros(split).cpu().numpy()

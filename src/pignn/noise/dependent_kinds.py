@@ -26,17 +26,17 @@ class InstanceNoise(NoiseKind):
     name = "instance"
     depends_on_graph: ClassVar[bool] = True
 
-    def corrupt(self, problem: LabelsToCorrupt) -> Ints:
-        x, truth = problem.features, problem.true_labels
+    def corrupt_labels(self, labels_to_corrupt: LabelsToCorrupt) -> Ints:
+        x, truth = labels_to_corrupt.features, labels_to_corrupt.true_labels
         if not len(truth):
             return truth
-        generator = make_generator("instance-directions", problem.seed)
-        projected = _standardize(x @ generator.standard_normal((x.shape[1], problem.num_classes + 1)))
-        wrong = problem.uniform_draws[0] < compute_flip_probs(projected[:, 0], problem.rate)
+        generator = make_generator("instance-directions", labels_to_corrupt.seed)
+        projected = _standardize(x @ generator.standard_normal((x.shape[1], labels_to_corrupt.num_classes + 1)))
+        wrong = labels_to_corrupt.uniform_draws[0] < compute_flip_probs(projected[:, 0], labels_to_corrupt.rate)
         logits = projected[:, 1:]
         logits[np.arange(len(truth)), truth] = -np.inf
         weight = np.exp(logits - logits.max(axis=1, keepdims=True)).cumsum(axis=1)
-        other_class = (weight / weight[:, -1:] <= problem.uniform_draws[1][:, None]).sum(axis=1)
+        other_class = (weight / weight[:, -1:] <= labels_to_corrupt.uniform_draws[1][:, None]).sum(axis=1)
         return np.where(wrong, other_class, truth)
 
 
@@ -51,17 +51,17 @@ class KeywordRuleNoise(NoiseKind):
     name = "rule"
     depends_on_graph: ClassVar[bool] = True
 
-    def corrupt(self, problem: LabelsToCorrupt) -> Ints:
-        x = problem.features
+    def corrupt_labels(self, labels_to_corrupt: LabelsToCorrupt) -> Ints:
+        x = labels_to_corrupt.features
         if not len(x):
-            return problem.true_labels
+            return labels_to_corrupt.true_labels
         num_keywords = min(max(MIN_KEYWORDS, x.shape[1] // FEATURES_PER_KEYWORD), x.shape[1])
-        generator = make_generator("rule-keywords", problem.seed)
-        keywords = [generator.permutation(x.shape[1])[:num_keywords] for _ in range(problem.num_classes)]
+        generator = make_generator("rule-keywords", labels_to_corrupt.seed)
+        keywords = [generator.permutation(x.shape[1])[:num_keywords] for _ in range(labels_to_corrupt.num_classes)]
         score = _standardize(np.stack([x[:, columns].sum(axis=1) for columns in keywords], axis=1))
-        score += 1e-9 * problem.uniform_draws[1][:, None]  # features often tie
+        score += 1e-9 * labels_to_corrupt.uniform_draws[1][:, None]  # features often tie
         order = np.argsort(-score.max(axis=1), kind="stable")
-        return _relabel_in_order(problem.true_labels, score.argmax(axis=1), order, problem.rate)
+        return _relabel_until_rate(labels_to_corrupt.true_labels, score.argmax(axis=1), order, labels_to_corrupt.rate)
 
 
 class ClusterNoise(NoiseKind):
@@ -75,16 +75,18 @@ class ClusterNoise(NoiseKind):
     name = "cluster"
     depends_on_graph: ClassVar[bool] = True
 
-    def corrupt(self, problem: LabelsToCorrupt) -> Ints:
-        truth, num_classes = problem.true_labels, problem.num_classes
-        generator = make_generator("cluster-centres", problem.seed)
-        regions, num_regions = _grow_regions(problem.data, generator)
-        region = regions[problem.nodes]
+    def corrupt_labels(self, labels_to_corrupt: LabelsToCorrupt) -> Ints:
+        truth, num_classes = labels_to_corrupt.true_labels, labels_to_corrupt.num_classes
+        generator = make_generator("cluster-centres", labels_to_corrupt.seed)
+        regions, num_regions = _grow_regions_and_count(labels_to_corrupt.data, generator)
+        region = regions[labels_to_corrupt.nodes]
         counts = np.bincount(region * num_classes + truth, minlength=num_regions * num_classes)
         most_frequent = counts.reshape(num_regions, num_classes).argmax(axis=1)
         region_label = (most_frequent + generator.integers(1, num_classes, num_regions)) % num_classes
-        order = np.argsort(generator.permutation(num_regions)[region] + problem.uniform_draws[1], kind="stable")
-        return _relabel_in_order(truth, region_label[region], order, problem.rate)
+        order = np.argsort(
+            generator.permutation(num_regions)[region] + labels_to_corrupt.uniform_draws[1], kind="stable"
+        )
+        return _relabel_until_rate(truth, region_label[region], order, labels_to_corrupt.rate)
 
 
 def compute_flip_probs(scores: Floats, rate: float) -> Floats:
@@ -115,7 +117,7 @@ def _standardize(columns: Floats) -> Floats:
     return columns / np.where(deviation > 1e-12, deviation, 1.0)
 
 
-def _grow_regions(data: Data, generator: np.random.Generator) -> tuple[Ints, int]:
+def _grow_regions_and_count(data: Data, generator: np.random.Generator) -> tuple[Ints, int]:
     """The region of every node, step by step outwards from random centers; an unreached node is a region of its own."""
     graph = LabeledGraph.from_data(data)
     num_nodes = graph.num_nodes
@@ -134,7 +136,7 @@ def _grow_regions(data: Data, generator: np.random.Generator) -> tuple[Ints, int
     return region, len(centers) + len(unreached)
 
 
-def _relabel_in_order(true_labels: Ints, new_labels: Ints, order: Ints, rate: float) -> Ints:
+def _relabel_until_rate(true_labels: Ints, new_labels: Ints, order: Ints, rate: float) -> Ints:
     """Give nodes their new label in this order until the share `rate` of all labels is wrong."""
     num_wrong = (new_labels != true_labels)[order].cumsum()
     relabeled = order[: np.searchsorted(num_wrong, round(rate * len(true_labels)), side="right")]

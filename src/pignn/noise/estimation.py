@@ -66,12 +66,12 @@ def estimate(
     known = np.flatnonzero(given >= 0)
     rng = np.random.default_rng(seed)
     sample = known if len(known) <= MAX_FIT_LABELS else np.sort(rng.choice(known, MAX_FIT_LABELS, replace=False))
-    fitted, mixed_in = fit_unmixed_noise_model(given[sample], probs[sample])
+    fitted, mixed_in = fit_noise_model_and_mixing(given[sample], probs[sample])
     log_probs = compute_log_probs(probs if mixed_in is None else unmix_probs(probs, mixed_in))
     return estimate_from_model(given, log_probs, fitted, intervals=intervals, level=level, seed=seed)
 
 
-def fit_unmixed_noise_model(given: Ints, probs: Floats) -> tuple[NoiseModel, Floats | None]:
+def fit_noise_model_and_mixing(given: Ints, probs: Floats) -> tuple[NoiseModel, Floats | None]:
     """The noise model, and the T that had to be taken out of the probabilities for it (None: nothing)."""
     best = fit_noise_model(given, compute_log_probs(probs))
     best_mixed_in: Floats | None = None
@@ -111,7 +111,9 @@ def estimate_from_model(
         known_trusted = None if trusted is None else trusted[known]
         known_before = None if given_before_review is None else given_before_review[known]
         rng = np.random.default_rng(seed)
-        bounds = _bootstrap_bounds(given[known], log_probs[known], fitted, level, rng, known_trusted, known_before)
+        bounds = _bootstrap_rate_and_transition_bounds(
+            given[known], log_probs[known], fitted, level, rng, known_trusted, known_before
+        )
     return NoiseEstimate(
         rate=float((1 - posterior[known, given[known]]).mean()) if len(known) else 0.0,
         transition=fitted.transition,
@@ -139,7 +141,7 @@ def _estimate_confusions(given: Ints, probs: Floats) -> Floats:
     return normalize_rows(counts + 0.5 * np.eye(n) + 0.5 / n)
 
 
-def _bootstrap_bounds(
+def _bootstrap_rate_and_transition_bounds(
     given: Ints,
     log_probs: Floats,
     fitted: NoiseModel,

@@ -32,7 +32,7 @@ MIN_LIKELIHOOD = 1e-6
 UNDECIDED_P_VALUES = (1e-4, 0.5)
 
 
-def estimate_jointly(features: Singles, given: Ints, num_classes: int, *, seed: int = 0) -> NoiseEstimate:
+def estimate_noise_from_features(features: Singles, given: Ints, num_classes: int, *, seed: int = 0) -> NoiseEstimate:
     """Noise of given labels (none is -1) from the features of their nodes, [labels, dimensions], with an interval.
 
     The interval of the rate holds what a bootstrap and the number of labels leave open, and the rate of another form of
@@ -46,9 +46,9 @@ def estimate_jointly(features: Singles, given: Ints, num_classes: int, *, seed: 
             intervals=False,
         )
         return replace(nothing, rate=0.0, rate_interval=(0.0, 1.0))
-    fold = _deal_folds(given, np.random.default_rng(seed))
+    fold = _assign_stratified_folds(given, np.random.default_rng(seed))
     forms = Likelihood(given, np.zeros((len(given), num_classes)), None).num_free_parameters
-    fitted = {form: _fit_form(features, given, num_classes, fold, form) for form in forms}
+    fitted = {form: _fit_model_and_log_probs(features, given, num_classes, fold, form) for form in forms}
     best = max(fitted, key=lambda form: fitted[form][0].penalized_log_likelihood)
     model, log_probs = fitted[best]
     estimate = estimate_from_model(given, log_probs, model, intervals=True, seed=seed)
@@ -58,12 +58,12 @@ def estimate_jointly(features: Singles, given: Ints, num_classes: int, *, seed: 
     by_number = beta.ppf([0.025, 0.975], wrong + 0.5, len(given) - wrong + 0.5)
     rates = [estimate.rate, *estimate.rate_interval, *map(float, by_number)]
     for form, (other, other_log_probs) in fitted.items():
-        if form != best and _is_undecided(model, other, forms[best], forms[form]):
+        if form != best and _are_forms_undecided(model, other, forms[best], forms[form]):
             rates.append(estimate_from_model(given, other_log_probs, other, intervals=False).rate)
     return replace(estimate, rate_interval=(min(rates), max(rates)))
 
 
-def _is_undecided(model: NoiseModel, other: NoiseModel, num_free: int, num_free_of_other: int) -> bool:
+def _are_forms_undecided(model: NoiseModel, other: NoiseModel, num_free: int, num_free_of_other: int) -> bool:
     """Whether labels can hardly tell two forms of T apart, by a likelihood-ratio test."""
     gain = model.penalized_log_likelihood + num_free - other.penalized_log_likelihood - num_free_of_other
     difference = num_free - num_free_of_other
@@ -73,7 +73,9 @@ def _is_undecided(model: NoiseModel, other: NoiseModel, num_free: int, num_free_
     return UNDECIDED_P_VALUES[0] < p_value < UNDECIDED_P_VALUES[1]
 
 
-def _fit_form(features: Singles, given: Ints, num_classes: int, fold: Ints, form: str) -> tuple[NoiseModel, Floats]:
+def _fit_model_and_log_probs(
+    features: Singles, given: Ints, num_classes: int, fold: Ints, form: str
+) -> tuple[NoiseModel, Floats]:
     """The best model whose T has this form, over several starts, and the log probabilities that it was fitted to."""
     best: tuple[NoiseModel, Floats] | None = None
     for rate in START_RATES if len(given) <= MAX_RESTART_LABELS else START_RATES[:1]:
@@ -83,11 +85,11 @@ def _fit_form(features: Singles, given: Ints, num_classes: int, fold: Ints, form
         for _ in range(NUM_ROUNDS):
             likelihood = np.maximum(transition.T[given], MIN_LIKELIHOOD).astype(np.float32)
             probs = np.empty((len(given), num_classes))
-            for number, train, held_out in _iter_splits(fold):
-                weights[number] = fit_linear_model(features[train], likelihood[train], weights[number])
-                probs[held_out] = predict_linear_model(features[held_out], weights[number], num_classes)
+            for number, train, held_out in _iter_folds_with_indices(fold):
+                weights[number] = fit_linear_weights(features[train], likelihood[train], weights[number])
+                probs[held_out] = predict_linear_probs(features[held_out], weights[number], num_classes)
             log_probs = compute_log_probs(probs)
-            model = Likelihood(given, log_probs, None).maximize(form)
+            model = Likelihood(given, log_probs, None).fit_most_likely_model(form)
             transition = model.transition
         if best is None or model.penalized_log_likelihood > best[0].penalized_log_likelihood:
             best = model, log_probs
@@ -95,14 +97,14 @@ def _fit_form(features: Singles, given: Ints, num_classes: int, fold: Ints, form
     return best
 
 
-def fit_linear_model(features: Singles, likelihood: Singles, start: Floats | None = None) -> Floats:
+def fit_linear_weights(features: Singles, likelihood: Singles, start: Floats | None = None) -> Floats:
     """W and c of a logistic regression with penalty ½‖W‖², where [labels, classes] has P(given label | true = k)."""
     num_classes = likelihood.shape[1]
     size = features.shape[1] * num_classes
 
     def compute_loss(weights: Floats) -> tuple[float, Floats]:
         single = weights.astype(np.float32)
-        probs = predict_linear_model(features, single, num_classes)
+        probs = predict_linear_probs(features, single, num_classes)
         joint = probs * likelihood
         total = joint.sum(axis=1, keepdims=True)
         difference = probs - joint / total
@@ -115,15 +117,15 @@ def fit_linear_model(features: Singles, likelihood: Singles, start: Floats | Non
     return minimize(compute_loss, begin, jac=True, method="L-BFGS-B", options=options).x
 
 
-def predict_linear_model(features: Singles, weights: Floats | Singles | None, num_classes: int) -> Singles:
-    """Class probabilities by weights of :func:`fit_linear_model`."""
+def predict_linear_probs(features: Singles, weights: Floats | Singles | None, num_classes: int) -> Singles:
+    """Class probabilities by weights of :func:`fit_linear_weights`."""
     assert weights is not None
     size = features.shape[1] * num_classes
     single = weights.astype(np.float32)
     return softmax(features @ single[:size].reshape(-1, num_classes) + single[size:], axis=-1)
 
 
-def _deal_folds(given: Ints, rng: np.random.Generator) -> Ints:
+def _assign_stratified_folds(given: Ints, rng: np.random.Generator) -> Ints:
     """The fold of every label: each class is dealt out in random order, each from where the one before ended."""
     order = rng.permutation(len(given))
     order = order[np.argsort(given[order], kind="stable")]
@@ -132,6 +134,6 @@ def _deal_folds(given: Ints, rng: np.random.Generator) -> Ints:
     return fold
 
 
-def _iter_splits(fold: Ints) -> Iterator[tuple[int, Ints, Ints]]:
+def _iter_folds_with_indices(fold: Ints) -> Iterator[tuple[int, Ints, Ints]]:
     for number in range(NUM_FOLDS):
         yield number, np.flatnonzero(fold != number), np.flatnonzero(fold == number)

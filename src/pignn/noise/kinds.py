@@ -58,8 +58,8 @@ class NoiseKind(ABC):
     depends_on_graph: ClassVar[bool] = False  # on features or edges, not on the true class alone
 
     @abstractmethod
-    def corrupt(self, problem: LabelsToCorrupt) -> Ints:
-        """The noisy labels of `problem.nodes`."""
+    def corrupt_labels(self, labels_to_corrupt: LabelsToCorrupt) -> Ints:
+        """The noisy labels of `labels_to_corrupt.nodes`."""
 
     def parse_rate(self, rate: float | None) -> float | None:
         """The rate as a number, or an error where it is missing, not wanted or out of range."""

@@ -23,9 +23,9 @@ class MatrixNoise(NoiseKind):
     def build_matrix(self, rate: float, num_classes: int, seed: int) -> Floats:
         """T, [classes, classes]; its rows sum to 1."""
 
-    def corrupt(self, problem: LabelsToCorrupt) -> Ints:
-        matrix = self.build_matrix(problem.rate, problem.num_classes, problem.seed)
-        return _draw_labels(matrix, problem.true_labels, problem.uniform_draws[0])
+    def corrupt_labels(self, labels_to_corrupt: LabelsToCorrupt) -> Ints:
+        matrix = self.build_matrix(labels_to_corrupt.rate, labels_to_corrupt.num_classes, labels_to_corrupt.seed)
+        return _draw_labels(matrix, labels_to_corrupt.true_labels, labels_to_corrupt.uniform_draws[0])
 
 
 class SymmetricNoise(MatrixNoise):
@@ -75,8 +75,8 @@ class NoNoise(NoiseKind):
     name = "none"
     takes_rate: ClassVar[bool] = False
 
-    def corrupt(self, problem: LabelsToCorrupt) -> Ints:
-        return problem.true_labels
+    def corrupt_labels(self, labels_to_corrupt: LabelsToCorrupt) -> Ints:
+        return labels_to_corrupt.true_labels
 
 
 class CustomMatrixNoise(MatrixNoise):

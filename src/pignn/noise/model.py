@@ -76,8 +76,8 @@ def fit_noise_model(
     given_before_review: Ints | None = None,
     *,
     refit_from: NoiseModel | None = None,
-    strict: bool = False,
-    allow_full: bool = True,
+    needs_clear_gain_for_full: bool = False,
+    allow_full_transition: bool = True,
 ) -> NoiseModel:
     """The noise model of given labels, none of which is -1. Where `trusted`, the given label is the true one.
 
@@ -85,22 +85,22 @@ def fit_noise_model(
     It shows how truth becomes a given label. Reviewing top suspects first does no harm: given x and the label before,
     who is looked at does not depend on the truth.
 
-    With `refit_from`, only its form of T is fitted, in few steps: for the bootstrap. `strict` asks for more before a
-    full T is used, and without `allow_full` it never is.
+    With `refit_from`, only its form of T is fitted, in few steps: for the bootstrap. `needs_clear_gain_for_full` asks
+    for more before a full T is used, and without `allow_full_transition` it never is.
     """
     num_classes = log_probs.shape[1]
     if not len(given) or num_classes < 2:
         return NoiseModel(1.0, np.zeros(num_classes), np.eye(num_classes))
     likelihood = Likelihood(given, log_probs, trusted, given_before_review)
     if refit_from is not None:
-        return likelihood.maximize(refit_from.form, refit_from)
-    forms = [form for form in likelihood.num_free_parameters if allow_full or form != FULL]
-    models = [likelihood.maximize(form) for form in forms]
+        return likelihood.fit_most_likely_model(refit_from.form, refit_from)
+    forms = [form for form in likelihood.num_free_parameters if allow_full_transition or form != FULL]
+    models = [likelihood.fit_most_likely_model(form) for form in forms]
     best = max(models, key=lambda model: model.penalized_log_likelihood)
-    if not strict or best.form != FULL:
+    if not needs_clear_gain_for_full or best.form != FULL:
         return best
     simple = max((m for m in models if m.form != FULL), key=lambda model: model.penalized_log_likelihood)
-    return best if likelihood.clearly_asks_for(best, simple) else simple
+    return best if likelihood.is_full_model_justified(best, simple) else simple
 
 
 class Likelihood:
@@ -131,7 +131,7 @@ class Likelihood:
         # A tenth of a label off the diagonal keeps T inside; one label and a hundredth of the class on it.
         self.pseudo_counts = np.full((self.num_classes, self.num_classes), 0.1 / self.num_classes)
         class_sizes = np.bincount(given, minlength=self.num_classes)
-        doubt = 1 - compute_confidence(given, log_probs)
+        doubt = 1 - compute_confidence_in_classifier(given, log_probs)
         self.pseudo_counts += np.diag(1.0 + (0.01 + doubt) * class_sizes)
         num_present = int((class_sizes > 0).sum())
         confusions = self._count_confusions()
@@ -154,7 +154,7 @@ class Likelihood:
         predicted = np.eye(self.num_classes)[self.log_probs.argmax(axis=1)]
         return predicted.T @ self.one_hot
 
-    def maximize(self, form: str, start: NoiseModel | None = None) -> NoiseModel:
+    def fit_most_likely_model(self, form: str, start: NoiseModel | None = None) -> NoiseModel:
         """The most likely model whose T has this form."""
         n = self.num_classes
         matrix = np.full((n, n), 0.1 / (n - 1)) if start is None else start.transition.copy()
@@ -163,7 +163,7 @@ class Likelihood:
         of_matrix = np.log(matrix).ravel() if form == FULL else [np.log((1 - matrix[0, 0]) / matrix[0, 0])]
         a, b = (1.5, np.zeros(n)) if start is None else (start.inverse_temperature, start.bias)
         parameters = minimize(
-            self.compute_loss,
+            self.compute_loss_and_gradient,
             np.concatenate([[a], b, of_matrix]),
             args=(form,),
             jac=True,
@@ -182,7 +182,7 @@ class Likelihood:
         joint = model.predict_true_probs(self.log_probs) * self._compute_label_likelihood(model.transition)
         return np.log(np.maximum(joint.sum(axis=1), 1e-300))
 
-    def clearly_asks_for(self, full: NoiseModel, simple: NoiseModel) -> bool:
+    def is_full_model_justified(self, full: NoiseModel, simple: NoiseModel) -> bool:
         """Whether labels of nodes that the classifier is decided about gain enough.
 
         It must be what Schwarz's criterion asks for, and MIN_GAIN each: with very many labels the criterion alone would
@@ -193,7 +193,7 @@ class Likelihood:
         penalty = 0.5 * np.log(len(self.given)) * self.num_free_parameters[FULL]
         return bool(gain > max(penalty, MIN_GAIN * is_decided.sum()))
 
-    def compute_loss(self, parameters: Floats, form: str) -> tuple[float, Floats]:
+    def compute_loss_and_gradient(self, parameters: Floats, form: str) -> tuple[float, Floats]:
         """The loss and its gradient."""
         a, b, matrix = self._unpack_parameters(parameters, form)
         prior = softmax(a * self.log_probs + b, axis=-1)
@@ -230,7 +230,7 @@ class Likelihood:
         return np.where(self.ignores_noise, 1.0, likelihood) * self.truth
 
 
-def compute_confidence(given: Ints, log_probs: Floats) -> float:
+def compute_confidence_in_classifier(given: Ints, log_probs: Floats) -> float:
     """How far a classifier is fit to judge given labels: 0 if it agrees with them by chance, 1 from SURE_LIFT on."""
     shares = np.bincount(given, minlength=log_probs.shape[1]) / len(given)
     chance = float((shares**2).sum())

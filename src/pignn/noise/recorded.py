@@ -49,27 +49,27 @@ class RecordedLabels(NoiseKind):
         if true_labels is not None:
             self.true_labels = parse_class_numbers(true_labels, "true labels" + (f" in {source}" if source else ""))
 
-    def corrupt(self, problem: LabelsToCorrupt) -> Ints:
+    def corrupt_labels(self, labels_to_corrupt: LabelsToCorrupt) -> Ints:
         """The recorded labels in the graph's numbering of classes, checked against the graph."""
-        graph_labels = problem.all_true_labels
+        graph_labels = labels_to_corrupt.all_true_labels
         recorded, true = self.labels, self.true_labels
         source_text = f" ({self.source})" if self.source else ""
         if len(recorded) != len(graph_labels) or (true is not None and len(true) != len(graph_labels)):
             lengths = f"{len(recorded)} recorded labels" + ("" if true is None else f" and {len(true)} true ones")
             raise DataError(f"{lengths}{source_text} for a graph of {len(graph_labels)} nodes")
-        _check_class_numbers_or_unlabeled(recorded, problem.num_classes, f"recorded labels{source_text}")
+        _check_class_numbers_or_unlabeled(recorded, labels_to_corrupt.num_classes, f"recorded labels{source_text}")
         if true is not None:
-            _check_class_numbers_or_unlabeled(true, problem.num_classes, f"true labels{source_text}")
-        class_map = self._map_classes([str(name) for name in problem.data.class_names], source_text)
+            _check_class_numbers_or_unlabeled(true, labels_to_corrupt.num_classes, f"true labels{source_text}")
+        class_map = self._map_to_graph_classes([str(name) for name in labels_to_corrupt.data.class_names], source_text)
         if class_map is not None:
             recorded, true = class_map[recorded], None if true is None else class_map[true]
         if true is not None and (true != graph_labels)[graph_labels >= 0].any():
             raise DataError(
                 f"the recorded labels{source_text} were recorded for another order of nodes: the true labels differ"
             )
-        return recorded[problem.nodes]
+        return recorded[labels_to_corrupt.nodes]
 
-    def _map_classes(self, graph_names: list[str], source_text: str) -> Ints | None:
+    def _map_to_graph_classes(self, graph_names: list[str], source_text: str) -> Ints | None:
         """The graph's number of each recorded class, None where they are the same. Entry -1 maps to itself."""
         names = list(self.class_names or [])
         if not names or names == graph_names:

@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from ..core.errors import DataError
 from ..graphs.checks import num_classes
-from .corruption import get_node_mask
+from .corruption import get_mask_array_or_zeros
 from .kinds import Ints
 from .recorded import parse_class_numbers
 
@@ -60,7 +60,7 @@ def summarize_noise(data: Data) -> NoiseSummary:
     transition = counts / np.maximum(class_sizes, 1)[:, None]
     labeled = int(counts.sum())
     wrong = labeled - int(counts.trace())
-    masks = {name: get_node_mask(data, name) & known for name in ("train", "val")}
+    masks = {name: get_mask_array_or_zeros(data, name) & known for name in ("train", "val")}
     # Pairs that only one labeling calls "same": those of each, less twice those of both.
     num_wrong_pairs = _count_pairs(class_sizes) + _count_pairs(counts.sum(axis=0)) - 2 * _count_pairs(counts)
     return NoiseSummary(

@@ -8,7 +8,7 @@ from .labels import (
     PairLabels,
     RandomPairLabels,
 )
-from .loss import all_pairs_softplus, compute_structure_and_regularizer, regularizer, structure_loss
+from .loss import all_pairs_softplus, compute_structure_loss_and_regularizer, regularizer, structure_loss
 from .sample import PairSample
 from .sources import PAIR_LABEL_SOURCES, PairLabelSource, SourceInputs
 from .targets import PAIR_TARGETS, PairTarget, SigmoidTarget
@@ -28,7 +28,7 @@ __all__ = [
     "SigmoidTarget",
     "SourceInputs",
     "all_pairs_softplus",
-    "compute_structure_and_regularizer",
+    "compute_structure_loss_and_regularizer",
     "regularizer",
     "structure_loss",
 ]

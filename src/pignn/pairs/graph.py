@@ -80,7 +80,7 @@ class PairGraph:
         graph.edge_fraction = fraction
         return graph
 
-    def scale_(self, values: Tensor) -> Tensor:
+    def multiply_by_pair_weights_(self, values: Tensor) -> Tensor:
         """Multiply values of connected pairs by w, in place."""
         values[: self.num_edges] *= self.w
         values[self.num_edges :] *= self.self_pair_w
@@ -119,7 +119,9 @@ class PairGraph:
 
     def dot_products(self, h: Tensor) -> Tensor:
         """z_ij = h_i·h_j of every connected pair."""
-        return torch.cat([self.edges.compute_dot_products(h, h), torch.linalg.vector_norm(h, dim=1).square_()])
+        return torch.cat(
+            [self.edges.compute_dot_products_at_entries(h, h), torch.linalg.vector_norm(h, dim=1).square_()]
+        )
 
     def add_neighbor_sums(self, values: Tensor, h: Tensor, out: Tensor) -> Tensor:
         """Add Σ_j values_ij · h_j of every node i to ``out``."""

@@ -25,8 +25,8 @@ from .sample import PairSample
 from .targets import BLANK, PairTarget, SigmoidTarget, Structure, resolve_target
 from .tiles import (
     PairTerms,
-    sum_disconnected_pairs,
     sum_disconnected_pairs_accurately,
+    sum_disconnected_pairs_and_half_gradient,
     sum_disconnected_structure_and_label_terms,
 )
 
@@ -96,7 +96,7 @@ def regularizer(
     return _PairLoss.apply(h, graph, PairTerms(target, labels, _compute_scale(beta, graph), needs_value, sample))
 
 
-def compute_structure_and_regularizer(
+def compute_structure_loss_and_regularizer(
     h_e: Tensor,
     h: Tensor,
     edges: Tensor | PairGraph,
@@ -154,13 +154,13 @@ class _PairLoss(torch.autograd.Function):
         h = h.detach().contiguous()
         z = None if graph is None else graph.dot_products(h)
         if terms.sample is None:
-            total, half_grad = sum_disconnected_pairs(h, graph, z, terms, wants_grad)
+            total, half_grad = sum_disconnected_pairs_and_half_gradient(h, graph, z, terms, wants_grad)
         else:
-            total, half_grad = _sum_sampled_pairs(h, terms.sample, terms, wants_grad)
+            total, half_grad = _sum_sampled_pairs_and_half_gradient(h, terms.sample, terms, wants_grad)
         if graph is not None and z is not None:
             if terms.estimates is not None:
                 terms.estimates.cache_connected_products(graph, z)
-            connected_total, slopes = _sum_connected_pairs(z, graph, terms, wants_grad)
+            connected_total, slopes = _sum_connected_pairs_and_gradient(z, graph, terms, wants_grad)
             total = total + connected_total
             if slopes is not None:
                 graph.add_neighbor_sums(slopes, h, out=half_grad)
@@ -194,7 +194,7 @@ class _BothLosses(torch.autograd.Function):
         for embeddings, terms, z, (total, half_grad) in sides:
             if terms.needs_value and total is None:
                 total = sum_disconnected_pairs_accurately(embeddings, graph, terms)
-            connected_total, slopes = _sum_connected_pairs(z, graph, terms, wants_grad=True)
+            connected_total, slopes = _sum_connected_pairs_and_gradient(z, graph, terms, wants_grad=True)
             assert slopes is not None
             grads.append(graph.add_neighbor_sums(slopes, embeddings, out=half_grad).mul_(2 * terms.scale))
             value = float("nan") if total is None else (total + connected_total) * terms.scale
@@ -204,12 +204,14 @@ class _BothLosses(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, by_e: Tensor, by: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad_of_structure: Tensor, grad_of_regularizer: Tensor) -> tuple[Tensor | None, ...]:
         grad_e, grad = ctx.saved_tensors
-        return grad_e * by_e, grad * by, None, None, None
+        return grad_e * grad_of_structure, grad * grad_of_regularizer, None, None, None
 
 
-def _sum_sampled_pairs(h: Tensor, sample: PairSample, terms: PairTerms, wants_grad: bool) -> tuple[Tensor, Tensor]:
+def _sum_sampled_pairs_and_half_gradient(
+    h: Tensor, sample: PairSample, terms: PairTerms, wants_grad: bool
+) -> tuple[Tensor, Tensor]:
     """Σ over all ordered pairs of distinct nodes, estimated, as if none were connected, and half of its gradient."""
     target, labels, estimates = terms.target, terms.labels, terms.estimates
     total = torch.zeros((), dtype=torch.float64, device=h.device)
@@ -230,12 +232,12 @@ def _sum_sampled_pairs(h: Tensor, sample: PairSample, terms: PairTerms, wants_gr
         if wants_grad:
             slopes = target.compute_disconnected_slopes_(z, p)
             grad[rows].view_as(members).baddbmm_(slopes, members, beta=0, alpha=weight)
-            if estimates is not None and sample.is_small:
+            if estimates is not None and sample.can_cache_pair_labels:
                 estimates.cache_group_probs(groups, slopes)  # σ(z)
     return total, grad.index_select(0, sample.node_positions) if wants_grad else grad
 
 
-def _sum_connected_pairs(
+def _sum_connected_pairs_and_gradient(
     z: Tensor, graph: PairGraph, terms: PairTerms, wants_grad: bool
 ) -> tuple[Tensor, Tensor | None]:
     """Σ over the ordered pairs of B⁺, whose products are ``z``, and d(term)/dz of each.
@@ -247,9 +249,9 @@ def _sum_connected_pairs(
     p = z if labels is None else labels.lookup_connected(graph)
     total, slopes = z.new_zeros(()), None
     if terms.needs_value:
-        total = graph.scale_(target.compute_connected_terms(z, p)).sum(dtype=torch.float64)
+        total = graph.multiply_by_pair_weights_(target.compute_connected_terms(z, p)).sum(dtype=torch.float64)
     if wants_grad:
-        slopes = graph.scale_(target.compute_connected_slopes(z, p))
+        slopes = graph.multiply_by_pair_weights_(target.compute_connected_slopes(z, p))
     if terms.sample is not None:
         z = z[: graph.num_edges]
         p = p if labels is None else labels.lookup_as_disconnected(graph, p)

@@ -50,7 +50,7 @@ class PairLabelSource:
     is_oracle: bool = False
 
     @property
-    def is_self(self) -> bool:
+    def is_estimated_by_classifier(self) -> bool:
         """Whether the classifier estimates its own pair labels."""
         return self.build is None and not self.needs_estimator and not self.is_connectivity
 

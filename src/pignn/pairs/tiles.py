@@ -101,7 +101,7 @@ def _iter_tiles(h: Tensor, tile_size: int, num_buffers: int) -> Iterator[tuple[i
             yield i, j, buffers
 
 
-def sum_disconnected_pairs(
+def sum_disconnected_pairs_and_half_gradient(
     h: Tensor, graph: PairGraph | None, connected: Tensor | None, terms: PairTerms, wants_grad: bool
 ) -> tuple[Tensor, Tensor]:
     """Σ over the ordered pairs of B⁻ (all pairs without a graph), and half of its gradient.

@@ -1,14 +1,14 @@
 """Features smoothed over the graph, embeddings of them, and other views of the nodes."""
 
 from .smoothing import Embedding, scale_rows_to_unit_length, smooth, to_graph_inputs
-from .views import VIEW_PARTS, NodeViews, uses_structure
+from .views import VIEW_PARTS, NodeViews, is_structural_view
 
 __all__ = [
     "VIEW_PARTS",
     "Embedding",
     "NodeViews",
+    "is_structural_view",
     "scale_rows_to_unit_length",
     "smooth",
     "to_graph_inputs",
-    "uses_structure",
 ]

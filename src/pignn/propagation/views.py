@@ -69,7 +69,7 @@ class NodeViews:
 
     def list_names(self) -> list[str]:
         """The views that there are for the fitted graph."""
-        return [name for name in VIEW_PARTS if self.basis_ is not None or not uses_structure(name)]
+        return [name for name in VIEW_PARTS if self.basis_ is not None or not is_structural_view(name)]
 
     def is_fitted_graph(self, inputs: GraphInputs) -> bool:
         """Whether the structure of this graph is the one that was fitted."""
@@ -81,14 +81,14 @@ class NodeViews:
         parts: dict[str, Tensor] = {}
         views = {}
         for name in names:
-            blocks = [self._make_part(part, scaled, parts) for part in VIEW_PARTS[name]]
+            blocks = [self._compute_view_part(part, scaled, parts) for part in VIEW_PARTS[name]]
             views[name] = blocks[0] if len(blocks) == 1 else torch.cat(blocks, 1) / len(blocks) ** 0.5
         return views
 
     def fit_transform(self, inputs: GraphInputs) -> dict[str, Tensor]:
         return self.fit(inputs).transform(inputs, self.list_names())
 
-    def _make_part(self, part: str, inputs: GraphInputs, parts: dict[str, Tensor]) -> Tensor:
+    def _compute_view_part(self, part: str, inputs: GraphInputs, parts: dict[str, Tensor]) -> Tensor:
         if part not in parts:
             if part in SMOOTHED_ALPHAS:
                 embedding = self._make_embedding(part)
@@ -96,9 +96,11 @@ class NodeViews:
                 parts[part] = embedding.transform(inputs)
             elif part == "structure":
                 assert self.basis_ is not None
-                parts[part] = scale_rows_to_unit_length(_multiply_normalized(inputs, self.basis_.to(inputs.raw_x)))
+                parts[part] = scale_rows_to_unit_length(
+                    _multiply_by_normalized_adjacency(inputs, self.basis_.to(inputs.raw_x))
+                )
             else:
-                mean = self._make_part("features", inputs, parts)
+                mean = self._compute_view_part("features", inputs, parts)
                 for _ in range(NEIGHBOR_HOPS[part]):
                     mean = _get_mean_operator(inputs) @ mean
                 parts[part] = scale_rows_to_unit_length(mean)
@@ -132,7 +134,7 @@ class NodeViews:
         return views
 
 
-def uses_structure(name: str) -> bool:
+def is_structural_view(name: str) -> bool:
     """Whether a view says nothing about the nodes of another graph."""
     return "structure" in VIEW_PARTS[name]
 
@@ -145,14 +147,16 @@ def _find_structure_basis(inputs: GraphInputs, dimensions: int, seed: int) -> Te
     with torch.no_grad():
         q = torch.linalg.qr(start).Q
         for _ in range(SUBSPACE_ROUNDS):
-            q = torch.linalg.qr(_multiply_normalized(inputs, _multiply_normalized(inputs, q))).Q
-        small = (q.T @ _multiply_normalized(inputs, q)).double()
+            q = torch.linalg.qr(
+                _multiply_by_normalized_adjacency(inputs, _multiply_by_normalized_adjacency(inputs, q))
+            ).Q
+        small = (q.T @ _multiply_by_normalized_adjacency(inputs, q)).double()
         values, vectors = torch.linalg.eigh((small + small.T) / 2)
         largest = values.abs().argsort(descending=True)[:dimensions]
         return (q @ vectors[:, largest].to(q)).contiguous()
 
 
-def _multiply_normalized(inputs: GraphInputs, h: Tensor) -> Tensor:
+def _multiply_by_normalized_adjacency(inputs: GraphInputs, h: Tensor) -> Tensor:
     """D^{-½}AD^{-½}·h, by the operator of means: D^{½}(D^{-1}A)D^{-½}."""
     root = inputs.degree.clamp(min=torch.finfo(h.dtype).tiny).sqrt()[:, None]
     return (_get_mean_operator(inputs) @ (h / root)) * root

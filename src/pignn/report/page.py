@@ -67,10 +67,10 @@ def render_class_matrix(axes: tuple[str, str], names: Sequence[str], counts: Seq
         ]
         for i, row in enumerate(counts)
     ]
-    return load_macros("blocks.html").class_matrix(axes, names, shorten_names(names), rows, largest[:3])
+    return load_macros("blocks.html").class_matrix(axes, names, abbreviate_or_number_names(names), rows, largest[:3])
 
 
-def shorten_names(names: Sequence[str]) -> list[str]:
+def abbreviate_or_number_names(names: Sequence[str]) -> list[str]:
     """The names themselves if all are short, else numbers from 1."""
     if all(0 < len(name) <= 4 for name in names):
         return list(names)
@@ -95,7 +95,7 @@ def build_document(title: str, body: Markup, *, style: str = "", script: str = "
     style = (resources.files(__package__) / "page.css").read_text(encoding="utf-8") + style
     for theme, colors in (("light", SERIES_COLORS), ("dark", DARK_SERIES_COLORS)):
         style = style.replace(f"/* {theme} series colors */", format_css_colors(colors))
-    hashes = {name: _hash_source(text) for name, text in (("style-src", style), ("script-src", script)) if text}
+    hashes = {name: _compute_csp_hash(text) for name, text in (("style-src", style), ("script-src", script)) if text}
     whole = render(
         "document.html", hashes=hashes, title=title, style=Markup(style), body=body, data=data, script=Markup(script)
     )
@@ -103,5 +103,5 @@ def build_document(title: str, body: Markup, *, style: str = "", script: str = "
     return whole.encode("utf-8", "replace").decode("utf-8")
 
 
-def _hash_source(text: str) -> Markup:
+def _compute_csp_hash(text: str) -> Markup:
     return Markup(f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'")

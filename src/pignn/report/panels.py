@@ -37,11 +37,11 @@ class Panel:
     y_label: str = ""
     bars: bool = False
 
-    def list_x(self) -> list[str]:
+    def list_distinct_x(self) -> list[str]:
         """The x values of all series, in the order of appearance."""
         return list(dict.fromkeys(x for series in self.series for x in series.x))
 
 
-def list_labels(panels: Sequence[Panel]) -> list[str]:
+def list_series_labels(panels: Sequence[Panel]) -> list[str]:
     """The labels of all series, once each."""
     return list(dict.fromkeys(series.label for panel in panels for series in panel.series))

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.errors import build_unknown_name_error
 from . import svg
 from .colors import SERIES_COLORS
-from .panels import Panel, list_labels
+from .panels import Panel, list_series_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ def plot_panels(panels: Sequence[Panel], *, columns: int = 2, note: str = "") ->
     """All panels in one figure, with one legend."""
     across = min(columns, len(panels)) or 1
     down = -(-len(panels) // across)
-    labels = list_labels(panels)
+    labels = list_series_labels(panels)
     figure, axes = _make_figure(4.6 * across, 3.1 * down + 0.3 + 0.16 * len(labels), down, across)
     handles: dict[str, Any] = {}
     for axis, panel in zip(axes, panels, strict=False):
@@ -133,7 +133,7 @@ def _style_axis(axis: Axes, title: str, x_label: str, y_label: str = "") -> None
 
 
 def _plot_panel(axis: Axes, panel: Panel, labels: Sequence[str]) -> None:
-    levels = panel.list_x()
+    levels = panel.list_distinct_x()
     position = {x: i for i, x in enumerate(levels)}
     width = 0.8 / max(len(panel.series), 1)
     for i, series in enumerate(panel.series):

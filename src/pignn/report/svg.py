@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from .colors import SERIES_COLORS
-from .panels import Panel, list_labels
+from .panels import Panel, list_series_labels
 from .rendering import clip_text, format_number, render
 
 WIDTH, HEIGHT = 400, 270
@@ -70,8 +70,8 @@ def draw_lines(
         vertical_mark: a number to mark with a vertical line, and the text beside it.
         diagonal: draw where x and y are equal.
     """
-    x_range = y_range if y_range and diagonal else _find_ends([x for line in lines for x in line.x])
-    y_range = y_range or _round_ends(_find_ends([y for line in lines for y in line.y]))
+    x_range = y_range if y_range and diagonal else _find_range([x for line in lines for x in line.x])
+    y_range = y_range or _round_range(_find_range([y for line in lines for y in line.y]))
     return _draw(
         "lines.svg",
         title=title,
@@ -91,8 +91,8 @@ def draw_scatter(title: str, description: str, groups: Sequence[tuple[str, Any]]
     points = [point for _, members in groups for point in members]
     if not points:
         return Markup("")
-    across = Scale(*_pad_ends([x for x, _ in points]), 6, WIDTH - 6)
-    up = Scale(*_pad_ends([y for _, y in points]), HEIGHT - 6, 6)
+    across = Scale(*_pad_range([x for x, _ in points]), 6, WIDTH - 6)
+    up = Scale(*_pad_range([y for _, y in points]), HEIGHT - 6, 6)
     drawn, labels = [], []
     for i, ((name, members), short) in enumerate(zip(groups, short_names, strict=True)):
         labels.append("" if not len(members) else name if short == name else f"{short} {name}")
@@ -107,7 +107,7 @@ def draw_panels(panels: Sequence[Panel], note: str = "") -> Markup:
     """Panels side by side or below each other, depending on the room, with one legend."""
     has_marks = any(series.list_reference_points() for panel in panels for series in panel.series)
     placed = [_place_panel(panel) for panel in panels]
-    return _draw("panels.svg", panels=placed, labels=list_labels(panels), has_marks=has_marks, note=note)
+    return _draw("panels.svg", panels=placed, labels=list_series_labels(panels), has_marks=has_marks, note=note)
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _place_panel(panel: Panel) -> PlacedPanel:
     points = [series.list_points() for series in panel.series]
     values = [v for rows in points for _, mean, std in rows for v in (mean - std, mean + std)]
     values += [value for series in panel.series for _, value in series.list_reference_points()]
-    levels = panel.list_x()
+    levels = panel.list_distinct_x()
     step = (RIGHT - LEFT) / max(len(levels), 1)
     # Series are drawn beside each other, lines only slightly: marks of equal values stay visible.
     width = step * 0.8 / max(len(panel.series), 1)
@@ -142,7 +142,7 @@ def _place_panel(panel: Panel) -> PlacedPanel:
         panel,
         title=f"{panel.title}: {panel.y_label}" + (f" by {panel.x_label}" if panel.x_label else ""),
         description="; ".join(described),
-        up=Scale(*_round_ends(_find_ends([*values, 0.0] if panel.bars else values)), BOTTOM, TOP),
+        up=Scale(*_round_range(_find_range([*values, 0.0] if panel.bars else values)), BOTTOM, TOP),
         levels=list(centers.items()),
         centers=[{x: round(center + shift, 1) for x, center in centers.items()} for shift in shifts],
         bar_width=width if panel.bars else None,
@@ -195,18 +195,18 @@ def list_ticks(low: float, high: float, max_ticks: int = 6) -> list[float]:
     return [round(n * step, 10) for n in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def _find_ends(values: Sequence[float]) -> tuple[float, float]:
+def _find_range(values: Sequence[float]) -> tuple[float, float]:
     finite = [value for value in values if math.isfinite(value)]
     return (min(finite), max(finite)) if finite else (0.0, 1.0)
 
 
-def _pad_ends(values: Sequence[float]) -> tuple[float, float]:
-    low, high = _find_ends(values)
+def _pad_range(values: Sequence[float]) -> tuple[float, float]:
+    low, high = _find_range(values)
     margin = (high - low) * 0.03 or 1.0
     return low - margin, high + margin
 
 
-def _round_ends(ends: tuple[float, float]) -> tuple[float, float]:
+def _round_range(ends: tuple[float, float]) -> tuple[float, float]:
     """Ends at which a tick can stand."""
     low, high = ends
     if low == high:

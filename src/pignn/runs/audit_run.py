@@ -22,7 +22,7 @@ from ..auditing.audit import DEFAULT_METHOD
 from ..auditing.label_files import SUFFIXES
 from ..core.errors import ConfigError, OutputError, PignnWarning
 from ..core.records import Record
-from ..graphs.tables import is_graph_file, open_table
+from ..graphs.tables import has_graph_suffix, open_table
 from ..io import files
 from ..methods import Method
 from ..methods.core.data_hash import hash_training_data
@@ -105,7 +105,7 @@ class AuditRun:
         write_consensus(folder, self.audit.consensus, "audit.json")
         (folder / "audit.json").unlink(missing_ok=True)
         names = self.audit.class_names
-        tables.write_rounded_csv(folder / "suspects.csv", tables.replace_codes_by_names(self.issues, names))
+        tables.write_rounded_csv(folder / "suspects.csv", tables.replace_class_numbers_by_names(self.issues, names))
         if self.review is not None:
             tables.write_rounded_csv(folder / "review.csv", tables.build_review_table(self.review, names))
         origin = self.data.get("origin")
@@ -193,7 +193,7 @@ def audit(
         graph_options: ``nodes=``, ``edges=``, ``label=``, ... of :func:`pignn.read_graph`, or those of
             :func:`pignn.load`; see :class:`~pignn.runs.graph_source.GraphSource`.
     """
-    judge = _choose_judge(method, settings or {}, seed)
+    judge = _choose_audit_method(method, settings or {}, seed)
     source = GraphSource(graph, graph_options)
     corruption = build_corruption(noise, rate, seed, source, splits=("all",))
     folder = None if out is None else Path(out)
@@ -229,8 +229,8 @@ def _load_data(
         on_graph_read(data)
     data = data if corruption is None else corruption(data)
     if decisions is not None:
-        return auditing.mark_trusted(data, decisions)
-    _warn_if_corrected(data)
+        return auditing.apply_decisions_to_graph(data, decisions)
+    _warn_if_already_corrected(data)
     return data
 
 
@@ -244,7 +244,7 @@ def check_audit_folder(
     check_outputs((folder / name for name in names), inputs, force=force)
 
 
-def _choose_judge(method: str | Method, settings: Mapping[str, Any], seed: int) -> str | Method:
+def _choose_audit_method(method: str | Method, settings: Mapping[str, Any], seed: int) -> str | Method:
     """The method that judges labels, checked before the work begins."""
     if method == DEFAULT_METHOD or isinstance(method, Method):
         if settings:
@@ -256,7 +256,7 @@ def _choose_judge(method: str | Method, settings: Mapping[str, Any], seed: int) 
     return judge
 
 
-def _warn_if_corrected(data: Data) -> None:
+def _warn_if_already_corrected(data: Data) -> None:
     """Warn if the audited table is a corrected one, in which the noise is hidden."""
     origin = data.get("origin")
     nodes = None if origin is None else Path(origin.nodes)
@@ -270,7 +270,7 @@ def _warn_if_corrected(data: Data) -> None:
 
 def _read_other_columns(origin: Any) -> pd.DataFrame | None:
     """What the user's table says of the nodes, for the page: node i is row i. None where it is not a table."""
-    if origin is None or is_graph_file(origin.nodes) or not Path(origin.nodes).is_file():
+    if origin is None or has_graph_suffix(origin.nodes) or not Path(origin.nodes).is_file():
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PignnWarning)  # said when the graph was read

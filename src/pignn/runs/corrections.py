@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from .. import auditing
 from ..auditing import ReviewEstimate
-from ..auditing.decisions import get_labels_before_review
+from ..auditing.decisions import get_reviewed_labels
 from ..core.errors import ConfigError, DataError
 from .audit_run import AuditOrigin
 from .run_folder import check_outputs, render_html
@@ -48,7 +48,7 @@ class Correction:
     def trusted_labels(self) -> pd.DataFrame:
         """The labels that were verified: node, label, decision and, where they are known, reviewer and time."""
         decided = self._decided
-        labels = decided["label"].where(decided["decision"] == "relabel", get_labels_before_review(decided))
+        labels = decided["label"].where(decided["decision"] == "relabel", get_reviewed_labels(decided))
         columns = ["node", "label", "decision", *(name for name in ("reviewer", "time") if name in decided)]
         return decided.assign(label=labels)[columns]
 
@@ -76,7 +76,7 @@ class Correction:
             label_column=self.label,
             id_column=self.id,
             new_class=self.new_class,
-            reviewed=dict(zip(self._decided["node"], get_labels_before_review(self._decided), strict=True)),
+            reviewed=dict(zip(self._decided["node"], get_reviewed_labels(self._decided), strict=True)),
         )
         auditing.write_rounded_csv(trusted_path, self.trusted_labels)
         return replace(saved, num_changed=num_changed)
@@ -131,7 +131,7 @@ def apply_decisions(
         raise DataError(f"{table.attrs.get('file', 'decisions')}: nothing is decided yet; write relabel or keep")
     correction = Correction(decisions=table, estimate=estimate, inputs=inputs, new_class=new_class)
     if isinstance(nodes, Data):
-        return replace(correction, data=auditing.mark_trusted(nodes, table))
+        return replace(correction, data=auditing.apply_decisions_to_graph(nodes, table))
     origin = read_audit_origin(audit_file) if id is None else None
     if audit is not None and id is None and origin is None:
         raise DataError(f"{audit_file} is not there, or does not say which ids it read; name their column with id=")

@@ -132,7 +132,7 @@ def _load_store(path: str, options: dict[str, Any]) -> Data:
         raise ConfigError(f"{unused[0]} is an option of named datasets; {path} is a graph store")
     if index not in (None, 0):
         raise DataError(f"split_index {index} is out of range: {path} has 1 split")
-    return graphs.load_graph_store(path, **split)
+    return graphs.open_graph_store_with_masks(path, **split)
 
 
 def _to_json_value(value: Any) -> Any:

@@ -12,7 +12,7 @@ def inspect_graph(nodes: Any, edges: Any = None, **options: Any) -> ImportSummar
     """Read a graph of your own and say what was understood, without training.
 
     `print` the result for people. Its ``features`` is the list of all columns and their kinds, to be changed and given
-    as ``features=``; ``list_columns()`` says what each column becomes and why.
+    as ``features=``; ``list_column_records()`` says what each column becomes and why.
 
     Args:
         nodes: as :func:`pignn.read_graph` takes them.

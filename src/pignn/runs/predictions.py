@@ -17,7 +17,7 @@ from .. import graphs
 from ..core.errors import ModelFileError, PignnWarning
 from ..core.records import Record
 from ..methods import Method, load_model
-from ..methods.core.scoring import select_scored_labels
+from ..methods.core.scoring import select_scored_nodes_and_labels
 from ..report.predictions import build_prediction_table, write_predictions
 from ..training.metrics import score as metric_score
 from .graph_source import GraphSource
@@ -71,7 +71,7 @@ class Predictions:
 
     def score(self, *, split: str = "test", metric: str = "accuracy", against: str = "truth") -> float:
         """The same as :meth:`pignn.methods.Method.score`, without another inference."""
-        nodes, labels = select_scored_labels(self.data, split, None, against)
+        nodes, labels = select_scored_nodes_and_labels(self.data, split, None, against)
         probs = self.probs[nodes]
         return metric_score(labels, probs.argmax(1), probs, metric=metric, num_classes=len(self.model.class_names_))
 

@@ -17,7 +17,7 @@ from ..training import checkpoint
 RUN_FILES = ("model/model.json", "predictions.csv", "history.csv", "learning-curve.png", "run.json")
 
 
-def has_run(folder: Path) -> bool:
+def has_finished_or_interrupted_run(folder: Path) -> bool:
     """Whether a folder holds a finished or an interrupted training run."""
     return (folder / "run.json").exists() or checkpoint.has_checkpoint(folder)
 
@@ -52,7 +52,7 @@ def open_output_folder(folder: Path | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def name_checkpoint_context(folder: Path | None) -> Iterator[None]:
+def note_checkpoint_on_interrupt(folder: Path | None) -> Iterator[None]:
     """Add to an interrupt that leaves nothing but a checkpoint where that is."""
     try:
         yield

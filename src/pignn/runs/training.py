@@ -23,7 +23,7 @@ from ..training.callbacks import Callback
 from ..training.interrupt import DeferredInterrupt
 from .consensus_files import list_consensus_files
 from .graph_source import GraphSource, build_corruption
-from .run_folder import check_outputs, has_run, name_checkpoint_context, open_output_folder
+from .run_folder import check_outputs, has_finished_or_interrupted_run, note_checkpoint_on_interrupt, open_output_folder
 from .training_run import TREATMENTS, TrainingRun, list_run_files
 
 
@@ -65,15 +65,15 @@ class TrainingJob:
                 if getattr(self, name):
                     raise ConfigError(f"{name}=True needs out=, the folder {purpose}")
             return
-        if has_run(folder) and not self.force:
+        if has_finished_or_interrupted_run(folder) and not self.force:
             if not has_epochs(self.model):
                 method = f"'{self.model.name}' has no epochs to continue"
                 raise OutputError(f"{folder} holds a run already, and {method}; force=True replaces it")
-            if not (self.resume or is_restarted()):
+            if not (self.resume or is_restarted_by_torchrun()):
                 raise OutputError(f"{folder} holds a run already; resume=True continues it, force=True replaces it")
         inputs = [*self.source.input_paths, *([noise] if isinstance(noise, str | Path) else [])]
         names = list_run_files(folder, self.report) + [folder / name for name in list_consensus_files(self.source)]
-        check_outputs(names, inputs, force=self.force or has_run(folder))
+        check_outputs(names, inputs, force=self.force or has_finished_or_interrupted_run(folder))
 
     def execute(self, on_graph_read: Callable[[Data], None] | None = None) -> TrainingRun:
         """Read the graph, train and save, as one of several processes where torchrun started several."""
@@ -82,7 +82,7 @@ class TrainingJob:
         noted_folder = None if self.force else self.folder
         with (
             open_output_folder(self.folder),
-            name_checkpoint_context(noted_folder),
+            note_checkpoint_on_interrupt(noted_folder),
             distributed.open_process_group(device),
         ):
             data = self.source.load()
@@ -106,7 +106,7 @@ class TrainingJob:
             raise ConfigError(
                 f"clean='{self.clean}' is for one label per node; votes are weighted already: leave it out"
             )
-        data = data if consensus is None else consensus.set_labels(data)
+        data = data if consensus is None else consensus.copy_with_consensus_labels(data)
         audit = None if self.clean is None else auditing.audit_labels(data, seed=self.seed)
         training_data = data if audit is None else auditing.clean_labels(data, audit.issues, str(self.clean))
         try:
@@ -173,7 +173,7 @@ def train(
     """
     folder = None if out is None else Path(out)
     model, reason = choose_method(method, settings or {}, seed, folder if resume else None)
-    source = GraphSource(graph, _add_directed_option(graph, graph_options, model))
+    source = GraphSource(graph, _default_directed_to_model(graph, graph_options, model))
     job = TrainingJob(
         model=model,
         method_reason=reason,
@@ -185,18 +185,18 @@ def train(
         report=report,
         resume=resume,
         force=force,
-        fit_options=_list_fit_options(model, callbacks, folder, checkpoint_every, checkpoint_minutes, resume),
+        fit_options=_build_fit_options(model, callbacks, folder, checkpoint_every, checkpoint_minutes, resume),
     )
     job.check(noise)
     return job.execute(on_graph_read)
 
 
-def is_restarted() -> bool:
+def is_restarted_by_torchrun() -> bool:
     """Whether torchrun started all processes again after one had died: they go on where they were."""
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
 
 
-def _list_fit_options(
+def _build_fit_options(
     model: Method, callbacks: Iterable[Any], folder: Path | None, every: int, minutes: float, resume: bool
 ) -> dict[str, Any]:
     """What :meth:`Method.fit` takes; methods without epochs have nothing to follow or to continue."""
@@ -209,7 +209,7 @@ def _list_fit_options(
     options: dict[str, Any] = {"callbacks": callbacks}
     if folder is not None:
         options |= {"checkpoint": folder, "checkpoint_every": every, "checkpoint_minutes": minutes}
-        options["resume"] = resume or is_restarted()
+        options["resume"] = resume or is_restarted_by_torchrun()
     return options
 
 
@@ -253,6 +253,6 @@ def list_network_settings(settings: Mapping[str, Any]) -> list[str]:
     return [key for key in settings if key not in auto]
 
 
-def _add_directed_option(graph: Any, options: dict[str, Any], model: Method) -> dict[str, Any]:
+def _default_directed_to_model(graph: Any, options: dict[str, Any], model: Method) -> dict[str, Any]:
     """Files keep the direction of edges if the method propagates along it."""
     return options if graph is not None else {"directed": model.get_params().get("directed") is True} | options

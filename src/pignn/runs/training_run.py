@@ -85,25 +85,25 @@ class TrainingRun:
             method_reason=self.method_reason or None,
             import_summary=None if data.get("origin") is None else graphs.summarize_import(data).to_dict(),
         )
-        self._add_noise(summary)
-        self._add_fit(summary)
-        self._add_scores(summary)
+        self._add_noise_to_summary(summary)
+        self._add_fit_facts_to_summary(summary)
+        self._add_scores_to_summary(summary)
         return summary
 
-    def _add_noise(self, summary: TrainingSummary) -> None:
+    def _add_noise_to_summary(self, summary: TrainingSummary) -> None:
         if self.data.get("noise") is not None:
             report = noise.summarize_noise(self.data)
             summary.noise, summary.rate = self.data.noise["kind"], self.data.noise["rate"]
             summary.realized_noise, summary.pair_noise = report.rate, report.pair_rate
         if self.consensus is not None:
-            summary.votes, summary.votes_alpha = len(self.consensus.votes), self.consensus.alpha
+            summary.votes, summary.votes_alpha = len(self.consensus.votes), self.consensus.krippendorff_alpha
             summary.consensus_expected_right = self.consensus.expected_accuracy
         if self.audit is not None and self.clean is not None:
             summary.estimated_wrong = self.audit.noise.rate
             summary.suspects = int(self.audit.issues["suspect"].sum())
             summary.suspects_were = TREATMENTS[self.clean]
 
-    def _add_fit(self, summary: TrainingSummary) -> None:
+    def _add_fit_facts_to_summary(self, summary: TrainingSummary) -> None:
         facts = self.fit_facts
         for name in ("pairs", "selection", "best_epoch", "kept_in_warmup", "epochs_done", "chosen", "explanation"):
             setattr(summary, name, getattr(facts, name))
@@ -113,7 +113,7 @@ class TrainingRun:
         if facts.history and len(classes) > 1 and bool((classes == classes[0]).all()):
             summary.note = ONE_CLASS
 
-    def _add_scores(self, summary: TrainingSummary) -> None:
+    def _add_scores_to_summary(self, summary: TrainingSummary) -> None:
         data, predictions = self.data, self.predictions
         has_truth = data.get("y_true") is not None
         if has_truth and bool(data.test_mask.any()):

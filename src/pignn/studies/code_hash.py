@@ -51,11 +51,11 @@ def get_method_class(work_name: str, method: str) -> type[Any]:
 @cache
 def hash_module_and_imports(module: str) -> str:
     """Digest of a module and of what it imports, see the module's docstring."""
-    digests = {name: _hash_module_and_list_imports(name)[0] for name in find_modules_behind(module)}
+    digests = {name: _hash_module_and_list_imports(name)[0] for name in find_imported_modules_recursively(module)}
     return compute_digest(*(f"{name} {digests[name]}" for name in sorted(digests)), length=16)
 
 
-def find_modules_behind(module: str) -> set[str]:
+def find_imported_modules_recursively(module: str) -> set[str]:
     """The modules that can change the numbers of a module, itself included."""
     roots = {"pignn", module.partition(".")[0]}
     modules: set[str] = set()
@@ -74,7 +74,7 @@ def find_modules_behind(module: str) -> set[str]:
 @cache
 def hash_package(package: str) -> str:
     """Digest of all files of a package, whatever is in them: for what is cheap to compute again."""
-    path = _find_source_file(package)
+    path = _find_module_file(package)
     assert path is not None
     files = [path]
     if path.name == "__init__.py":
@@ -94,7 +94,7 @@ def has_no_effect_on_numbers(module: str) -> bool:
 @cache
 def _hash_module_and_list_imports(module: str) -> tuple[str, list[str]]:
     """(digest of a module's statements, the modules it imports)."""
-    path = _find_source_file(module)
+    path = _find_module_file(module)
     if path is None:  # compiled, or not a file: its package's version has to do
         return compute_digest(module, _get_distribution_version(module)), []
     tree = _remove_docstrings(ast.parse(path.read_text(encoding="utf-8")))
@@ -112,7 +112,7 @@ _TARGET = re.compile(r"[a-z_]\w*(\.\w+)+:\w+")
 
 
 @cache
-def _find_source_file(module: str) -> Path | None:
+def _find_module_file(module: str) -> Path | None:
     try:
         spec = importlib.util.find_spec(module)
     except (ImportError, ValueError):
@@ -154,13 +154,13 @@ def _list_imported_modules(node: ast.stmt, package: str) -> list[str]:
         base = f"{above}.{base}" if base else above
     # A name may be a submodule; then it is that which counts, and not the package's list of names.
     modules = [f"{base}.{alias.name}" for alias in node.names]
-    submodules = [name for name in modules if _is_module(name)]
+    submodules = [name for name in modules if _is_package_module(name)]
     return submodules if len(submodules) == len(modules) else [base, *submodules]
 
 
 @cache
-def _is_module(name: str) -> bool:
-    parent = _find_source_file(name.rpartition(".")[0])
+def _is_package_module(name: str) -> bool:
+    parent = _find_module_file(name.rpartition(".")[0])
     if parent is None or parent.name != "__init__.py":
         return False
     last = name.rpartition(".")[2]

@@ -39,7 +39,7 @@ class ComparisonCell(NamedTuple):
     beyond_gcn: float | None
 
     @property
-    def is_far(self) -> bool:
+    def differs_from_published(self) -> bool:
         return self.standard_errors is not None and abs(self.standard_errors) > FAR_STANDARD_ERRORS
 
 
@@ -83,12 +83,15 @@ def build_comparison_table(results: StudyResults, published_row: str = "") -> Ta
         errors = "" if cell.standard_errors is None else f"{cell.standard_errors:+.1f}"
         beyond = "" if cell.beyond_gcn is None else f"{cell.beyond_gcn:+.3f}"
         names = [cell.dataset, cell.noise.replace(":", " "), cell.row, str(cell.seeds)]
-        rows.append([*names, ours, theirs, f"{cell.difference:+.3f}", Cell(errors, cell.is_far), beyond])
+        rows.append(
+            [*names, ours, theirs, f"{cell.difference:+.3f}", Cell(errors, cell.differs_from_published), beyond]
+        )
     columns = ["dataset", "noise", "row", "seeds", "ours", "paper", "difference", "in standard errors", "beyond GCN"]
     if all(cell.beyond_gcn is None for cell in cells):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     tested = [cell for cell in cells if cell.standard_errors is not None]
-    far = f"{sum(cell.is_far for cell in tested)} of {len(tested)} cells are further than {FAR_STANDARD_ERRORS:g}"
+    num_far = sum(cell.differs_from_published for cell in tested)
+    far = f"{num_far} of {len(tested)} cells are further than {FAR_STANDARD_ERRORS:g}"
     return Table(
         columns=columns,
         rows=rows,

@@ -11,7 +11,7 @@ import numpy as np
 from torch_geometric.data import Data
 
 from ..core.errors import PignnError, PignnWarning
-from ..core.text import one_line_text
+from ..core.text import format_error_in_one_line
 from ..core.versions import collect_versions
 from ..training.metrics import METRICS, get_metric, score
 from .code_hash import get_code_version
@@ -29,16 +29,16 @@ def execute_run(spec: RunSpec) -> RunResult:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", PignnWarning)
-            result = _check_plan_and_run(spec)
+            result = _load_graph_and_run(spec)
         result.notes = list(dict.fromkeys(str(warning.message) for warning in caught))
         return result
     except Exception as error:
         if isinstance(error, MemoryError) or "allocate memory" in str(error):  # torch's way of saying so
             return RunResult(error="out of memory", died=True)
-        return RunResult(error=one_line_text(error, 400))
+        return RunResult(error=format_error_in_one_line(error, 400))
 
 
-def _check_plan_and_run(spec: RunSpec) -> RunResult:
+def _load_graph_and_run(spec: RunSpec) -> RunResult:
     from .. import noise
     from . import run_graphs
 
@@ -73,7 +73,7 @@ class TrainingWork:
         self, method: str, settings: dict[str, Any], trial_settings: list[dict[str, Any]], seed: int, data: Data
     ) -> Evaluation:
         from ..methods import make
-        from ..methods.core.scoring import select_scored_labels
+        from ..methods.core.scoring import select_scored_nodes_and_labels
 
         best: tuple[float, Any, dict[str, Any]] | None = None
         start = time.perf_counter()
@@ -86,7 +86,7 @@ class TrainingWork:
         assert best is not None
         seconds = time.perf_counter() - start
         _, model, chosen = best
-        nodes, y = select_scored_labels(data, "test")
+        nodes, y = select_scored_nodes_and_labels(data, "test")
         measures = {"best_epoch": getattr(model, "best_epoch_", None), "seconds": seconds}
         chosen = chosen | ({"method": str(model.chosen_)} if hasattr(model, "chosen_") else {})
         return Evaluation(y, model.predict_proba(data)[nodes], measures, chosen)
@@ -107,7 +107,7 @@ def compute_all_metrics(y: np.ndarray, pred: np.ndarray | None, probs: np.ndarra
         except PignnError:
             raise
         except Exception as error:  # of another package: its number is missing, the others are not
-            warnings.warn(f"metric '{name}' failed: {one_line_text(error)}", PignnWarning, stacklevel=2)
+            warnings.warn(f"metric '{name}' failed: {format_error_in_one_line(error)}", PignnWarning, stacklevel=2)
             values[name] = None
     return values
 

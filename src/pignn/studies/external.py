@@ -52,7 +52,9 @@ def export_tasks(study: Study, results_folder: str | Path, tasks_folder: str | P
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)
         files.write_bytes(tasks_folder / f"{name}.npz", buffer.getvalue())
-    files.write_bytes(results_folder / TASKS_FILE, msgspec.json.encode(read_exported_tasks(results_folder) | tasks))
+    files.write_bytes(
+        results_folder / TASKS_FILE, msgspec.json.encode(read_graph_specs_of_exported_tasks(results_folder) | tasks)
+    )
     return list(tasks)
 
 
@@ -67,7 +69,7 @@ def score_and_save_predictions(
     predictions_path, results_folder = Path(predictions_path), Path(results_folder)
     if not row_label.strip() or len(row_label) > MAX_LABEL_LENGTH or not row_label.isprintable():
         raise DataError(f"the name of a method must be a line of 1 to {MAX_LABEL_LENGTH} letters")
-    tasks = read_exported_tasks(results_folder)
+    tasks = read_graph_specs_of_exported_tasks(results_folder)
     predictions = _read_prediction_arrays(predictions_path)
     for name in predictions:
         if name not in tasks:
@@ -75,15 +77,17 @@ def score_and_save_predictions(
                 f"{predictions_path}: no task '{name}' was exported from {results_folder}; "
                 "name arrays after the exported files"
             )
-    results = {name: _score_task(name, array, tasks[name], predictions_path) for name, array in predictions.items()}
+    results = {
+        name: _check_and_score_task(name, array, tasks[name], predictions_path) for name, array in predictions.items()
+    }
     specs = {name: RunSpec(graph=tasks[name], method=EXTERNAL, settings={"label": row_label}) for name in results}
     with open_results(results_folder) as store:
         store.save_runs([(specs[name].key, specs[name], result) for name, result in results.items()], replace=True)
     return results
 
 
-def _score_task(name: str, predictions: NDArray[Any], graph: GraphSpec, path: Path) -> RunResult:
-    from ..methods.core.scoring import select_scored_labels
+def _check_and_score_task(name: str, predictions: NDArray[Any], graph: GraphSpec, path: Path) -> RunResult:
+    from ..methods.core.scoring import select_scored_nodes_and_labels
     from . import run_graphs
 
     _, graph_digest = run_graphs.load_clean_graph_and_digest(graph)
@@ -91,7 +95,7 @@ def _score_task(name: str, predictions: NDArray[Any], graph: GraphSpec, path: Pa
     if (graph_digest, labels_digest) != (graph.graph_digest, graph.labels_digest):
         raise DataError(f"task '{name}' cannot be scored: the files of {graph.dataset} are not those it was made of")
     probs, classes = _parse_probs_and_classes(predictions, data.num_nodes, len(data.class_names), f"{path}, {name}")
-    nodes, y = select_scored_labels(data, "test")
+    nodes, y = select_scored_nodes_and_labels(data, "test")
     return RunResult(metrics=compute_all_metrics(y, classes[nodes], None if probs is None else probs[nodes]))
 
 
@@ -109,7 +113,7 @@ def _build_task_name(graph: GraphSpec) -> str:
     return f"{Path(graph.dataset).name}-{Path(graph.noise).stem}{rate}-seed{graph.seed}-{checksum}"
 
 
-def read_exported_tasks(results_folder: Path) -> dict[str, GraphSpec]:
+def read_graph_specs_of_exported_tasks(results_folder: Path) -> dict[str, GraphSpec]:
     """The graphs behind the tasks that were exported from a folder of results."""
     path = results_folder / TASKS_FILE
     if not path.is_file():

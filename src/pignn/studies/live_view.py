@@ -37,10 +37,12 @@ def open_live_view(sweep: Sweep) -> contextlib.AbstractContextManager[object]:
 
     console = Console(stderr=True)
     room = max(console.height - 3, 5)
-    return Live(get_renderable=lambda: _render_text(sweep, room), console=console, refresh_per_second=1, transient=True)
+    return Live(
+        get_renderable=lambda: _build_rich_text(sweep, room), console=console, refresh_per_second=1, transient=True
+    )
 
 
-def _render_text(sweep: Sweep, max_lines: int) -> Text:
+def _build_rich_text(sweep: Sweep, max_lines: int) -> Text:
     from rich.text import Text
 
     results = StudyResults(sweep.study, sweep.runs, dict(sweep.records))  # a copy: the sweep goes on meanwhile

@@ -44,7 +44,7 @@ class StudyResults:
     def _add_record(self, run: PlannedRun, label: str, record: RunRecord) -> None:
         self._cells.setdefault((str(run.dataset), str(run.noise), label), {})[run.seed] = record
 
-    def map_warnings_to_rows(self, dataset: DatasetSpec) -> dict[str, list[str]]:
+    def group_row_labels_by_warning(self, dataset: DatasetSpec) -> dict[str, list[str]]:
         """The warnings of methods that were fitted to a dataset, and the rows that each concerns."""
         rows: dict[str, list[str]] = {}
         for run in self.runs:

@@ -48,7 +48,7 @@ def _load_split_graph(spec: GraphSpec) -> Data:
             raise ConfigError(f"{name} is a graph store: it has no option '{next(iter(options))}'")
         if split not in ("default", "random"):
             raise ConfigError(f"{name} is a graph store: split '{split}' is for named datasets")
-        return graphs.load_graph_store(name, split=split, split_seed=seed)
+        return graphs.open_graph_store_with_masks(name, split=split, split_seed=seed)
     if split == "own":
         data = graphs.load(name, split="own", **options)
         num_splits = data.train_mask.shape[1] if data.train_mask.dim() == 2 else 1
@@ -101,17 +101,17 @@ def load_noisy_graph_and_digest(spec: GraphSpec) -> tuple[Data, str]:
 
 def _sample_trusted_if_needed(data: Data, spec: GraphSpec) -> Data:
     """With as many trusted labels per class as the method cannot do without."""
-    return graphs.sample_trusted(data, spec.trusted, seed=spec.seed) if spec.trusted else data
+    return graphs.copy_with_random_trusted_labels(data, spec.trusted, seed=spec.seed) if spec.trusted else data
 
 
 def _corrupt_as_planned(data: Data, spec: GraphSpec) -> Data:
     if spec.draws == "released":
         return corrupt_as_released(data, spec.noise, spec.rate, spec.seed, spec.noisy)
-    kind = noise.load_noise(resolve_noise_kind_or_file(spec.noise, spec.dataset))
+    kind = noise.load_noise(complete_path_of_noise_file(spec.noise, spec.dataset))
     return noise.corrupt(data, kind, spec.rate, seed=spec.seed, splits=spec.noisy)
 
 
-def resolve_noise_kind_or_file(kind: str, dataset: str) -> str:
+def complete_path_of_noise_file(kind: str, dataset: str) -> str:
     """Recorded labels may lie in the dataset's own folder: ``llm_labels.npz``. Other kinds stay as they are."""
     if Path(kind).suffix and not Path(kind).exists() and is_named_dataset(dataset):
         path = Path(get_dataset(dataset).get_location_text(), kind)
@@ -171,7 +171,7 @@ def compute_graph_cache_key(spec: GraphSpec) -> str | None:
         return None
     # Raw files by their size and time: reading them all again would take longer than many a run.
     raw = get_dataset(spec.dataset).get_raw_files(spec.options)
-    paths = [] if raw is None else raw.list_paths()
+    paths = [] if raw is None else raw.list_paths_if_complete()
     if raw is not None and not paths:
         return None
     files = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
@@ -181,7 +181,7 @@ def compute_graph_cache_key(spec: GraphSpec) -> str | None:
 
 def compute_labels_cache_key(spec: GraphSpec, graph_digest: str) -> str:
     """What the digest of noisy labels may be remembered by."""
-    path = Path(resolve_noise_kind_or_file(spec.noise, spec.dataset))
+    path = Path(complete_path_of_noise_file(spec.noise, spec.dataset))
     content = path.read_bytes() if path.is_file() else b""
     return compute_digest("labels", graph_digest, str(spec), content, _hash_loading_code())
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..core.errors import ConfigError
-from ..io.locks import open_file_lock
+from ..io.locks import hold_file_lock
 from .live_view import Sweep, open_live_view
 from .planning import PlannedRun, plan_runs
 from .pool import LocalPool, Pool
@@ -53,7 +53,7 @@ def run_study(
 
     Interrupted in whatever way, the same call goes on where it was.
     """
-    check_processes(workers, threads, ray)
+    check_worker_options(workers, threads, ray)
     with open_results(folder) as store, open_sweep_lock(Path(folder)):
         runs = plan_runs(study, store)
         records = find_reusable_records(store, runs, study.metric, retry)
@@ -73,7 +73,7 @@ def run_study(
         return SweepSummary(len({run.key for run in runs}), cached, len(missing), failed)
 
 
-def check_processes(workers: int, threads: int, ray: str | None) -> None:
+def check_worker_options(workers: int, threads: int, ray: str | None) -> None:
     if workers < (0 if ray else 1):
         raise ConfigError(f"workers must be at least {0 if ray else 1}, not {workers}")
     if threads < 1:
@@ -123,4 +123,4 @@ def open_pool(size: int, methods: dict[tuple[str, str], str], threads: int, ray:
 def open_sweep_lock(folder: Path) -> contextlib.AbstractContextManager[None]:
     """Allow one sweep at a time in a folder: two would compute the same runs twice."""
     busy = f"another sweep is running in {folder}; wait for it, or choose another folder"
-    return open_file_lock(folder / ".sweep", busy)
+    return hold_file_lock(folder / ".sweep", busy)

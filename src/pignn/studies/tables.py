@@ -79,6 +79,6 @@ def _list_trusted_notes(results: StudyResults) -> list[str]:
 
 def _list_warning_notes(results: StudyResults, dataset: DatasetSpec) -> list[str]:
     """What methods warned about, such as a warm-up as long as the training."""
-    notes = [f"{', '.join(labels)}: {note}" for note, labels in results.map_warnings_to_rows(dataset).items()]
+    notes = [f"{', '.join(labels)}: {note}" for note, labels in results.group_row_labels_by_warning(dataset).items()]
     hidden = len(notes) - MAX_NOTES
     return notes[:MAX_NOTES] + ([f"and {hidden} more notes: export to .csv shows them"] if hidden > 0 else [])

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ..core.errors import ModelFileError, PignnWarning
-from ..io.files import read_tensors, write_tensors
+from ..io.files import read_tensors_and_metadata, write_tensors_and_metadata
 from . import distributed
 
 FORMAT = 2
@@ -111,7 +111,7 @@ def write_checkpoint_from_all_processes(
     if not distributed.is_main_process():
         return
     new = path.with_name(f".{CHECKPOINT_FILE}.new")
-    write_tensors(new, tensors, {"format": FORMAT, "kind": "checkpoint", "groups": groups, **header})
+    write_tensors_and_metadata(new, tensors, {"format": FORMAT, "kind": "checkpoint", "groups": groups, **header})
     if path.exists():  # kept in case the new one is damaged later
         os.replace(path, path.with_name(PREVIOUS_FILE))
     os.replace(new, path)
@@ -136,7 +136,7 @@ def read_newest_checkpoint(folder: Path) -> tuple[dict[str, Tensor], dict[str, A
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors and the header of a checkpoint."""
-    tensors, header = read_tensors(path)
+    tensors, header = read_tensors_and_metadata(path)
     if header.get("kind") != "checkpoint":
         raise ModelFileError(f"{path} is not a checkpoint")
     if header.get("format") != FORMAT:

@@ -52,7 +52,7 @@ def open_process_group(device: str = "cpu") -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _peer_errors_context() -> Iterator[None]:
+def translate_peer_failure_context() -> Iterator[None]:
     """Turn the failure of a message into our error of one line."""
     try:
         yield
@@ -69,7 +69,7 @@ def average_gradients(networks: Iterable[nn.Module]) -> None:
     parameters = [p for network in networks for p in network.parameters() if p.requires_grad]
     has_grad = torch.tensor([p.grad is not None for p in parameters], dtype=torch.float32, device=parameters[0].device)
     flat = torch.cat([has_grad, *((torch.zeros_like(p) if p.grad is None else p.grad).view(-1) for p in parameters)])
-    with _peer_errors_context():
+    with translate_peer_failure_context():
         dist.all_reduce(flat)
     has_grad, flat = flat[: has_grad.numel()], flat[has_grad.numel() :] / size
     for p, is_used, part in zip(parameters, has_grad, flat.split([p.numel() for p in parameters]), strict=True):
@@ -81,7 +81,7 @@ def max_over_processes(number: int | None) -> int | None:
     if get_rank_and_world_size()[1] == 1:
         return number
     value = torch.tensor(number or 0)
-    with _peer_errors_context():
+    with translate_peer_failure_context():
         dist.all_reduce(value, op=dist.ReduceOp.MAX)
     return int(value) or None
 
@@ -92,6 +92,6 @@ def gather_tensors(tensor: Tensor) -> list[Tensor]:
     if size == 1:
         return [tensor]
     parts = [torch.empty_like(tensor) for _ in range(size)]
-    with _peer_errors_context():
+    with translate_peer_failure_context():
         dist.all_gather(parts, tensor)
     return parts

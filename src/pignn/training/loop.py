@@ -83,7 +83,7 @@ class TrainingLoop:
 
     def copy_for_next_attempt(self) -> TrainingLoop:
         """The same configuration at the beginning of another attempt."""
-        selection = self.selection.copy_unused()
+        selection = self.selection.copy_before_first_epoch()
         return replace(
             self, selection=selection, history=[], stopped_by=None, position=(0, 0), attempt=self.attempt + 1
         )
@@ -94,11 +94,11 @@ class TrainingLoop:
         After Ctrl-C or SIGTERM the current epoch is finished, a checkpoint is written, the best classifier so far
         is restored and ``stopped_by`` holds the signal.
         """
-        states = self._resume_from_checkpoint(learner) if resume else []
+        states = self._resume_and_get_callback_states(learner) if resume else []
         num_epochs = sum(phase.epochs for phase in self.phases)
         context = TrainingContext(self.method, self.settings, num_epochs, learner.networks, self.history)
         callbacks = CallbackList(self.callbacks, context)
-        with DeferredInterrupt() as interrupt, callbacks.open_training(states):
+        with DeferredInterrupt() as interrupt, callbacks.start_and_end_callbacks_context(states):
             for index, phase in enumerate(self.phases):
                 if not self.stopped_by:
                     self._run_phase(learner, index, phase, callbacks, interrupt)
@@ -115,7 +115,7 @@ class TrainingLoop:
             return
         learner.start_phase(phase)
         for epoch in range(done, phase.epochs):
-            row, is_improved = self._run_epoch(learner, phase, epoch)
+            row, is_improved = self._run_epoch_and_check_best(learner, phase, epoch)
             self.history.append(row)
             callbacks.context.best_epoch = self.selection.epoch
             is_over = callbacks.notify_epoch_end_and_ask_to_stop(row, is_improved=is_improved)
@@ -126,7 +126,7 @@ class TrainingLoop:
             if is_over or self.stopped_by:
                 return
 
-    def _run_epoch(self, learner: Learner, phase: Phase, epoch: int) -> tuple[dict[str, Any], bool]:
+    def _run_epoch_and_check_best(self, learner: Learner, phase: Phase, epoch: int) -> tuple[dict[str, Any], bool]:
         """The row of one epoch, and whether its classifier is the best so far."""
         start = time.perf_counter()
         needs_value = epoch % VALUE_EVERY_EPOCHS == 0 or epoch == phase.epochs - 1
@@ -183,11 +183,11 @@ class TrainingLoop:
             "history": self.history,
             "position": self.position,
             "attempt": self.attempt,
-            "callbacks": callbacks.state_dicts(),
+            "callbacks": callbacks.list_named_state_dicts(),
         }
         self.checkpointer.save(learner.networks, learner.optimizers, self.selection.weights, header)
 
-    def _resume_from_checkpoint(self, learner: Learner) -> list[tuple[str, dict[str, Any]]]:
+    def _resume_and_get_callback_states(self, learner: Learner) -> list[tuple[str, dict[str, Any]]]:
         """Continue from the checkpoint, if there is one. Returns the states of the callbacks."""
         saved = None if self.checkpointer is None else self.checkpointer.load_to_resume()
         if saved is None or self.checkpointer is None:

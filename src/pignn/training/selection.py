@@ -26,12 +26,12 @@ class SelectionRule(ABC):
     keeps_best: ClassVar[bool] = True  # otherwise the last epoch is kept, and labels only serve the history
 
     @abstractmethod
-    def read_labels(self, data: Data) -> Tensor:
+    def get_usable_labels(self, data: Data) -> Tensor:
         """The label of every node of a checked graph, [N]; −1 where it must not be used."""
 
     def find_nodes_and_labels(self, data: Data) -> tuple[Tensor, Tensor]:
         """The validation nodes that have a label, and their labels."""
-        labels = self.read_labels(data)
+        labels = self.get_usable_labels(data)
         nodes = (data.val_mask & (labels >= 0)).nonzero().view(-1)
         return nodes, labels[nodes]
 
@@ -40,7 +40,7 @@ class NoisyValidation(SelectionRule):
     name = "noisy-val"
     summary = "best accuracy on the given validation labels; the last epoch where there are none"
 
-    def read_labels(self, data: Data) -> Tensor:
+    def get_usable_labels(self, data: Data) -> Tensor:
         weight = data.get("label_weight")
         return data.y if weight is None else data.y.where(weight > 0, -1)
 
@@ -50,7 +50,7 @@ class CleanValidation(SelectionRule):
     summary = "best accuracy on the true validation labels: an oracle"
     is_oracle = True
 
-    def read_labels(self, data: Data) -> Tensor:
+    def get_usable_labels(self, data: Data) -> Tensor:
         if data.get("y_true") is None:
             raise DataError("selection='clean-val' needs data.y_true, and the graph has none")
         return data.y_true.reshape(-1)
@@ -90,16 +90,16 @@ class Selection:
             score = float((predicted[self.nodes] == self.labels).float().mean())
         if not self.rule.keeps_best:
             self.epoch = epoch
-        elif score is not None and (ranked := score - self._compute_handicap(predicted)) > self.best:
+        elif score is not None and (ranked := score - self._compute_lopsidedness_penalty(predicted)) > self.best:
             self.best, self.epoch = ranked, epoch
             self.weights = {name: value.detach().clone() for name, value in network.state_dict().items()}
         return score
 
-    def copy_unused(self) -> Selection:
+    def copy_before_first_epoch(self) -> Selection:
         """The same rule before the first epoch."""
         return Selection(self.rule, self.nodes, self.labels, self.max_share)
 
-    def _compute_handicap(self, predicted: Tensor) -> float:
+    def _compute_lopsidedness_penalty(self, predicted: Tensor) -> float:
         is_lopsided = self.max_share < 1 and int(predicted.bincount().max()) > self.max_share * len(predicted)
         return 0.5 / len(self.nodes) ** 0.5 if is_lopsided else 0.0
 

@@ -227,9 +227,9 @@ def test_the_table_tells_what_a_column_leaves_open(tmp_path, cells, others, want
     ],
 )
 def test_what_else_people_write(values, kind, said):
-    from pignn.graphs.importers.column_kinds import guess_kind
+    from pignn.graphs.importers.column_kinds import guess_column_kind
 
-    guess = guess_kind(pd.Series(values))
+    guess = guess_column_kind(pd.Series(values))
     assert guess.kind == kind
     assert said in guess.doubt
     assert bool(said) == bool(guess.doubt)

@@ -13,7 +13,7 @@ import torch
 from pignn.core.errors import DataError, ModelFileError, PignnWarning
 from pignn.graphs import from_pandas, load_feature_encoder
 from pignn.graphs.importers import structure
-from pignn.graphs.importers.column_kinds import guess_kind, parse_column
+from pignn.graphs.importers.column_kinds import guess_column_kind, parse_number_or_date_column
 
 RNG = np.random.default_rng(0)
 WORDS = [" ".join(RNG.choice(["red", "green", "blue", "fast", "slow", "café"], 6)) for _ in range(40)]
@@ -40,7 +40,7 @@ def read(frame=FRAME, edges=EDGES, **options):
 
 
 def test_kinds_are_guessed():
-    kinds = {name: guess_kind(FRAME[name]).kind for name in FRAME}
+    kinds = {name: guess_column_kind(FRAME[name]).kind for name in FRAME}
     wanted = dict.fromkeys(("share", "size", "height"), "number") | {"word": "category", "note": "text", "day": "date"}
     wanted |= dict.fromkeys(("key", "constant", "row"), "none")
     assert {name: kinds[name] for name in wanted} == wanted
@@ -61,7 +61,7 @@ def test_kinds_are_guessed():
     ],
 )
 def test_kinds_of_small_columns(values, kind):
-    assert guess_kind(pd.Series(values)).kind == kind
+    assert guess_column_kind(pd.Series(values)).kind == kind
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,9 @@ def test_kinds_of_small_columns(values, kind):
 )
 def test_dates_with_and_without_a_time(values, expected):
     first = (pd.Timestamp("2024-01-01") - pd.Timestamp(0)).days
-    np.testing.assert_allclose(parse_column(pd.Series(values, dtype=object), "date").values - first, expected)
+    np.testing.assert_allclose(
+        parse_number_or_date_column(pd.Series(values, dtype=object), "date").values - first, expected
+    )
 
 
 def column(data, name):
@@ -151,7 +153,7 @@ def test_one_bad_cell_does_not_make_categories():
     frame.loc[8, "pages"] = "n 3"
     with pytest.raises(DataError, match=r"column 'pages', row 7: '12o' is not a number"):
         read(frame, features="pages:number")  # 2 of 38 are more than one in twenty
-    assert guess_kind(frame["pages"]).kind != "number"
+    assert guess_column_kind(frame["pages"]).kind != "number"
 
 
 def test_the_same_features_for_other_nodes(tmp_path):

@@ -34,12 +34,12 @@ class RawFiles:
                 return folder
         return None
 
-    def list_paths(self, root: Root = None) -> list[Path]:
+    def list_paths_if_complete(self, root: Root = None) -> list[Path]:
         """The files where they are all there, else nothing."""
         folder = self.find_folder(root)
         return [] if folder is None else [folder / file for file in self.files]
 
-    def describe_missing(self, root: Root = None) -> str:
+    def describe_missing_files(self, root: Root = None) -> str:
         """Which files are missing where some are there, for messages; "" otherwise."""
         for folder in self._iter_folders(root):
             missing = [file for file in self.files if not os.path.isfile(folder / file)]
@@ -48,7 +48,7 @@ class RawFiles:
         return ""
 
     @property
-    def placement_text(self) -> str:
+    def placement_instruction(self) -> str:
         """Which files go where, for messages."""
         inner = os.path.commonpath([os.path.dirname(file) for file in self.files])
         names = ", ".join(os.path.relpath(file, inner or ".") for file in self.files)

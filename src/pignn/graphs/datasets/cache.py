@@ -37,7 +37,7 @@ def compute_fingerprint(paths_by_name: Mapping[str, Path]) -> str:
     return compute_digest(*parts)
 
 
-def read_processed(dataset_name: str, key: str) -> Data | None:
+def read_processed_graph(dataset_name: str, key: str) -> Data | None:
     """The processed graph stored under `key`, or None."""
     try:
         with safe_open(_get_processed_path(dataset_name, key), framework="pt") as file:
@@ -49,7 +49,7 @@ def read_processed(dataset_name: str, key: str) -> Data | None:
         return None  # absent, or damaged: it is made again
 
 
-def write_processed(dataset_name: str, key: str, data: Data) -> None:
+def write_processed_graph(dataset_name: str, key: str, data: Data) -> None:
     """Store a processed graph under `key`, whole or not at all. A cache that cannot be written is no error."""
     path = _get_processed_path(dataset_name, key)
     with open_temporary_workspace() as folder:

@@ -15,11 +15,11 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ...core.errors import DataError, PignnWarning
-from ...core.text import one_line_text
+from ...core.text import format_error_in_one_line
 from ...io import safe_readers
 from ..splits import build_masks_from_indices
 from .base import FileDataset, Root
-from .raw_source import DownloadError, extract_checked_graph, open_raw_folder, read_or_take_processed
+from .raw_source import DownloadError, extract_checked_graph, open_raw_folder, read_processed_or_raw_graph
 
 
 def read_ogb(dataset: FileDataset, root: Root, *, is_undirected: bool = False, features: str | None = None) -> Data:
@@ -27,10 +27,10 @@ def read_ogb(dataset: FileDataset, root: Root, *, is_undirected: bool = False, f
     raw, with_stand_in_features = dataset.raw, features == "stand-in"
     structure_folder = None if dataset.structure is None else dataset.structure.find_folder(root)
     if structure_folder is not None and (with_stand_in_features or raw.find_folder(root) is None):
-        data = _read_graph_without_features(dataset, structure_folder, with_stand_in_features)
+        data = _read_structure_or_refuse(dataset, structure_folder, with_stand_in_features)
     else:
-        with open_raw_folder(dataset.name, raw, root, lambda folder: _download_to_folder(dataset, folder)) as folder:
-            data = read_or_take_processed(
+        with open_raw_folder(dataset.name, raw, root, lambda folder: _download_raw_files(dataset, folder)) as folder:
+            data = read_processed_or_raw_graph(
                 dataset, folder, raw, lambda folder: _read_raw_folder(folder, raw.files[-3:], is_undirected)
             )
     if with_stand_in_features:
@@ -78,7 +78,7 @@ def _read_raw_folder(folder: Path, split_files: Sequence[str], is_undirected: bo
     return data
 
 
-def _read_graph_without_features(dataset: FileDataset, folder: Path, with_stand_in_features: bool) -> Data:
+def _read_structure_or_refuse(dataset: FileDataset, folder: Path, with_stand_in_features: bool) -> Data:
     """The graph without features from one .npz file."""
     assert dataset.structure is not None
     path = folder / dataset.structure.files[0]
@@ -111,13 +111,13 @@ def _read_csv(path: Path, dtype: Any = np.int64, num_rows: int | None = None) ->
     try:
         values = pd.read_csv(path, header=None, dtype=dtype, compression="gzip").to_numpy()
     except Exception as error:
-        raise safe_readers.damaged_file_error(str(path), error) from None
+        raise safe_readers.build_damaged_file_error(str(path), error) from None
     if num_rows is not None and len(values) != num_rows:
         raise DataError(f"{path} is damaged: it has {len(values):,} rows, not {num_rows:,}; get the file again")
     return values
 
 
-def _download_to_folder(dataset: FileDataset, folder: Path) -> Path:
+def _download_raw_files(dataset: FileDataset, folder: Path) -> Path:
     """Get OGB's archive of raw files by the `ogb` package. Returns the folder they are in."""
     try:
         from ogb.utils.url import download_url, extract_zip
@@ -130,7 +130,7 @@ def _download_to_folder(dataset: FileDataset, folder: Path) -> Path:
         raw_folder = folder / str(archive["download_name"])
         missing = [file for file in dataset.raw.files if not (raw_folder / file).is_file()]
     except Exception as error:
-        raise DownloadError(one_line_text(error)) from None
+        raise DownloadError(format_error_in_one_line(error)) from None
     if missing:
         raise DownloadError(f"the archive lacks {', '.join(missing)}")
     return raw_folder

@@ -11,12 +11,12 @@ import torch_geometric.datasets
 from torch_geometric.data import Data
 
 from ...core.errors import DataError
-from ...core.text import one_line_text
+from ...core.text import format_error_in_one_line
 from ...io.safe_readers import read_npz
 from . import cache
 from .base import FileDataset, Root
 from .raw_checks import CHECKS
-from .raw_source import DownloadError, open_raw_folder, read_or_take_processed
+from .raw_source import DownloadError, open_raw_folder, read_processed_or_raw_graph
 
 
 def read_with_pyg(dataset: FileDataset, root: Root, *, loader: str, **loader_options: Any) -> Data:
@@ -28,19 +28,19 @@ def read_with_pyg(dataset: FileDataset, root: Root, *, loader: str, **loader_opt
     subfolder = loader_options.get("name", "")
 
     def download(workspace: Path) -> Path:
-        run_loader(dataset, workspace, workspace / subfolder, loader, loader_options)
+        run_pyg_loader(dataset, workspace, workspace / subfolder, loader, loader_options)
         return workspace / subfolder
 
     def read(folder: Path) -> Data:
         with cache.open_temporary_workspace() as workspace:
             cache.copy_raw_files({file: folder / file for file in dataset.raw.files}, workspace / subfolder)
-            return run_loader(dataset, workspace, folder, loader, loader_options)
+            return run_pyg_loader(dataset, workspace, folder, loader, loader_options)
 
     with open_raw_folder(dataset.name, dataset.raw, root, download) as folder:
-        return read_or_take_processed(dataset, folder, dataset.raw, read)
+        return read_processed_or_raw_graph(dataset, folder, dataset.raw, read)
 
 
-def run_loader(dataset: FileDataset, workspace: Path, folder: Path, loader: str, options: dict[str, Any]) -> Data:
+def run_pyg_loader(dataset: FileDataset, workspace: Path, folder: Path, loader: str, options: dict[str, Any]) -> Data:
     """The graph that a loader reads from raw files in `workspace`, copies of those in `folder`, or downloads to it."""
     checked_loader = _make_checking_loader_class(loader, folder)
     try:
@@ -57,7 +57,7 @@ def run_loader(dataset: FileDataset, workspace: Path, folder: Path, loader: str,
         files = dataset.raw.files
         place = folder / files[0] if len(files) == 1 else folder
         raise DataError(
-            f"{dataset.name}: {place} cannot be read ({one_line_text(error)}); get the raw files again"
+            f"{dataset.name}: {place} cannot be read ({format_error_in_one_line(error)}); get the raw files again"
         ) from None
     first = workspace / options.get("name", "") / dataset.raw.files[0]
     if first.suffix == ".npz":  # which may have the names of the classes
@@ -82,7 +82,7 @@ def _make_checking_loader_class(name: str, folder: Path) -> Any:
             try:
                 super().download()
             except Exception as error:
-                raise DownloadError(one_line_text(error)) from None
+                raise DownloadError(format_error_in_one_line(error)) from None
 
         def process(self) -> None:
             for path in map(Path, self.raw_paths):

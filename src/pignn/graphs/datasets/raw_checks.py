@@ -9,7 +9,7 @@ from typing import Any
 from scipy.sparse import csr_matrix
 
 from ...core.errors import DataError
-from ...io.safe_readers import damaged_file_error, read_integers, read_npz, read_pickle, read_tsv
+from ...io.safe_readers import build_damaged_file_error, read_integers, read_npz, read_pickle, read_tsv
 
 
 def check_planetoid_file(path: Path, label: str) -> None:
@@ -35,12 +35,12 @@ def check_planetoid_file(path: Path, label: str) -> None:
 def check_sparse_npz(path: Path, label: str) -> None:
     """Adjacency `adj` and features `attr` as sparse matrices in one .npz file."""
     keys = [f"{matrix}_{part}" for matrix in ("adj", "attr") for part in ("data", "indices", "indptr", "shape")]
-    arrays = read_npz(path, *keys, "labels", label=label)
+    arrays = read_npz(path, *keys, "labels", title=label)
     for data, indices, indptr, shape in ([arrays[key] for key in keys[:4]], [arrays[key] for key in keys[4:]]):
         try:
             matrix = csr_matrix((data, indices, indptr), tuple(shape))
         except Exception as error:
-            raise damaged_file_error(label, error) from None
+            raise build_damaged_file_error(label, error) from None
         _check_matrix(matrix, label)
 
 
@@ -49,13 +49,13 @@ def _check_matrix(matrix: Any, label: str) -> None:
     try:
         matrix.check_format(full_check=True)
     except Exception as error:
-        raise damaged_file_error(label, error) from None
+        raise build_damaged_file_error(label, error) from None
 
 
 def check_actor_file(path: Path, label: str) -> None:
     """Features and labels in one text file, edges in another, splits in .npz files."""
     if path.suffix == ".npz":
-        read_npz(path, "train_mask", "val_mask", "test_mask", label=label)
+        read_npz(path, "train_mask", "val_mask", "test_mask", title=label)
         return
     has_features = "feature" in path.name
     rows = read_tsv(path, label, num_columns=3 if has_features else 2)

@@ -30,11 +30,11 @@ def open_raw_folder(name: str, raw: RawFiles, root: Root, download: Callable[[Pa
             folder = download(workspace)
             yield folder
         except DownloadError as error:
-            missing = raw.describe_missing(root)
+            missing = raw.describe_missing_files(root)
             state = f"raw files not complete ({missing})" if missing else "raw files not found"
             raise DataError(
                 f"{name}: {state} and the download failed ({error}); "
-                f"{raw.placement_text} and pass root= or set PIGNN_DATA"
+                f"{raw.placement_instruction} and pass root= or set PIGNN_DATA"
             ) from None
         except DataError as error:
             text = str(error).replace(f"{workspace}{os.sep}", "the downloaded ")
@@ -42,13 +42,13 @@ def open_raw_folder(name: str, raw: RawFiles, root: Root, download: Callable[[Pa
         cache.move_downloads_into_cache(folder, raw.files, raw.folders[0])
 
 
-def read_or_take_processed(dataset: Dataset, folder: Path, raw: RawFiles, read: Callable[[Path], Data]) -> Data:
+def read_processed_or_raw_graph(dataset: Dataset, folder: Path, raw: RawFiles, read: Callable[[Path], Data]) -> Data:
     """The processed copy of the raw files if there is one, else what `read` gives, which is kept."""
     key = cache.compute_fingerprint({file: folder / file for file in raw.files})
-    data = cache.read_processed(dataset.name, key)
+    data = cache.read_processed_graph(dataset.name, key)
     if data is None:
         data = extract_checked_graph(dataset, read(folder), folder)
-        cache.write_processed(dataset.name, key, data)
+        cache.write_processed_graph(dataset.name, key, data)
     return data
 
 

@@ -12,8 +12,8 @@ import torch_geometric.data
 from scipy.sparse import csr_matrix
 from torch_geometric.data import Data
 
-from ...core.text import one_line_text
-from ...io.safe_readers import damaged_file_error, read_npz
+from ...core.text import format_error_in_one_line
+from ...io.safe_readers import build_damaged_file_error, read_npz
 from ..edges import simplify_edges
 from .base import FileDataset, Root
 from .raw_checks import check_sparse_npz
@@ -40,7 +40,7 @@ def read_single_file(dataset: FileDataset, root: Root, *, url: str, layout: str,
                 torch_geometric.data.extract_zip(path, str(folder))
             LAYOUTS[layout](folder / file, f"the downloaded {file}")
         except Exception as error:
-            raise DownloadError(one_line_text(error)) from None
+            raise DownloadError(format_error_in_one_line(error)) from None
         return folder
 
     with open_raw_folder(dataset.name, raw, root, download) as folder:
@@ -54,7 +54,7 @@ def read_single_file(dataset: FileDataset, root: Root, *, url: str, layout: str,
 
 def read_platonov_npz(path: Path, label: str) -> Data:
     """The layout of Platonov et al., "A critical look at the evaluation of GNNs under heterophily", with ten splits."""
-    arrays = read_npz(path, "node_features", "node_labels", "edges", *MASKS, label=label)
+    arrays = read_npz(path, "node_features", "node_labels", "edges", *MASKS, title=label)
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     edges = tensors["edges"].long().t()
     return Data(
@@ -68,7 +68,7 @@ def read_platonov_npz(path: Path, label: str) -> Data:
 def read_sparse_npz(path: Path, label: str) -> Data:
     """Adjacency and features as sparse matrices. PyG's loaders replace counts by ones; here they stay."""
     check_sparse_npz(path, label)
-    arrays = read_npz(path, label=label)
+    arrays = read_npz(path, title=label)
     adjacency, features = (
         csr_matrix(tuple(arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr")), arrays[f"{name}_shape"])
         for name in ("adj", "attr")
@@ -95,7 +95,7 @@ def read_gml(path: Path, label: str) -> Data:
         names = [fields["label"] for fields in nodes]
         source_names, source = np.unique([fields["source"] for fields in nodes], return_inverse=True)
     except (OSError, KeyError, ValueError) as error:
-        raise damaged_file_error(label, error) from None
+        raise build_damaged_file_error(label, error) from None
     return Data(
         x=torch.eye(len(y)),
         edge_index=torch.tensor(edges, dtype=torch.long).reshape(-1, 2).t(),

@@ -15,21 +15,21 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ...core.errors import ConfigError, DataError, PignnWarning
-from ...core.text import pluralize
+from ...core.text import format_count
 from ...io.safe_readers import read_npz
 from ..edges import simplify_edges
 from ..splits import rank_within_class
 from ..tables.arrays import load_array
 from ..tables.formats import get_format_suffix
 from ..tables.reader import open_table
-from .column_kinds import is_list_column, is_numeric, mark_missing
+from .column_kinds import compute_missing_mask, is_list_column, is_numeric_column
 from .feature_encoder import FeatureEncoder, select_feature_columns_and_kinds
 from .graph_arrays import find_required_features
 from .import_spec import ROLES, ImportSpec
 from .labels import convert_label_numbers, parse_labels_and_class_names, parse_sources_and_names, parse_trusted_mask
 from .node_ids import NodeIds
 from .raw_graph import RawGraph
-from .votes import add_votes, check_vote_options
+from .votes import check_vote_options, set_votes_in_place
 
 STRUCTURE = "structure"
 LEAK_SAMPLE_ROWS, MISSING_SPELLINGS = 1000, 8  # that tell a column of many values, missing ones aside
@@ -47,7 +47,7 @@ def build_data(raw_graph: RawGraph, spec: ImportSpec, name: str) -> Data:
         raw_graph.origin.notes += [f"edges: {note}" for note in simple.notes]
     data = Data(edge_index=ends, y=torch.full((raw_graph.num_nodes,), -1))
     _add_labels(data, raw_graph, spec)
-    raw_graph, columns = _join_features_file_and_list_its_columns(raw_graph, spec)
+    raw_graph, columns = _join_features_file_and_columns(raw_graph, spec)
     if spec.encoder is None:
         encoder = _fit_encoder(raw_graph, spec, columns)
         _warn_about_leaks(raw_graph.frame, encoder.input_columns, data.y.numpy())
@@ -85,7 +85,7 @@ def _fit_encoder(raw_graph: RawGraph, spec: ImportSpec, columns_of_features_file
         use_structure = STRUCTURE in names and STRUCTURE not in all_columns
         names = [name for name in names if not (use_structure and name == STRUCTURE)]
         columns, kinds = select_feature_columns_and_kinds(names, all_columns, roles)
-        raw_graph = copy_with_changes(raw_graph, x=None)
+        raw_graph = copy_raw_graph_with_changes(raw_graph, x=None)
     elif columns is None:
         columns = [] if raw_graph.x is not None else [name for name in all_columns if name not in roles]
     encoder = FeatureEncoder.fit(raw_graph, columns, kinds, with_structural_features=use_structure)
@@ -93,18 +93,16 @@ def _fit_encoder(raw_graph: RawGraph, spec: ImportSpec, columns_of_features_file
     return encoder
 
 
-def copy_with_changes(raw_graph: RawGraph, **changes: Any) -> RawGraph:
+def copy_raw_graph_with_changes(raw_graph: RawGraph, **changes: Any) -> RawGraph:
     """A copy with some fields changed, which keeps ids, origin and edges."""
     copy = replace(raw_graph, **changes)
     copy.ids, copy.origin, copy.crow, copy.col = raw_graph.ids, raw_graph.origin, raw_graph.crow, raw_graph.col
     return copy
 
 
-def _join_features_file_and_list_its_columns(
-    raw_graph: RawGraph, spec: ImportSpec
-) -> tuple[RawGraph, list[str] | None]:
+def _join_features_file_and_columns(raw_graph: RawGraph, spec: ImportSpec) -> tuple[RawGraph, list[str] | None]:
     """Put features from a file or array beside the nodes; returns its columns, None where there is no such file."""
-    features = spec.features_file
+    features = spec.separate_features
     if features is None:
         if spec.encoder is not None and spec.features is not None:
             raise ConfigError("the model knows its columns: leave the features out, or name a file with them")
@@ -116,7 +114,7 @@ def _join_features_file_and_list_its_columns(
         if x.ndim != 2 or x.dtype.kind not in "biuf" or len(x) != raw_graph.num_nodes or not x.shape[1]:
             expected = f"numbers of shape [{raw_graph.num_nodes}, features], one row per node"
             raise DataError(f"{title} must be {expected}, not {x.dtype} {list(x.shape)}")
-        return copy_with_changes(raw_graph, x=x), []
+        return copy_raw_graph_with_changes(raw_graph, x=x), []
     table = open_table(title)
     column = raw_graph.origin.id if raw_graph.origin.id in table.columns else table.columns[0]
     frame = table.read_dataframe([column])
@@ -124,11 +122,11 @@ def _join_features_file_and_list_its_columns(
     positions = ids.find_positions(pd.Series(raw_graph.ids.values))
     if (positions < 0).any():
         first = raw_graph.ids.values[int((positions < 0).argmax())]
-        missing = pluralize(int((positions < 0).sum()), "node")
+        missing = format_count(int((positions < 0).sum()), "node")
         raise DataError(f"{title}: {missing} not there, first '{first}'")
     frame = frame.drop(columns=column).iloc[positions].reset_index(drop=True)
-    raw_graph.origin.notes.append(f"features: {table.layout_text()}, ids are column '{column}'")
-    return copy_with_changes(raw_graph, frame=frame, x=None), list(frame.columns)
+    raw_graph.origin.notes.append(f"features: {table.describe_layout()}, ids are column '{column}'")
+    return copy_raw_graph_with_changes(raw_graph, frame=frame, x=None), list(frame.columns)
 
 
 def _add_labels(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
@@ -145,7 +143,8 @@ def _add_labels(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
         trusted = parse_trusted_mask(raw_graph.frame[spec.trusted], title, raw_graph.origin.first_row_number)
         if count := int((trusted & ~is_labeled).sum()):
             _warn(
-                f"{raw_graph.title}: {pluralize(count, 'node')} trusted but without a label; there is nothing to trust"
+                f"{raw_graph.title}: {format_count(count, 'node')} trusted but without a label; "
+                "there is nothing to trust"
             )
         data.trusted_mask = trusted & is_labeled
     if spec.source is not None:
@@ -153,7 +152,7 @@ def _add_labels(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
         label_source, data.source_names = parse_sources_and_names(column, title)
         data.label_source = torch.where(is_labeled, label_source, -1)
     if spec.has_votes:
-        add_votes(data, raw_graph, spec)
+        set_votes_in_place(data, raw_graph, spec)
     if raw_graph.label_weight is not None:
         data.label_weight = torch.from_numpy(raw_graph.label_weight)
     if raw_graph.y_true is not None:
@@ -162,7 +161,7 @@ def _add_labels(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
 
 def _add_given_labels(data: Data, raw_graph: RawGraph, label: str, model_classes: Sequence[str] | None) -> None:
     column, title, names = raw_graph.frame[label], f"{raw_graph.title}, column '{label}'", raw_graph.class_names
-    if names is not None and is_numeric(column):
+    if names is not None and is_numeric_column(column):
         data.y = convert_label_numbers(column.to_numpy(np.float64, na_value=-1), names, title, model_classes)
         data.class_names = names if model_classes is None else list(model_classes)
         return
@@ -197,7 +196,7 @@ def _add_masks(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
     data.val_mask, data.test_mask = masks.get("val_mask", nothing), masks.get("test_mask", nothing.clone())
     splits = {mask.shape[1]: name for name, mask in masks.items() if mask.dim() > 1}
     if len(splits) > 1:
-        listing = " and ".join(f"{name} has {pluralize(number, 'split')}" for number, name in splits.items())
+        listing = " and ".join(f"{name} has {format_count(number, 'split')}" for number, name in splits.items())
         raise DataError(f"{listing}; all masks need one column per split")
     if not spec.val:
         return
@@ -212,7 +211,9 @@ def _add_masks(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
 
 
 def _count_missing_per_column(frame: pd.DataFrame, columns: list[str]) -> dict[str, int]:
-    return {name: count for name in columns if name in frame and (count := int(mark_missing(frame[name]).sum()))}
+    return {
+        name: count for name in columns if name in frame and (count := int(compute_missing_mask(frame[name]).sum()))
+    }
 
 
 def _warn_about_leaks(frame: pd.DataFrame, columns: list[str], y: np.ndarray) -> None:
@@ -227,7 +228,7 @@ def _warn_about_leaks(frame: pd.DataFrame, columns: list[str], y: np.ndarray) ->
             continue
         if column.iloc[sample].nunique() > num_classes + MISSING_SPELLINGS:  # most features: no need for all rows
             continue
-        has_both = is_labeled & ~mark_missing(column)
+        has_both = is_labeled & ~compute_missing_mask(column)
         codes, values = pd.factorize(column[has_both])
         pairs = np.unique(codes * (int(y.max()) + 1) + y[has_both])
         is_one_to_one = len(values) == num_classes == len(pairs) == len(np.unique(y[has_both]))

@@ -19,7 +19,7 @@ from ..tables.styles import (
     guess_date_style,
     guess_number_style,
     list_units,
-    parse_days,
+    parse_dates_as_days,
     parse_numbers,
     to_clean_texts,
 )
@@ -43,8 +43,8 @@ class KindGuess(NamedTuple):
     is_evidence: bool = False  # of the style of the table
 
 
-def guess_kinds(
-    frame: pd.DataFrame, columns: list[str], given: Mapping[str, str], decimal_hint: str = ""
+def guess_column_kinds(
+    frame: pd.DataFrame, columns: list[str], given_kinds: Mapping[str, str], decimal_hint: str = ""
 ) -> dict[str, KindGuess]:
     """Guess the kinds of columns that are not given. What one column leaves open, the others tell if they can.
 
@@ -52,7 +52,11 @@ def guess_kinds(
     """
 
     def guess(name: str, *hints: str) -> KindGuess:
-        return guess_kind(frame[name], *hints) if name not in given else _find_style(frame[name], given[name], *hints)
+        return (
+            guess_column_kind(frame[name], *hints)
+            if name not in given_kinds
+            else _guess_style_for_kind(frame[name], given_kinds[name], *hints)
+        )
 
     guesses = {name: guess(name) for name in columns}
     if open_columns := [name for name, each in guesses.items() if each.doubt]:
@@ -66,11 +70,11 @@ def guess_kinds(
     return guesses
 
 
-def guess_kind(column: pd.Series[Any], decimal_hint: str = "", order_hint: str = "") -> KindGuess:
+def guess_column_kind(column: pd.Series[Any], decimal_hint: str = "", order_hint: str = "") -> KindGuess:
     """Guess how a column is best encoded. The hints are the decimal mark and order of dates in other columns."""
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         return KindGuess("date", "dates")
-    if is_numeric(column):
+    if is_numeric_column(column):
         return _guess_kind_of_numbers(column)
     if is_list_column(column):
         first: Any = column.at[column.first_valid_index()]
@@ -98,10 +102,10 @@ def guess_kind(column: pd.Series[Any], decimal_hint: str = "", order_hint: str =
     return guess._replace(doubt=_describe_lost_numbers(texts, number, date, guess.kind, units))
 
 
-def _find_style(column: pd.Series[Any], kind: str, decimal_hint: str = "", order_hint: str = "") -> KindGuess:
+def _guess_style_for_kind(column: pd.Series[Any], kind: str, decimal_hint: str = "", order_hint: str = "") -> KindGuess:
     """The style of a column whose kind is given."""
     guess = KindGuess(kind, "as given")
-    if kind == "number" and not is_numeric(column):
+    if kind == "number" and not is_numeric_column(column):
         found = guess_number_style(to_clean_texts(column), decimal_hint)
     elif kind == "date" and not pd.api.types.is_datetime64_any_dtype(column.dtype):
         found = guess_date_style(_to_date_texts(column), order_hint)
@@ -121,7 +125,7 @@ def _describe_lost_numbers(
     is_code = kind == "category" and texts.nunique() <= min(MAX_CODES, len(texts) / 2)
     if found.fraction < 0.5 or is_code:
         return ""
-    parse = parse_numbers if noun == "numbers" else parse_days
+    parse = parse_numbers if noun == "numbers" else parse_dates_as_days
     others = texts[np.isnan(parse(texts, found.style))].head(1).map(quote_cell_for_message)
     return (
         f"{found.fraction:.0%} of its values are {noun}, but others{' such as '.join(['', *others])} are not, so it is "
@@ -141,7 +145,7 @@ def _guess_kind_of_numbers(column: pd.Series[Any]) -> KindGuess:
         return KindGuess("none", "counts the rows")
     if known.min() > 19000000 and known.max() < 21000000 and len(known) >= 5:  # 20240131
         texts = _to_date_texts(pd.Series(known))
-        if not np.isnan(parse_days(texts, PLAIN)).any():
+        if not np.isnan(parse_dates_as_days(texts, PLAIN)).any():
             return KindGuess("date", "dates")
     return KindGuess("number", "numbers")
 
@@ -168,12 +172,12 @@ def _has_fractions(column: pd.Series[Any]) -> bool:
     return column.dtype.kind == "f" and bool((column % 1 > 0).any())
 
 
-def is_numeric(column: pd.Series[Any]) -> bool:
+def is_numeric_column(column: pd.Series[Any]) -> bool:
     """Whether a column was read as numbers."""
     return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype)
 
 
-def mark_missing(column: pd.Series[Any]) -> np.ndarray:
+def compute_missing_mask(column: pd.Series[Any]) -> np.ndarray:
     """Which cells are empty, or hold a word for a missing value."""
     if column.dtype.kind in "biufmM" or is_list_column(column):
         return column.isna().to_numpy(bool)
@@ -195,11 +199,11 @@ class ParsedColumn(NamedTuple):
     style: Style
 
 
-def parse_column(column: pd.Series[Any], kind: str, style: Style | None = None) -> ParsedColumn:
+def parse_number_or_date_column(column: pd.Series[Any], kind: str, style: Style | None = None) -> ParsedColumn:
     """Read a column of numbers or dates in this style, or in its own where the style does not fit."""
-    if (values := _convert_typed_column(column, kind, style)) is not None:
+    if (values := _convert_column_unless_text(column, kind, style)) is not None:
         return ParsedColumn(values, np.zeros(len(column), bool), int(column.notna().sum()), style or PLAIN)
-    guess, parse = (guess_date_style, parse_days) if kind == "date" else (guess_number_style, parse_numbers)
+    guess, parse = (guess_date_style, parse_dates_as_days) if kind == "date" else (guess_number_style, parse_numbers)
     texts = _to_date_texts(column) if kind == "date" else to_clean_texts(column)
 
     def read(style: Style) -> ParsedColumn:
@@ -218,12 +222,12 @@ def has_too_many_wrong_cells(parsed: ParsedColumn) -> bool:
     return bool(parsed.is_wrong.sum() > (1 - MIN_FRACTION) * parsed.num_filled)
 
 
-def _convert_typed_column(column: pd.Series[Any], kind: str, style: Style | None) -> np.ndarray | None:
+def _convert_column_unless_text(column: pd.Series[Any], kind: str, style: Style | None) -> np.ndarray | None:
     """A column that was read as numbers or dates already; None if it is text."""
     if kind == "date" and pd.api.types.is_datetime64_any_dtype(column.dtype):
         dates = pd.to_datetime(column, utc=True)
         return ((dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)).to_numpy(np.float64)
-    if kind == "number" and is_numeric(column):
+    if kind == "number" and is_numeric_column(column):
         return column.to_numpy(np.float64, na_value=np.nan) * (0.01 if style and style.unit == "%" else 1.0)
     return None
 
@@ -234,13 +238,13 @@ def format_first_wrong_value(column: pd.Series[Any], is_wrong: np.ndarray, first
     return f"row {first_row_number + row:,}: {quote_cell_for_message(column.iloc[row])}"
 
 
-def clip_and_drop_infinite(values: np.ndarray) -> np.ndarray:
+def clip_and_replace_infinite(values: np.ndarray) -> np.ndarray:
     """Infinite values count as missing, and squares of the others stay finite."""
     return np.clip(np.where(np.isinf(values), np.nan, values), -1e100, 1e100)
 
 
 def _to_date_texts(column: pd.Series[Any]) -> pd.Series[Any]:
-    if is_numeric(column):  # 20240131
+    if is_numeric_column(column):  # 20240131
         column = column.map("{:.0f}".format).where(np.isfinite(column.astype(float)))
     return to_clean_texts(column)
 
@@ -257,4 +261,4 @@ def stack_number_lists(column: pd.Series[Any], title: str, list_length: int | No
         raise DataError(f"{title} must hold lists of {length} numbers")
     matrix = np.full((len(column), rows.shape[1]), np.nan)
     matrix[known] = rows
-    return clip_and_drop_infinite(matrix)
+    return clip_and_replace_infinite(matrix)

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from ...core.errors import ConfigError, DataError, PignnWarning
-from ...core.text import pluralize
+from ...core.text import format_count
 from ..tables.arrays import PathLike
 from ..tables.cells import parse_edge_weights, quote_cell_for_message
 from ..tables.edge_columns import EdgeColumns, choose_edge_columns
-from ..tables.reader import open_edges
+from ..tables.reader import open_edge_table
 from ..tables.table import FrameTable, Table
 from .import_spec import ImportSpec
 from .node_ids import NodeIds, UnknownNodes
@@ -36,11 +36,11 @@ def read_edges(
     edges: PathLike | pd.DataFrame | Iterable[np.ndarray], ids: NodeIds, frame: pd.DataFrame, spec: ImportSpec
 ) -> ImportedEdges:
     """Read all edges whose ends are nodes. Others are an error unless the spec drops them."""
-    table = open_edges(edges, spec.delimiter)
+    table = open_edge_table(edges, spec.delimiter)
     notes = []
     if not isinstance(table, FrameTable):
-        _treat_header_as_row_if_it_is_an_edge(table, ids)
-        notes.append(f"edges: {table.layout_text()}")
+        _treat_edge_header_as_row(table, ids)
+        notes.append(f"edges: {table.describe_layout()}")
     chosen = _choose_edge_columns(table, spec.edge_columns)
     weight_text = "" if chosen.weight is None else f", weight '{chosen.weight}'"
     notes.append(f"edges: from column '{chosen.source}' to '{chosen.target}'{weight_text}")
@@ -48,23 +48,23 @@ def read_edges(
     ends: list[np.ndarray] = [np.empty((2, 0), np.int64)]
     weights: list[np.ndarray] = []
     for chunk in table.iter_chunks(CHUNK_ROWS, () if ids.are_integers else chosen[:2]):
-        columns = [_get_column(chunk.frame, name, table, chunk.start) for name in chosen[:2]]
+        columns = [_get_required_column(chunk.frame, name, table, chunk.start) for name in chosen[:2]]
         positions = [ids.find_positions(column) for column in columns]
         keep = unknown.add_and_mark_known_edges(columns, positions)
         num_rows += len(chunk.frame)
         ends.append(np.stack([position[keep] for position in positions]))
         if chosen.weight is not None:
-            column = _get_column(chunk.frame, chosen.weight, table, chunk.start)
+            column = _get_required_column(chunk.frame, chosen.weight, table, chunk.start)
             first_row_number = table.first_row_number + chunk.start
             weights.append(parse_edge_weights(column, table.name, first_row_number, WITHOUT_WEIGHTS)[keep])
     if unknown.num_edges:
         message = unknown.build_message(num_rows, table.name, ids.title)
-        advice = _advise_about_unknown_nodes(unknown, num_rows, ids, frame)
+        advice = _format_unknown_nodes_advice(unknown, num_rows, ids, frame)
         if not spec.drop_unknown:
             raise DataError(f"{message}; {advice}")
         if 2 * unknown.num_edges > num_rows:
             _warn(f"{message}; they are left out, which is most of them; {advice}")
-        notes.append(f"edges: left out {pluralize(unknown.num_edges, 'edge')} to unknown nodes; {message}")
+        notes.append(f"edges: left out {format_count(unknown.num_edges, 'edge')} to unknown nodes; {message}")
     if not num_rows and spec.encoder is None:
         _warn(f"{table.name} has no edges, so that no node has a neighbor; is it the right file?")
     return ImportedEdges(np.concatenate(ends, axis=1), np.concatenate(weights) if weights else None, notes)
@@ -74,7 +74,7 @@ def _warn(message: str) -> None:
     warnings.warn(message, PignnWarning, stacklevel=4)
 
 
-def _treat_header_as_row_if_it_is_an_edge(table: Table, ids: NodeIds) -> None:
+def _treat_edge_header_as_row(table: Table, ids: NodeIds) -> None:
     """Take a header of two known nodes for an edge."""
     names = table.columns[:2]
     if not ids.are_integers and table.has_header and int(ids.index.isin(names).sum()) == len({*names}):
@@ -90,13 +90,13 @@ def _choose_edge_columns(table: Table, columns: str | Sequence[str] | None) -> E
     return choose_edge_columns(table, source, target, weight, NAME_WEIGHTS)
 
 
-def _get_column(frame: pd.DataFrame, name: str, table: Table, start: int) -> pd.Series[Any]:
+def _get_required_column(frame: pd.DataFrame, name: str, table: Table, first_row: int) -> pd.Series[Any]:
     if name not in frame.columns:
-        raise DataError(f"{table.name}: no '{name}' in the rows from {start + 1:,} on")
+        raise DataError(f"{table.name}: no '{name}' in the rows from {first_row + 1:,} on")
     return frame[name]
 
 
-def _advise_about_unknown_nodes(unknown: UnknownNodes, num_rows: int, ids: NodeIds, frame: pd.DataFrame) -> str:
+def _format_unknown_nodes_advice(unknown: UnknownNodes, num_rows: int, ids: NodeIds, frame: pd.DataFrame) -> str:
     """What to do about unknown nodes: another column may have their ids."""
     sample = {name.strip("'") for name, _ in unknown.counts.most_common(5)}
     for name in frame.columns:

@@ -14,19 +14,19 @@ import numpy as np
 import pandas as pd
 
 from ...core.errors import DataError, PignnWarning
-from ...core.text import pluralize
+from ...core.text import format_count
 from ..tables.cells import quote_cell_for_message
 from ..tables.styles import PLAIN, Style
 from .column_kinds import (
     UNSPACED,
     KindGuess,
     ParsedColumn,
-    clip_and_drop_infinite,
+    clip_and_replace_infinite,
+    compute_missing_mask,
     format_first_wrong_value,
     has_too_many_wrong_cells,
-    is_numeric,
-    mark_missing,
-    parse_column,
+    is_numeric_column,
+    parse_number_or_date_column,
     stack_number_lists,
 )
 from .raw_graph import RawGraph
@@ -67,7 +67,7 @@ class SingleColumnEncoder(ColumnEncoder):
     name: str
 
     @classmethod
-    def fit(cls, raw_graph: RawGraph, name: str, guess: KindGuess) -> Self:
+    def fit(cls, raw_graph: RawGraph, column_name: str, guess: KindGuess) -> Self:
         """Fit a column of the kind and style that were guessed or given."""
         raise NotImplementedError
 
@@ -118,10 +118,10 @@ class NumericEncoder(SingleColumnEncoder, tag="numeric"):
     style: Style = PLAIN
 
     @classmethod
-    def fit(cls, raw_graph: RawGraph, name: str, guess: KindGuess) -> Self:
-        values = _read_numeric_column(raw_graph, name, guess.kind, guess.style, None)
+    def fit(cls, raw_graph: RawGraph, column_name: str, guess: KindGuess) -> Self:
+        values = _read_numeric_column(raw_graph, column_name, guess.kind, guess.style, None)
         has_missing_flag = float(np.isnan(values).any(axis=1).mean()) > MIN_MISSING_FRACTION
-        return cls(name, guess.kind, [_fit_scale(column) for column in values.T], has_missing_flag, guess.style)
+        return cls(column_name, guess.kind, [_fit_scale(column) for column in values.T], has_missing_flag, guess.style)
 
     @property
     def feature_names(self) -> list[str]:
@@ -157,19 +157,19 @@ def _read_numeric_column(
     title, column = f"{raw_graph.title}, column '{name}'", raw_graph.frame[name]
     if kind == "vector":
         return stack_number_lists(column, title, width)
-    parsed = parse_column(column, kind, style)
+    parsed = parse_number_or_date_column(column, kind, style)
     if has_too_many_wrong_cells(parsed):
         first = format_first_wrong_value(column, parsed.is_wrong, raw_graph.origin.first_row_number)
         raise DataError(f"{title}, {first} is not a {'date such as 2024-01-31' if kind == 'date' else 'number'}")
     if with_warnings:
         _warn_about_parsed_column(parsed, raw_graph, name, kind, style)
-    return clip_and_drop_infinite(parsed.values)[:, None]
+    return clip_and_replace_infinite(parsed.values)[:, None]
 
 
 def _warn_about_parsed_column(parsed: ParsedColumn, raw_graph: RawGraph, name: str, kind: str, style: Style) -> None:
     """Say which cells are not read, and whether the column is written in another way than the model knows."""
     column, messages = raw_graph.frame[name], list[str]()
-    if parsed.style != style or (style.unit == "%" and is_numeric(column)):
+    if parsed.style != style or (style.unit == "%" and is_numeric_column(column)):
         known, here = style.describe(kind) or "none", parsed.style.describe(kind) or "none"
         how = "without %, and taken for percent" if parsed.style == style else f"in another style ({here}, not {known})"
         messages.append(f"it is written {how} than where the model was trained; check that it means the same")
@@ -207,7 +207,7 @@ class CategoryEncoder(SingleColumnEncoder, tag="category"):
 
     @classmethod
     def fit(cls, raw_graph: RawGraph, column_name: str, guess: KindGuess) -> Self:
-        counts = _to_texts(raw_graph.frame[column_name]).dropna().value_counts()
+        counts = _to_texts_or_nan(raw_graph.frame[column_name]).dropna().value_counts()
         values = [str(value) for value in sorted(counts.head(MAX_CATEGORIES).index)]
         num_rare = len(counts) - len(values)
         return cls(column_name, values, _bound_width(min(MAX_HASHED, max(num_rare, 16)), raw_graph) if num_rare else 0)
@@ -219,10 +219,10 @@ class CategoryEncoder(SingleColumnEncoder, tag="category"):
 
     def describe(self, reason: str) -> str:
         rest = f", {self.num_hashed} hashed ones for the rest" if self.num_hashed else ""
-        return f"one feature for each of {pluralize(len(self.values), 'value')}{rest}: {reason}"
+        return f"one feature for each of {format_count(len(self.values), 'value')}{rest}: {reason}"
 
     def encode_into(self, raw_graph: RawGraph, out: np.ndarray) -> None:
-        texts = _to_texts(raw_graph.frame[self.name])
+        texts = _to_texts_or_nan(raw_graph.frame[self.name])
         positions = pd.Index(self.values, dtype=object).get_indexer(pd.Index(texts))
         rows = np.flatnonzero(positions >= 0)
         out[:] = 0
@@ -230,9 +230,9 @@ class CategoryEncoder(SingleColumnEncoder, tag="category"):
         is_other = (texts.notna() & (positions < 0)).to_numpy()
         if self.num_hashed and is_other.any():
             codes, others = pd.factorize(texts[is_other])
-            out[is_other, len(self.values) :] = self._hash(others)[codes]
+            out[is_other, len(self.values) :] = self._hash_to_features(others)[codes]
 
-    def _hash(self, values: Any) -> np.ndarray:
+    def _hash_to_features(self, values: Any) -> np.ndarray:
         from sklearn.feature_extraction import FeatureHasher
 
         hasher = FeatureHasher(self.num_hashed, input_type="string", dtype=np.float32, alternate_sign=False)
@@ -241,7 +241,7 @@ class CategoryEncoder(SingleColumnEncoder, tag="category"):
         )
 
     def describe_unseen_values(self, raw_graph: RawGraph, features: np.ndarray) -> str:
-        name, texts = self.name, _to_texts(raw_graph.frame[self.name])
+        name, texts = self.name, _to_texts_or_nan(raw_graph.frame[self.name])
         if self.num_hashed:  # rare values are not remembered, so a new one looks like them: only many are news
             num_filled, num_rare = int(texts.notna().sum()), int(features[:, len(self.values) :].any(axis=1).sum())
             is_much = 2 * num_rare > num_filled
@@ -256,9 +256,9 @@ def _bound_width(width: int, raw_graph: RawGraph) -> int:
     return min(width, max(MAX_VALUES // max(raw_graph.num_nodes, 1), 64))
 
 
-def _to_texts(column: pd.Series[Any]) -> pd.Series[Any]:
+def _to_texts_or_nan(column: pd.Series[Any]) -> pd.Series[Any]:
     """A column as texts, NaN where a value is missing."""
-    return column.astype(str).str.strip().astype(object).mask(mark_missing(column))
+    return column.astype(str).str.strip().astype(object).mask(compute_missing_mask(column))
 
 
 class TfidfEncoder(SingleColumnEncoder, tag="tfidf", dict=True):
@@ -304,7 +304,7 @@ class TfidfEncoder(SingleColumnEncoder, tag="tfidf", dict=True):
         if not self.idf:
             return "left out: no word is in two nodes"
         topics = f", summed up in {self.num_components} topics" if self.num_components else ""
-        return f"TF-IDF of {pluralize(len(self.idf), 'word')}{topics}: {reason}"
+        return f"TF-IDF of {format_count(len(self.idf), 'word')}{topics}: {reason}"
 
     def encode_into(self, raw_graph: RawGraph, out: np.ndarray) -> None:
         from sklearn.preprocessing import normalize
@@ -318,7 +318,7 @@ class TfidfEncoder(SingleColumnEncoder, tag="tfidf", dict=True):
             out[rows] = normalize(matrix @ self.components.T) if self.num_components else matrix.toarray()
 
     def describe_unseen_values(self, raw_graph: RawGraph, features: np.ndarray) -> str:
-        is_filled = _to_texts(raw_graph.frame[self.name]).notna().to_numpy()
+        is_filled = _to_texts_or_nan(raw_graph.frame[self.name]).notna().to_numpy()
         num_filled, num_bare = int(is_filled.sum()), int((is_filled & ~features.any(axis=1)).sum())
         is_much = 10 * num_bare > num_filled  # in any graph some texts have only words that are not in the vocabulary
         return f"{num_bare:,} of {num_filled:,} nodes have no known word in '{self.name}'" if is_much else ""
@@ -339,7 +339,7 @@ def _to_documents(column: pd.Series[Any]) -> np.ndarray:
 _WORD, _UNSPACED = re.compile(rf"(?:(?![{UNSPACED}])\w){{2,}}"), re.compile(f"[{UNSPACED}]+")
 
 
-def _list_words(text: str) -> list[str]:
+def _tokenize_words(text: str) -> list[str]:
     """Words of two letters or more. Of scripts that put no blanks between words, characters and pairs of them."""
     words = _WORD.findall(text)
     for run in () if text.isascii() else _UNSPACED.findall(text):
@@ -350,7 +350,7 @@ def _list_words(text: str) -> list[str]:
 def _build_vectorizer(**options: Any) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    options = {"token_pattern": None, "tokenizer": _list_words, "strip_accents": "unicode"} | options
+    options = {"token_pattern": None, "tokenizer": _tokenize_words, "strip_accents": "unicode"} | options
     return TfidfVectorizer(sublinear_tf=True, dtype=np.float64, **options)
 
 

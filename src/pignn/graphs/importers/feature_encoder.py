@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ConfigError, DataError, ModelFileError, PignnWarning, build_unknown_name_error
-from ...core.text import one_line_text, pluralize
-from ...io.files import read_tensors, write_bytes, write_tensors
+from ...core.text import format_count, format_error_in_one_line
+from ...io.files import read_tensors_and_metadata, write_bytes, write_tensors_and_metadata
 from ..tables.arrays import PathLike
-from .column_kinds import COLUMN_KINDS, KindGuess, guess_kinds
+from .column_kinds import COLUMN_KINDS, KindGuess, guess_column_kinds
 from .encoders import (
     AnyEncoder,
     CategoryEncoder,
@@ -65,9 +65,9 @@ class FeatureEncoder(msgspec.Struct, eq=False):
         encoders: list[AnyEncoder] = []
         if raw_graph.x is not None:
             encoders.append(PassthroughEncoder(raw_graph.x.shape[1]))
-            notes["(given)"] = f"{pluralize(raw_graph.x.shape[1], 'number')} per node, as they are"
+            notes["(given)"] = f"{format_count(raw_graph.x.shape[1], 'number')} per node, as they are"
         decimal_hint = "," if raw_graph.origin.delimiter == ";" else ""
-        guesses = guess_kinds(raw_graph.frame, list(columns), kinds_by_column, decimal_hint)
+        guesses = guess_column_kinds(raw_graph.frame, list(columns), kinds_by_column, decimal_hint)
         _warn_about_guesses(guesses, raw_graph.title)
         notes |= {name: f"left out: {reason}" for name, (kind, reason, *_) in guesses.items() if kind == "none"}
         for encoder_kinds, encoder_type in _ENCODERS.items():
@@ -80,11 +80,11 @@ class FeatureEncoder(msgspec.Struct, eq=False):
             encoders.append(StructureEncoder.fit(raw_graph))
             reason = "as given" if with_structural_features else "there are no other features"
             notes["(structure)"] = f"degrees, triangles, random walks: {reason}"
-        _warn_if_most_are_left_out({name: notes[name] for name in guesses}, raw_graph.title)
+        _warn_if_most_columns_dropped({name: notes[name] for name in guesses}, raw_graph.title)
         return cls(encoders, notes, column_kinds={name: guess.kind for name, guess in guesses.items()})
 
     def __repr__(self) -> str:
-        columns, features = pluralize(len(self.input_columns), "column"), pluralize(self.width, "feature")
+        columns, features = format_count(len(self.input_columns), "column"), format_count(self.width, "feature")
         return f"FeatureEncoder({columns}, {features})"
 
     @property
@@ -121,7 +121,7 @@ class FeatureEncoder(msgspec.Struct, eq=False):
         """Features [N, width] in float32."""
         self.check_has_columns(raw_graph.frame.columns, raw_graph.title)
         x = np.empty((raw_graph.num_nodes, self.width), np.float32)
-        for encoder, features in self._iter_encoders_with_columns(x):
+        for encoder, features in self._iter_encoders_with_features(x):
             encoder.encode_into(raw_graph, features)
         return torch.from_numpy(x)
 
@@ -129,11 +129,11 @@ class FeatureEncoder(msgspec.Struct, eq=False):
         """Which values of a graph the model did not see at training, for people. Empty if there are few."""
         texts = [
             encoder.describe_unseen_values(raw_graph, features)
-            for encoder, features in self._iter_encoders_with_columns(x)
+            for encoder, features in self._iter_encoders_with_features(x)
         ]
         return "; ".join(text for text in texts if text)
 
-    def _iter_encoders_with_columns(self, x: np.ndarray) -> Iterator[tuple[ColumnEncoder, np.ndarray]]:
+    def _iter_encoders_with_features(self, x: np.ndarray) -> Iterator[tuple[ColumnEncoder, np.ndarray]]:
         """Each encoder with its columns of the features."""
         start = 0
         for encoder in self.encoders:
@@ -142,20 +142,20 @@ class FeatureEncoder(msgspec.Struct, eq=False):
 
     def save(self, folder: PathLike) -> None:
         """Write ``features.json`` into the folder of a model, and ``features.safetensors`` if there are matrices."""
-        tensors = {name: torch.from_numpy(encoder.components) for name, encoder in self._iter_encoders_with_tensors()}
+        tensors = {name: torch.from_numpy(encoder.components) for name, encoder in self._iter_named_tensor_encoders()}
         if tensors:
-            write_tensors(Path(folder) / TENSORS_FILE, tensors, {"kind": "features"})
+            write_tensors_and_metadata(Path(folder) / TENSORS_FILE, tensors, {"kind": "features"})
         write_bytes(Path(folder) / FILE_NAME, msgspec.json.encode(self))
 
-    def _iter_encoders_with_tensors(self) -> Iterator[tuple[str, TfidfEncoder]]:
+    def _iter_named_tensor_encoders(self) -> Iterator[tuple[str, TfidfEncoder]]:
         for i, encoder in enumerate(self.encoders):
             if isinstance(encoder, TfidfEncoder) and encoder.num_components:
                 yield str(i), encoder
 
     def load_tensors(self, path: Path) -> None:
         """Load what is not in ``features.json``."""
-        for name, encoder in self._iter_encoders_with_tensors():
-            components = read_tensors(path)[0].get(name)
+        for name, encoder in self._iter_named_tensor_encoders():
+            components = read_tensors_and_metadata(path)[0].get(name)
             if components is None or list(components.shape) != [encoder.num_components, len(encoder.idf)]:
                 raise ModelFileError(f"{path} does not fit {FILE_NAME}; train the model again")
             encoder.components = components.numpy()
@@ -173,7 +173,7 @@ def load_feature_encoder(path: PathLike) -> FeatureEncoder | None:
     except OSError as error:
         raise ModelFileError(f"cannot read {file}: {error.strerror}") from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise ModelFileError(f"cannot read {file}: {one_line_text(error)}; train the model again") from None
+        raise ModelFileError(f"cannot read {file}: {format_error_in_one_line(error)}; train the model again") from None
     encoder.load_tensors(folder / TENSORS_FILE)
     return encoder
 
@@ -185,14 +185,14 @@ def _warn_about_guesses(guesses: Mapping[str, KindGuess], title: str) -> None:
         if guess.doubt:
             groups.setdefault(guess.kind if guess.kind in ("number", "date") else name, []).append(name)
     for kind, names in groups.items():
-        others = f" (and {pluralize(len(names) - 1, 'column')} alike, first '{names[1]}')" if len(names) > 1 else ""
+        others = f" (and {format_count(len(names) - 1, 'column')} alike, first '{names[1]}')" if len(names) > 1 else ""
         advice = (
             ", which the table does not tell; write it unmistakably if that is wrong" if kind in COLUMN_KINDS else ""
         )
         _warn(f"{title}, column '{names[0]}'{others}: {guesses[names[0]].doubt}{advice}")
 
 
-def _warn_if_most_are_left_out(notes: Mapping[str, str], title: str) -> None:
+def _warn_if_most_columns_dropped(notes: Mapping[str, str], title: str) -> None:
     left_out = [f"'{name}' ({note.partition(': ')[2]})" for name, note in notes.items() if note.startswith("left out")]
     if len(left_out) > max(len(notes) / 2, 1):
         listing = ", ".join(left_out[:20]) + (f" and {len(left_out) - 20:,} more" if len(left_out) > 20 else "")

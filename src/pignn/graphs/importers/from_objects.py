@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from ...core.errors import DataError
 from .build_data import build_data
-from .graph_arrays import raw_graph_from_arrays, raw_graph_from_networkx
+from .graph_arrays import build_raw_graph_from_arrays, build_raw_graph_from_networkx
 from .import_spec import ImportSpec
 from .reading import assign_roles_and_complete_spec, read_graph
 
@@ -31,7 +31,7 @@ def from_networkx(graph: Any, **options: Any) -> Data:
     if not hasattr(graph, "nodes") or not hasattr(graph, "edges"):
         raise DataError(f"expected a networkx.Graph, not {type(graph).__name__}")
     spec = ImportSpec.from_options(options)
-    return build_data(*assign_roles_and_complete_spec(raw_graph_from_networkx(graph, "graph"), spec), "graph")
+    return build_data(*assign_roles_and_complete_spec(build_raw_graph_from_networkx(graph, "graph"), spec), "graph")
 
 
 def from_scipy(
@@ -52,7 +52,7 @@ def from_scipy(
     arrays: dict[str, Any] = {"adj": adjacency, "num_nodes": int(adjacency.shape[0])}
     if features is not None and not isinstance(features, pd.DataFrame):
         arrays["x"] = features if hasattr(features, "toarray") else np.asarray(features)
-    raw_graph = raw_graph_from_arrays(arrays, "graph")
+    raw_graph = build_raw_graph_from_arrays(arrays, "graph")
     frame = features.reset_index(drop=True) if isinstance(features, pd.DataFrame) else raw_graph.frame
     for name, values in (("labels", labels), ("ids", ids), ("trusted", trusted)):
         if values is None:

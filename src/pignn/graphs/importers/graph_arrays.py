@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.errors import DataError, PignnWarning
-from ...core.text import one_line_text, pluralize
+from ...core.text import format_count, format_error_in_one_line
 from .raw_graph import RawGraph
 
 FEATURE_NAMES = ("x", "features", "node_features", "attr", "attr_matrix")
@@ -24,7 +24,7 @@ NOT_COLUMNS = {*FEATURE_NAMES, *EDGE_NAMES, *WEIGHT_NAMES, "class_names"}
 MATRIX_PARTS = ("data", "indices", "indptr", "shape")
 
 
-def raw_graph_from_arrays(arrays: Mapping[str, Any], title: str) -> RawGraph:
+def build_raw_graph_from_arrays(arrays: Mapping[str, Any], title: str) -> RawGraph:
     """A graph from arrays by their names: ``x``, ``y``, ``edge_index`` and so on.
 
     A sparse matrix may be given by the parts that SciPy saves. Other arrays with one value per node are columns.
@@ -32,11 +32,11 @@ def raw_graph_from_arrays(arrays: Mapping[str, Any], title: str) -> RawGraph:
     arrays = _replace_parts_by_sparse_matrices(arrays, title, "adj")
     x = _find_dense_features(arrays, title)
     ends, weight, matrix_size = _find_edges_weights_and_num_nodes(arrays, title)
-    label = _find_first_name(LABEL_NAMES, arrays)
-    num_nodes = _count_nodes(x, matrix_size, arrays, label, title)
+    label = _find_first_present_name(LABEL_NAMES, arrays)
+    num_nodes = _infer_num_nodes(x, matrix_size, arrays, label, title)
     if ends.size and (ends.min() < 0 or ends.max() >= num_nodes):
         node = int(ends.min() if ends.min() < 0 else ends.max())
-        raise DataError(f"{title}: edges go to node {node:,}, but there are {pluralize(num_nodes, 'node')}")
+        raise DataError(f"{title}: edges go to node {node:,}, but there are {format_count(num_nodes, 'node')}")
     per_node = {
         name: parse(_parse_node_array(arrays[name], name, num_nodes, title), name, title)
         for name, parse in _PER_NODE_PARSERS.items()
@@ -47,7 +47,7 @@ def raw_graph_from_arrays(arrays: Mapping[str, Any], title: str) -> RawGraph:
         if name == "trusted_mask":
             columns[name] = per_node[name]
         elif name not in per_node and name not in NOT_COLUMNS:
-            column = _parse_column_if_one_value_per_node(value, name, num_nodes, title, is_label=name == label)
+            column = _parse_node_column_or_none(value, name, num_nodes, title, is_label=name == label)
             columns |= {} if column is None else {name: column}
     names = arrays.get("class_names")
     return RawGraph(
@@ -56,9 +56,9 @@ def raw_graph_from_arrays(arrays: Mapping[str, Any], title: str) -> RawGraph:
         ends,
         weight,
         x,
-        id=_find_first_name(ID_NAMES, columns),
+        id=_find_first_present_name(ID_NAMES, columns),
         label=label if label in columns else None,
-        trusted=_find_first_name(("trusted_mask",), columns),
+        trusted=_find_first_present_name(("trusted_mask",), columns),
         masks={name: per_node[name] for name in MASK_NAMES if name in per_node},
         class_names=None if names is None else [str(name) for name in np.asarray(names).reshape(-1)],
         y_true=per_node.get("y_true"),
@@ -74,7 +74,7 @@ def find_required_features(arrays: Mapping[str, Any], title: str) -> np.ndarray:
     return x
 
 
-def raw_graph_from_networkx(graph: Any, title: str) -> RawGraph:
+def build_raw_graph_from_networkx(graph: Any, title: str) -> RawGraph:
     """A graph from NetworkX: attributes of nodes are columns, the attribute ``weight`` of edges is their weight."""
     if not len(graph):
         raise DataError(f"{title} has no nodes")
@@ -102,7 +102,7 @@ def _find_name_column(frame: pd.DataFrame) -> str | None:
     return next((name for name in texts if frame[name].nunique() > 0.9 * len(frame)), None)
 
 
-def _find_first_name(names: tuple[str, ...], arrays: Mapping[str, Any]) -> str | None:
+def _find_first_present_name(names: tuple[str, ...], arrays: Mapping[str, Any]) -> str | None:
     return next((name for name in names if name in arrays), None)
 
 
@@ -117,7 +117,7 @@ def _parse_node_array(value: Any, name: str, num_nodes: int, title: str) -> np.n
     has_splits = name in MASK_NAMES and array.ndim == 2 and array.shape[1] > 1
     if not (array.ndim == 1 or has_splits) or len(array) != num_nodes:
         shape = f"has shape {list(array.shape)}" if array.dtype.kind != "O" else f"is a {type(value).__name__}"
-        nodes = pluralize(num_nodes, "node")
+        nodes = format_count(num_nodes, "node")
         raise DataError(f"{title}: '{name}' {shape}, but there are {nodes}: one value each is needed")
     return array
 
@@ -147,7 +147,7 @@ _PER_NODE_PARSERS: dict[str, Callable[[np.ndarray, str, str], np.ndarray]] = {
 }
 
 
-def _parse_column_if_one_value_per_node(
+def _parse_node_column_or_none(
     value: Any, name: str, num_nodes: int, title: str, *, is_label: bool
 ) -> np.ndarray | None:
     """One value per node, if it is that."""
@@ -208,12 +208,12 @@ def _build_sparse_matrix_from_parts(arrays: Mapping[str, Any], prefix: str, titl
         matrix.check_format(full_check=True)
         return matrix.tocsr()
     except Exception as error:
-        raise DataError(f"{title}: the sparse matrix is damaged ({one_line_text(error)})") from None
+        raise DataError(f"{title}: the sparse matrix is damaged ({format_error_in_one_line(error)})") from None
 
 
 def _find_dense_features(arrays: Mapping[str, Any], title: str) -> np.ndarray | None:
     """Features as float32, [N, F]."""
-    name = _find_first_name(FEATURE_NAMES, arrays)
+    name = _find_first_present_name(FEATURE_NAMES, arrays)
     if name is None:
         return None
     value = arrays[name]
@@ -234,7 +234,7 @@ def _find_edges_weights_and_num_nodes(
     arrays: Mapping[str, Any], title: str
 ) -> tuple[np.ndarray, np.ndarray | None, int | None]:
     """Ends and weights of edges, and the number of nodes if a matrix tells it."""
-    name = _find_first_name(EDGE_NAMES, arrays)
+    name = _find_first_present_name(EDGE_NAMES, arrays)
     if name is None:
         raise DataError(f"{title} holds no edges: an array edge_index of shape [2, edges] is expected")
     value = arrays[name]
@@ -243,13 +243,13 @@ def _find_edges_weights_and_num_nodes(
     if not isinstance(value, np.ndarray) or value.ndim != 2 or 2 not in value.shape or value.dtype.kind not in "iu":
         raise DataError(f"{title}: '{name}' must be whole numbers of shape [2, edges]")
     ends = value if value.shape[0] == 2 and (name == "edge_index" or value.shape[1] != 2) else value.T
-    num_edges, weight_name = ends.shape[1], _find_first_name(WEIGHT_NAMES, arrays)
+    num_edges, weight_name = ends.shape[1], _find_first_present_name(WEIGHT_NAMES, arrays)
     if weight_name is None:
         _warn_if_edge_attr_may_be_weights(arrays.get("edge_attr"), num_edges, title)
         return ends.astype(np.int64), None, None
     weights = arrays[weight_name]
     if not isinstance(weights, np.ndarray) or weights.dtype.kind not in "biuf" or weights.size != num_edges:
-        raise DataError(f"{title}: weights must be numbers, one for each of {pluralize(num_edges, 'edge')}")
+        raise DataError(f"{title}: weights must be numbers, one for each of {format_count(num_edges, 'edge')}")
     with np.errstate(over="ignore"):
         return ends.astype(np.int64), weights.reshape(-1).astype(np.float32), None
 
@@ -277,7 +277,7 @@ def _warn_if_edge_attr_may_be_weights(attr: Any, num_edges: int, title: str) -> 
         warnings.warn(message, PignnWarning, stacklevel=2)
 
 
-def _count_nodes(
+def _infer_num_nodes(
     x: np.ndarray | None, matrix_size: int | None, arrays: Mapping[str, Any], label: str | None, title: str
 ) -> int:
     lengths = {} if x is None else {"features": len(x)}

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from ...core.errors import DataError
-from ...core.text import one_line_text, pluralize
+from ...core.text import format_count, format_error_in_one_line
 from ..tables.formats import FORMATS, find_format_name
-from .graph_arrays import raw_graph_from_arrays, raw_graph_from_networkx
+from .graph_arrays import build_raw_graph_from_arrays, build_raw_graph_from_networkx
 from .raw_graph import RawGraph
 
 _SAVE_ADVICE = "a graph is saved with torch.save(data, ...) or as a dictionary of tensors"
@@ -25,7 +25,7 @@ _REFUSAL_REASONS = {
 }
 
 
-def read_graph_file(path: Path) -> RawGraph:
+def read_raw_graph_file(path: Path) -> RawGraph:
     """Read a file that holds a whole graph."""
     if not path.is_file():
         raise DataError(f"cannot read {path}: " + ("it is a folder" if path.is_dir() else "no such file"))
@@ -34,7 +34,7 @@ def read_graph_file(path: Path) -> RawGraph:
     name = find_format_name(path)
     assert name is not None
     content = FORMATS.get(name).import_reader()(path)
-    build = raw_graph_from_arrays if isinstance(content, dict) else raw_graph_from_networkx
+    build = build_raw_graph_from_arrays if isinstance(content, dict) else build_raw_graph_from_networkx
     return build(content, str(path))
 
 
@@ -61,7 +61,7 @@ def read_torch_arrays(path: Path) -> dict[str, Any]:
         reason = _REFUSAL_REASONS.get(match[1].rpartition(".")[2]) if match else None
         raise DataError(f"{path} is refused: {reason or f'{asked}; {_SAVE_ADVICE}'}") from None
     except Exception as error:
-        raise DataError(f"cannot read {path}: {one_line_text(error)}; is it a file of torch.save?") from None
+        raise DataError(f"cannot read {path}: {format_error_in_one_line(error)}; is it a file of torch.save?") from None
     if isinstance(content, tuple) and content:  # (data, slices), as PyG's datasets of one graph are saved
         content = content[0]
     if isinstance(content, Data):
@@ -109,14 +109,14 @@ def _convert_if_tensor(value: Any, name: str, path: Path) -> Any:
             return _to_scipy_matrix(value, name, path)
         if value.numel() * value.element_size() > value.untyped_storage().nbytes():
             raise DataError(
-                f"{path}: '{name}' claims {pluralize(value.numel(), 'value')} and holds fewer; that is refused"
+                f"{path}: '{name}' claims {format_count(value.numel(), 'value')} and holds fewer; that is refused"
             )
         value = value.detach()
         return (value.float() if value.dtype == torch.bfloat16 else value).contiguous().numpy()
     except DataError:
         raise
     except Exception as error:
-        raise DataError(f"cannot read {path}, '{name}': {one_line_text(error)}") from None
+        raise DataError(f"cannot read {path}, '{name}': {format_error_in_one_line(error)}") from None
 
 
 def _to_scipy_matrix(value: torch.Tensor, name: str, path: Path) -> Any:
@@ -151,7 +151,7 @@ def read_graphml_as_networkx(path: Path) -> Any:
     try:
         return networkx.read_graphml(path)
     except Exception as error:
-        raise DataError(f"cannot read {path}: {one_line_text(error)}") from None
+        raise DataError(f"cannot read {path}: {format_error_in_one_line(error)}") from None
 
 
 def read_gml_as_networkx(path: Path) -> Any:
@@ -161,4 +161,4 @@ def read_gml_as_networkx(path: Path) -> Any:
     try:
         return networkx.read_gml(path, label=None)
     except Exception as error:
-        raise DataError(f"cannot read {path}: {one_line_text(error)}") from None
+        raise DataError(f"cannot read {path}: {format_error_in_one_line(error)}") from None

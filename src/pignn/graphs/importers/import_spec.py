@@ -63,7 +63,7 @@ class ImportSpec:
             raise ConfigError(str(error).replace("ImportSpec.__init__() got an ", "")) from None
 
     @property
-    def features_file(self) -> str | os.PathLike[str] | np.ndarray | None:
+    def separate_features(self) -> str | os.PathLike[str] | np.ndarray | None:
         """The features, if they are a file or an array of their own."""
         return self.features if isinstance(self.features, str | os.PathLike | np.ndarray) else None
 
@@ -79,11 +79,11 @@ class ImportSpec:
         """Whether a node may have labels of several annotators."""
         return self.votes is not None or bool(self.vote_columns)
 
-    def with_vote_columns(self, columns: Sequence[str]) -> Self:
+    def resolve_vote_columns(self, table_columns: Sequence[str]) -> Self:
         """A copy in which several label columns, or one beside a table of votes, are annotators."""
         label, names = self.label, list(self.vote_columns)
         if label is not None:
-            names = [label] if label in columns or "," not in label else _split_names(label)
+            names = [label] if label in table_columns or "," not in label else _split_names(label)
         if len(set(names)) < len(names):
             raise ConfigError(f"label names a column twice: {', '.join(names)[:80]}")
         only = names[0] if len(names) == 1 else None

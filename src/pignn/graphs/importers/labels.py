@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from ...core.errors import DataError, PignnWarning
-from ...core.text import pluralize
-from ..tables.cells import MAX_CLASSES, encode_labels_as_codes, quote_cell_for_message
+from ...core.text import format_count
+from ..tables.cells import MAX_CLASSES, factorize_labels, quote_cell_for_message
 
 NO_LABEL = ("", "-1")
 MANY_CLASSES = 20  # from here on, classes with few labels each look like something else
@@ -34,11 +34,11 @@ def parse_labels_and_class_names(
     names = sorted({value for value in values if value not in NO_LABEL}, key=_choose_sort_key(values))
     num_labeled = int((np.array([*(value not in NO_LABEL for value in values), False])[codes]).sum())
     if model_classes is None:
-        _check_classes(names, num_labeled, title)
+        _check_and_warn_about_classes(names, num_labeled, title)
     else:
         _warn_about_new_classes(names, model_classes, title)
         names = list(model_classes)
-    return _map_codes(codes, values, names), names
+    return _map_codes_to_positions(codes, values, names), names
 
 
 def convert_label_numbers(
@@ -52,10 +52,10 @@ def convert_label_numbers(
         _warn_about_similar_names(names, title)
         return torch.from_numpy(y)
     _warn_about_new_classes([names[i] for i in np.unique(y[y >= 0])], model_classes, title)
-    return _map_codes(y, names, model_classes)
+    return _map_codes_to_positions(y, names, model_classes)
 
 
-def _map_codes(codes: np.ndarray, values: Sequence[str], names: Sequence[str]) -> Tensor:
+def _map_codes_to_positions(codes: np.ndarray, values: Sequence[str], names: Sequence[str]) -> Tensor:
     """Codes of values as positions of these values in `names`, -1 for those that are not there and for -1."""
     positions = {name: i for i, name in enumerate(names)}
     return torch.from_numpy(np.array([*(positions.get(value, -1) for value in values), -1])[codes])
@@ -77,10 +77,10 @@ def _warn_about_similar_names(names: list[str], title: str) -> None:
         _warn(f"{title}: the classes {listing} differ in case or blanks only; write them alike if they are one")
 
 
-def _check_classes(names: list[str], num_labeled: int, title: str) -> None:
+def _check_and_warn_about_classes(names: list[str], num_labeled: int, title: str) -> None:
     if not names:
         raise DataError(f"{title} has no label at all; is it the right column?")
-    nodes = pluralize(num_labeled, "labeled node")
+    nodes = format_count(num_labeled, "labeled node")
     if len(names) > MAX_CLASSES or len(names) > max(num_labeled / 2, 20):
         raise DataError(f"{title} has {len(names):,} different values on {nodes}; is it the label?")
     if len(names) > MANY_CLASSES and num_labeled < FEW_LABELS * len(names):
@@ -119,12 +119,12 @@ def parse_sources_and_names(column: pd.Series[Any], title: str) -> tuple[Tensor,
     names = sorted({value for value in values if value})
     if len(names) > MAX_CLASSES:
         raise DataError(f"{title} has {len(names):,} different values; does it say who gave a label?")
-    return _map_codes(codes, values, names), names
+    return _map_codes_to_positions(codes, values, names), names
 
 
 def _encode_texts_as_codes(column: pd.Series[Any], title: str) -> tuple[np.ndarray, list[str]]:
     try:
-        return encode_labels_as_codes(column)
+        return factorize_labels(column)
     except TypeError:  # lists
         raise DataError(f"{title} holds lists, and one value per node is expected") from None
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.errors import DataError
-from ...core.text import pluralize
+from ...core.text import format_count
 from ..tables.cells import quote_cell_for_message
 
 ID_NAMES = ("id", "node", "node_id", "nodeid")
@@ -28,8 +28,8 @@ class NodeIds:
         if not self.index.is_unique:
             counts = self.index[self.index.duplicated(keep=False)].value_counts()
             raise DataError(
-                f"{title}: {pluralize(len(counts), 'id')} given to several nodes: "
-                f"{_format_counts(dict(counts.head(5)))}{' and more' if len(counts) > 5 else ''}; "
+                f"{title}: {format_count(len(counts), 'id')} given to several nodes: "
+                f"{_format_names_with_counts(dict(counts.head(5)))}{' and more' if len(counts) > 5 else ''}; "
                 "every node needs an id of its own"
             )
 
@@ -45,7 +45,7 @@ class NodeIds:
         empty = (column.isna() | (text == "")).to_numpy()
         if empty.any():
             row = first_row_number + int(empty.argmax())
-            raise DataError(f"{title}: {pluralize(int(empty.sum()), 'row')} without an id, first row {row:,}")
+            raise DataError(f"{title}: {format_count(int(empty.sum()), 'row')} without an id, first row {row:,}")
         if column.dtype.kind in "iu" and int(column.max()) < 2**63:
             return cls(column.to_numpy(np.int64), title)
         if text.str.fullmatch(_INTEGER).all():
@@ -101,7 +101,7 @@ class UnknownNodes:
         limit = "at least " if len(self.counts) >= _MAX_COUNTED_IDS else ""
         listing = ", ".join(f"{name} ({count:,})" for name, count in self.counts.most_common(5))
         more = f" and {rest:,} more" if rest > 0 else ""
-        edges, nodes = pluralize(num_rows, "edge"), pluralize(len(self.counts), "node")
+        edges, nodes = format_count(num_rows, "edge"), format_count(len(self.counts), "node")
         return (
             f"{edges_title}: {self.num_edges:,} of {edges} name {limit}{nodes} that {nodes_title} does not have: "
             f"{listing}{more}"
@@ -117,6 +117,6 @@ def to_id_texts(column: pd.Series[Any]) -> pd.Series[Any]:
     return column.astype(str).str.strip()
 
 
-def _format_counts(counts: dict[Any, int]) -> str:
+def _format_names_with_counts(counts: dict[Any, int]) -> str:
     """'a' (3), 'b' (2)"""
     return ", ".join(f"{quote_cell_for_message(name)} ({count:,})" for name, count in counts.items())

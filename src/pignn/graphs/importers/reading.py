@@ -12,13 +12,13 @@ from torch_geometric.data import Data
 
 from ...core.errors import ConfigError, DataError
 from ..tables.arrays import PathLike
-from ..tables.formats import is_graph_file
+from ..tables.formats import has_graph_suffix
 from ..tables.reader import STANDARD_INPUT, open_table
 from ..tables.table import FrameTable, Table
 from .build_data import build_data
 from .edges import read_edges
 from .feature_encoder import FeatureEncoder
-from .graph_files import read_graph_file
+from .graph_files import read_raw_graph_file
 from .import_spec import Features, ImportSpec
 from .node_ids import ID_NAMES, NodeIds
 from .raw_graph import RawGraph
@@ -83,10 +83,10 @@ def _import_graph(nodes: PathLike | pd.DataFrame, edges: PathLike | pd.DataFrame
             raise ConfigError("the edges are missing; give them as a data frame or file")
         return build_data(*_read_raw_graph_and_complete_spec(FrameTable("nodes", nodes), edges, spec), "graph")
     name = Path(nodes).name.partition(".")[0]
-    if is_graph_file(nodes):
+    if has_graph_suffix(nodes):
         if edges is not None:
             raise ConfigError(f"{nodes} holds a whole graph; leave the edges out")
-        return build_data(*assign_roles_and_complete_spec(read_graph_file(Path(nodes)), spec), name)
+        return build_data(*assign_roles_and_complete_spec(read_raw_graph_file(Path(nodes)), spec), name)
     if edges is None:
         if not Path(nodes).exists():
             raise DataError(f"cannot read {nodes}: no such file")
@@ -97,7 +97,7 @@ def _import_graph(nodes: PathLike | pd.DataFrame, edges: PathLike | pd.DataFrame
 def assign_roles_and_complete_spec(raw_graph: RawGraph, spec: ImportSpec) -> tuple[RawGraph, ImportSpec]:
     """Give columns of a whole graph the roles that the spec, the trained model or their names say."""
     columns = list(raw_graph.frame.columns)
-    spec = spec.with_vote_columns(columns)
+    spec = spec.resolve_vote_columns(columns)
     spec = spec.with_default_roles(columns, {"id": raw_graph.id, "label": raw_graph.label})
     if spec.name is None and raw_graph.name not in spec.map_columns_to_roles():
         spec = spec.with_default_roles(columns, {"name": raw_graph.name})
@@ -116,7 +116,7 @@ def _read_raw_graph_and_complete_spec(
 ) -> tuple[RawGraph, ImportSpec]:
     """Read a table of nodes and one of edges."""
     id_column = next((name for name in nodes.columns if nodes.has_header and name.lower() in ID_NAMES), None)
-    spec = spec.with_vote_columns(nodes.columns).with_default_roles(nodes.columns, {"id": id_column})
+    spec = spec.resolve_vote_columns(nodes.columns).with_default_roles(nodes.columns, {"id": id_column})
     if len(set(nodes.columns)) < len(nodes.columns):
         twice = next(name for name in nodes.columns if nodes.columns.count(name) > 1)
         raise DataError(f"{nodes.name} has two columns named '{twice}'; rename one")
@@ -134,7 +134,7 @@ def _read_raw_graph_and_complete_spec(
         raise ConfigError(f"nodes and edges are both {nodes.name}; each needs a table of its own")
     _set_node_ids_and_roles_in_place(raw_graph, spec)
     ids = f"ids are column '{spec.id}'" if spec.id else "no column of ids: nodes are numbered by their rows, from 0"
-    origin.notes += [] if isinstance(nodes, FrameTable) else [f"nodes: {nodes.layout_text()}"]
+    origin.notes += [] if isinstance(nodes, FrameTable) else [f"nodes: {nodes.describe_layout()}"]
     origin.notes.append(f"nodes: {ids}")
     imported = read_edges(edges, raw_graph.ids, frame, spec)
     raw_graph.ends, raw_graph.weight = imported.ends, imported.weight

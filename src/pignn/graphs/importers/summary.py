@@ -9,7 +9,7 @@ from typing import Any
 
 from torch_geometric.data import Data
 
-from ...core.text import pluralize
+from ...core.text import format_count
 from ..summary import compute_graph_statistics
 
 MAX_NAMED = 100  # columns that are left out
@@ -36,7 +36,7 @@ class ImportSummary:
         names = {name: re.sub(r"[,*?\[\]]", "?", name) for name in self.kinds}
         return ",".join(f"{names[name]}:{kind}" for name, kind in self.kinds.items())
 
-    def list_columns(self) -> list[dict[str, Any]]:
+    def list_column_records(self) -> list[dict[str, Any]]:
         """One record per column: what it is taken for, how many features it gives, missing values, and why."""
         order = {name: i for i, name in enumerate(self.kinds)}
         return [
@@ -56,15 +56,15 @@ class ImportSummary:
         return {**self.facts, **told, "feature_list": self.features}
 
     def __str__(self) -> str:
-        lines = self.list_facts()
-        lines.append(f"{pluralize(self.facts['features'], 'feature')}:")
-        return "\n".join([*lines, *(f"  {names}: {note}" for names, note in self._group_columns())])
+        lines = self.list_fact_lines()
+        lines.append(f"{format_count(self.facts['features'], 'feature')}:")
+        return "\n".join([*lines, *(f"  {names}: {note}" for names, note in self._group_columns_by_note())])
 
-    def list_facts(self) -> list[str]:
+    def list_fact_lines(self) -> list[str]:
         """What the graph is like, and what was guessed and changed, in lines for people."""
         facts = self.facts
-        nodes, edges = pluralize(facts["nodes"], "node"), pluralize(facts["edges"], "edge")
-        components = pluralize(facts["components"], "component")
+        nodes, edges = format_count(facts["nodes"], "node"), format_count(facts["edges"], "edge")
+        components = format_count(facts["components"], "component")
         lines = [f"{nodes}, {edges}, {components}, {facts['isolated']:,} without a neighbor"]
         num_labeled = sum(facts["classes"].values())
         if facts["classes"]:
@@ -83,7 +83,7 @@ class ImportSummary:
                 lines.append(f"{name}: {facts[name]}")
         return [*lines, *self.notes]
 
-    def _group_columns(self) -> list[tuple[str, str]]:
+    def _group_columns_by_note(self) -> list[tuple[str, str]]:
         """Adjacent columns with the same note as one entry, in which those that are left out are named one by one."""
         described = [
             (name, note + (f"; {self.missing[name]:,} missing" if name in self.missing else ""))
@@ -103,7 +103,7 @@ def summarize_import(data: Data) -> ImportSummary:
     facts = compute_graph_statistics(data)
     trusted, sources = data.get("trusted_mask"), data.get("label_source")
     if trusted is not None:
-        facts["trusted"] = pluralize(int(trusted.sum()), "label")
+        facts["trusted"] = format_count(int(trusted.sum()), "label")
     if sources is not None:
         counts = {name: int((sources == i).sum()) for i, name in enumerate(data.source_names)}
         facts["sources"] = ", ".join(

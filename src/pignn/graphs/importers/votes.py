@@ -12,11 +12,11 @@ import torch
 from torch_geometric.data import Data
 
 from ...core.errors import ConfigError, DataError, PignnWarning, build_unknown_name_error
-from ...core.text import pluralize
-from ..tables.cells import quote_cell_for_message, to_numbers
+from ...core.text import format_count
+from ..tables.cells import quote_cell_for_message, to_numbers_or_nan
 from ..tables.reader import open_table
 from ..tables.table import FrameTable, Table
-from ..votes import collect_votes
+from ..votes import collect_votes_and_names
 from .import_spec import ImportSpec
 from .labels import parse_labels_and_class_names, parse_sources_and_names
 from .node_ids import ID_NAMES
@@ -33,12 +33,12 @@ class RawVotes:
     frame: pd.DataFrame
 
 
-def add_votes(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
+def set_votes_in_place(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
     """Set `votes`, `annotators`, perhaps `vote_confidence`, `class_names`, and `y` to the most frequent vote."""
     trusted = data.get("trusted_mask")
-    parts = [_read_label_column(raw_graph, column) for column in spec.vote_columns]
+    parts = [_read_votes_from_column(raw_graph, column) for column in spec.vote_columns]
     if spec.votes is not None:
-        parts.append(_read_vote_table(raw_graph, spec))
+        parts.append(_read_votes_from_table(raw_graph, spec))
     frame = pd.concat([part.frame for part in parts], ignore_index=True)
     title = " and ".join(dict.fromkeys(part.title for part in parts))
     labels, class_names = parse_labels_and_class_names(frame[LABEL], title, spec.class_names)
@@ -53,31 +53,30 @@ def add_votes(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
         position = np.array([order.index(name) for name in names] + [-1])
         annotators, names = torch.from_numpy(position)[annotators], order
     frame = frame.assign(**{ANNOTATOR: annotators.numpy()})
-    frame, notes = _drop_unusable(frame, title, names)
+    frame, notes = _drop_unusable_votes_with_notes(frame, title, names)
     data.votes = torch.from_numpy(frame[["node", ANNOTATOR, LABEL]].to_numpy(np.int64, copy=True))
     data.annotators, data.class_names = names, class_names
     if bool((frame[CONFIDENCE] < 1).any()):
         data.vote_confidence = torch.from_numpy(frame[CONFIDENCE].to_numpy(np.float32, copy=True))
-    votes, _, _ = collect_votes(data, raw_graph.num_nodes)
-    given = torch.from_numpy(votes.choose_plurality())
+    votes, _, _ = collect_votes_and_names(data, raw_graph.num_nodes)
+    given = torch.from_numpy(votes.choose_plurality_classes())
     data.y = given if known is None else torch.where(known >= 0, known, given)
-    voted = pluralize(int((votes.count_per_node() > 0).sum()), "node")
-    note = (
-        f"votes: {len(votes):,} of {pluralize(len(names), 'annotator')} on {voted}; a label is the most frequent vote"
-    )
-    if ties := len(votes.find_ties()):
-        note += f", at {pluralize(ties, 'tie')} that of the first annotator"
+    voted = format_count(int((votes.count_per_node() > 0).sum()), "node")
+    voters = format_count(len(names), "annotator")
+    note = f"votes: {len(votes):,} of {voters} on {voted}; a label is the most frequent vote"
+    if ties := len(votes.find_tied_nodes()):
+        note += f", at {format_count(ties, 'tie')} that of the first annotator"
     raw_graph.origin.notes += [note, *notes]
 
 
-def _read_label_column(raw_graph: RawGraph, column: str) -> RawVotes:
+def _read_votes_from_column(raw_graph: RawGraph, column: str) -> RawVotes:
     """A column of the nodes as votes of one annotator."""
     frame = pd.DataFrame({"node": np.arange(raw_graph.num_nodes), ANNOTATOR: column, LABEL: raw_graph.frame[column]})
     frame[CONFIDENCE] = 1.0
     return RawVotes(raw_graph.title, frame)
 
 
-def _read_vote_table(raw_graph: RawGraph, spec: ImportSpec) -> RawVotes:
+def _read_votes_from_table(raw_graph: RawGraph, spec: ImportSpec) -> RawVotes:
     votes = spec.votes
     assert votes is not None
     table: Table = FrameTable("votes", votes) if isinstance(votes, pd.DataFrame) else open_table(votes, spec.delimiter)
@@ -96,7 +95,7 @@ def _read_vote_table(raw_graph: RawGraph, spec: ImportSpec) -> RawVotes:
     unknown = np.flatnonzero(frame["node"] < 0)
     if len(unknown):
         first = quote_cell_for_message(read[node].iloc[unknown[0]])
-        number = f"{len(unknown):,} of {pluralize(len(read), 'vote')}"
+        number = f"{len(unknown):,} of {format_count(len(read), 'vote')}"
         message = f"{table.name}: {number} on nodes that are not there, first {first}"
         if not spec.drop_unknown:
             raise DataError(f"{message}; drop_unknown leaves them out")
@@ -104,7 +103,7 @@ def _read_vote_table(raw_graph: RawGraph, spec: ImportSpec) -> RawVotes:
     nameless = np.flatnonzero(frame[ANNOTATOR].isna() | (frame[ANNOTATOR].astype(str).str.strip() == ""))
     if len(nameless):
         row = table.first_row_number + nameless[0]
-        raise DataError(f"{table.name}: {pluralize(len(nameless), 'vote')} without an annotator, first row {row:,}")
+        raise DataError(f"{table.name}: {format_count(len(nameless), 'vote')} without an annotator, first row {row:,}")
     confidence = read[names[CONFIDENCE]] if CONFIDENCE in names else None
     frame[CONFIDENCE] = 1.0 if confidence is None else _parse_confidence(confidence, table)
     return RawVotes(table.name, frame)
@@ -112,7 +111,7 @@ def _read_vote_table(raw_graph: RawGraph, spec: ImportSpec) -> RawVotes:
 
 def _parse_confidence(column: pd.Series[Any], table: Table) -> np.ndarray:
     """Numbers above 0 and at most 1. An empty cell is 1."""
-    values = to_numbers(column).astype(np.float64)
+    values = to_numbers_or_nan(column).astype(np.float64)
     is_empty = (column.isna() | (column.astype(str).str.strip() == "")).to_numpy(bool)
     values = np.where(is_empty, 1.0, values)
     bad = np.flatnonzero(~((values > 0) & (values <= 1)))
@@ -124,7 +123,9 @@ def _parse_confidence(column: pd.Series[Any], table: Table) -> np.ndarray:
     return values
 
 
-def _drop_unusable(frame: pd.DataFrame, title: str, annotators: list[str]) -> tuple[pd.DataFrame, list[str]]:
+def _drop_unusable_votes_with_notes(
+    frame: pd.DataFrame, title: str, annotators: list[str]
+) -> tuple[pd.DataFrame, list[str]]:
     """Leave out votes on unknown nodes or without a label; of several by one annotator on one node, keep the last."""
     notes = []
     frame = frame[frame["node"] >= 0]
@@ -139,7 +140,7 @@ def _drop_unusable(frame: pd.DataFrame, title: str, annotators: list[str]) -> tu
         changed = int((both[LABEL] != both[f"{LABEL}_kept"]).sum())
         first = annotators[int(frame[ANNOTATOR][repeated].iloc[0])][:40]
         _warn(
-            f"{title}: {pluralize(int(repeated.sum()), 'vote')} repeated, first by '{first}'; the last one counts"
+            f"{title}: {format_count(int(repeated.sum()), 'vote')} repeated, first by '{first}'; the last one counts"
             + (f" ({changed:,} had another label)" if changed else "")
         )
         frame = kept

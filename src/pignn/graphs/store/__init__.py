@@ -18,6 +18,6 @@ divided by ranges into files, then each range is sorted on its own.
 
 from .conversion import convert
 from .result import Conversion
-from .store import load_graph_store, open_graph_store
+from .store import open_graph_store, open_graph_store_with_masks
 
-__all__ = ["Conversion", "convert", "load_graph_store", "open_graph_store"]
+__all__ = ["Conversion", "convert", "open_graph_store", "open_graph_store_with_masks"]

@@ -14,11 +14,11 @@ from ..._version import __version__
 from ...core.errors import ConfigError
 from ..tables.arrays import ArrayOrFile, PathLike, is_array_or_npy_path
 from ..tables.edge_columns import choose_edge_columns
-from ..tables.reader import open_edges, open_table
+from ..tables.reader import open_edge_table, open_table
 from ..tables.text_files import parse_delimiter
-from .external_sort import sort_and_write_edges
+from .external_sort import sort_and_write_edge_files
 from .nodes import NodeWriter, choose_feature_columns
-from .output import ProgressBar, StoreFile, check_out_folder, open_store_folder
+from .output import ProgressBar, StoreFile, check_out_folder, open_new_store_folder
 from .result import Conversion
 from .store import FORMAT, HEADER_NAME, MASK_NAMES, FileHeader, StoreHeader
 
@@ -66,7 +66,7 @@ def convert(
         force: replace an existing store.
         progress: show a progress bar. Default: on a terminal only.
     """
-    return _convert(_Inputs(**locals()))
+    return _check_and_convert_inputs(_Inputs(**locals()))
 
 
 @dataclass(frozen=True)
@@ -112,19 +112,19 @@ class _Inputs:
             raise ConfigError(f"{option} names a column of a node file, but there is none; give it as nodes")
 
 
-def _convert(inputs: _Inputs) -> Conversion:
+def _check_and_convert_inputs(inputs: _Inputs) -> Conversion:
     inputs.check()
     delimiter = parse_delimiter(inputs.delimiter)
     node_table = None if inputs.nodes is None else open_table(inputs.nodes, delimiter, with_encoding_check=False)
-    edge_table = open_edges(inputs.edges, delimiter, with_encoding_check=False)
+    edge_table = open_edge_table(inputs.edges, delimiter, with_encoding_check=False)
     edge_columns = choose_edge_columns(edge_table, inputs.source, inputs.target, inputs.weight)
     mask_columns = inputs.mask_columns
-    with open_store_folder(Path(inputs.out)) as folder, ProgressBar(inputs.progress) as bar:
+    with open_new_store_folder(Path(inputs.out)) as folder, ProgressBar(inputs.progress) as bar:
         writer = NodeWriter(folder, inputs.memory, bar)
         if node_table is not None:
             use_columns = inputs.features is None
             columns = choose_feature_columns(node_table, inputs.label, mask_columns, inputs.columns, use_columns)
-            writer.write_table(node_table, columns, inputs.label, mask_columns)
+            writer.write_table_columns(node_table, columns, inputs.label, mask_columns)
         if inputs.features is not None:
             writer.write_features(inputs.features)
         if inputs.labels is not None:
@@ -137,7 +137,9 @@ def _convert(inputs: _Inputs) -> Conversion:
         )
         conversion.class_names, conversion.labeled = writer.write_labels_and_get_class_names_and_count()
         conversion.classes = len(conversion.class_names or [])
-        files = writer.files + sort_and_write_edges(edge_table, edge_columns, folder, conversion, inputs.memory, bar)
+        files = writer.files + sort_and_write_edge_files(
+            edge_table, edge_columns, folder, conversion, inputs.memory, bar
+        )
         conversion.bytes = sum(file.bytes for file in files)
         _write_header(folder / HEADER_NAME, conversion, files)
     return conversion

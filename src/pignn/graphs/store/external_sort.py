@@ -15,15 +15,15 @@ import pandas as pd
 import torch
 
 from ...core.errors import DataError
-from ..edges import mark_first_of_runs, merge_runs_of_equal_keys, sort_keys_with_weights_
-from ..tables.cells import parse_edge_weights, quote_cell_for_message, to_numbers
+from ..edges import compute_run_start_mask, merge_runs_of_equal_keys, sort_keys_with_weights_
+from ..tables.cells import parse_edge_weights, quote_cell_for_message, to_numbers_or_nan
 from ..tables.edge_columns import EdgeColumns
 from ..tables.table import Table
 from .output import ProgressBar, StoreFile, write_array_and_get_bytes
 from .result import Conversion
 
 
-def sort_and_write_edges(
+def sort_and_write_edge_files(
     table: Table, columns: EdgeColumns, folder: Path, conversion: Conversion, memory: int, bar: ProgressBar
 ) -> list[StoreFile]:
     """Write crow, col and weight. What was changed is counted in ``conversion``."""
@@ -57,7 +57,7 @@ def sort_and_write_edges(
         names = ("crow.i64", "col.i32", "weight.f32")[: 3 if conversion.weighted else 2]
         files = [stack.enter_context(StoreFile(folder / name)) for name in names]
         files[0].write(np.zeros(1, np.int64))
-        for low, high, key, weight in ranges.iter_sorted_ranges(max_entries):
+        for low, high, key, weight in ranges.iter_ranges_in_order(max_entries):
             pair, weight = _merge_edges_and_count_changes(key, weight, conversion)
             # Rows that end in this range: their ends are where the next row would begin.
             for start in range(low // num_nodes + 1, high // num_nodes + 1, max_entries):
@@ -74,7 +74,7 @@ def sort_and_write_edges(
 
 
 def _parse_node_numbers(column: pd.Series[Any], num_nodes: int, title: str, first_row_number: int) -> np.ndarray:
-    values = to_numbers(column)
+    values = to_numbers_or_nan(column)
     bad = ~((values >= 0) & (values < num_nodes) & (values == np.trunc(values)))
     if bad.any():
         row = int(bad.argmax())
@@ -99,7 +99,7 @@ def _merge_edges_and_count_changes(
     read = int((keys & 1 == 0).sum())
     conversion.duplicates_merged += before - read
     pair = keys >> 1
-    first = mark_first_of_runs(pair)
+    first = compute_run_start_mask(pair)
     if weights is not None and len(weights):
         # A pair that is there both as read and as a reverse has its twin right behind it.
         twin = torch.cat([weights[1:], weights[:1]])
@@ -135,7 +135,7 @@ class _RangeFiles:
             write_array_and_get_bytes(file, records[stop : stop + count])
             stop += count
 
-    def iter_sorted_ranges(self, max_entries: int) -> Iterator[tuple[int, int, np.ndarray, np.ndarray | None]]:
+    def iter_ranges_in_order(self, max_entries: int) -> Iterator[tuple[int, int, np.ndarray, np.ndarray | None]]:
         """(low, high, keys, weights) of each range in turn. One with more than ``max_entries`` is divided again."""
         for part in self.files:
             part.close()
@@ -148,7 +148,7 @@ class _RangeFiles:
                     while len(records := np.fromfile(file, self.dtype, max_entries)):
                         inner.add(records["key"], records["weight"] if self.weighted else None)
                 path.unlink()
-                yield from inner.iter_sorted_ranges(max_entries)
+                yield from inner.iter_ranges_in_order(max_entries)
             else:
                 records = np.fromfile(path, self.dtype)
                 path.unlink()

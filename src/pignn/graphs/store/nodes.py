@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 
 from ...core.errors import ConfigError, DataError
-from ...core.text import pluralize
+from ...core.text import format_count
 from ..checks import MAX_MAGNITUDE
 from ..tables.arrays import ArrayOrFile, load_array
-from ..tables.cells import MAX_CLASSES, encode_labels_as_codes, is_number_text, quote_cell_for_message, to_numbers
+from ..tables.cells import MAX_CLASSES, factorize_labels, is_number_text, quote_cell_for_message, to_numbers_or_nan
 from ..tables.table import Table
 from .output import ProgressBar, StoreFile, write_array_and_get_bytes
 
@@ -36,7 +36,9 @@ def choose_feature_columns(
     """The columns of a node file that are features: those that match the patterns, else all without another role."""
     if not table.has_header:
         raise DataError(f"{table.name} needs a header: a first row with the names of its columns")
-    roles = {table.check_column(name) for name in (label_column, *mask_columns.values()) if name is not None}
+    roles = {
+        table.check_column_and_get_name(name) for name in (label_column, *mask_columns.values()) if name is not None
+    }
     if not are_features_in_table:
         if patterns:
             raise ConfigError("features are given twice: as an array (features) and as columns of the node file")
@@ -46,7 +48,7 @@ def choose_feature_columns(
     chosen = []
     for pattern in patterns:
         names = [name for name in table.columns if fnmatchcase(name, pattern) and name not in roles]
-        chosen += names or [table.check_column(pattern)]
+        chosen += names or [table.check_column_and_get_name(pattern)]
         if not names:
             raise ConfigError(f"column '{pattern}' is a label or a mask, not a feature")
     return list(dict.fromkeys(chosen))
@@ -74,14 +76,16 @@ class NodeWriter:
         name, nodes = next(iter(self.lengths.items()))
         for other, length in self.lengths.items():
             if length != nodes:
-                raise DataError(f"{name} has {pluralize(nodes, 'node')}, {other} has {length:,}; they must be the same")
+                raise DataError(
+                    f"{name} has {format_count(nodes, 'node')}, {other} has {length:,}; they must be the same"
+                )
         if nodes < 1:
             raise DataError(f"{name} has no nodes")
         if nodes > MAX_NODES:
             raise DataError(f"{name} has {nodes:,} nodes; a store holds {MAX_NODES:,} at most")
         return nodes
 
-    def write_table(
+    def write_table_columns(
         self, table: Table, feature_columns: list[str], label_column: str | None, mask_columns: dict[str, str]
     ) -> None:
         """Features, labels and masks that are columns of a node file."""
@@ -91,9 +95,9 @@ class NodeWriter:
         used = {*feature_columns, *text}
         ids = next((name for name in table.columns if name.lower() in _ID_NAMES and name not in used), None)
         with contextlib.ExitStack() as stack:
-            x = stack.enter_context(self._open_file("x.f32")) if feature_columns else None
+            x = stack.enter_context(self._create_store_file("x.f32")) if feature_columns else None
             y = stack.enter_context(open(self._label_codes_path, "wb")) if label_column is not None else None
-            files = {name: stack.enter_context(self._open_file(f"{name}.u8")) for name in mask_columns}
+            files = {name: stack.enter_context(self._create_store_file(f"{name}.u8")) for name in mask_columns}
             for frame, first, fraction in table.iter_chunks(self._count_rows_that_fit_memory(len(table.columns)), text):
                 if ids is not None:
                     _check_ids_are_row_numbers(frame[ids], title, first, table.first_row_number + first)
@@ -120,11 +124,11 @@ class NodeWriter:
         if not array.shape[1]:
             raise DataError(f"{title} has no columns; give every node at least one feature")
         self.lengths[title], self.num_features = array.shape
-        with self._open_file("x.f32") as file:
-            for first, part in self._iter_row_slices(features, "features", self.num_features):
+        with self._create_store_file("x.f32") as file:
+            for first, part in self._iter_row_chunks_with_starts(features, "features", self.num_features):
                 with np.errstate(over="ignore"):
                     x = part.astype(np.float32)
-                if (bad := _find_first_unusable_value(x)) is not None:
+                if (bad := _find_first_unusable_position(x)) is not None:
                     where = f"node {first + bad[0]}, column {bad[1]}"
                     kind = f"value beyond {MAX_MAGNITUDE:g}" if np.isfinite(x[bad]) else "NaN or infinite value"
                     raise DataError(f"{title} has a {kind} at {where}; replace or drop it")
@@ -134,14 +138,14 @@ class NodeWriter:
         """Labels that are an array."""
         title = self._check_node_array_and_get_title(labels, "labels", "one label per node", "iufU")
         with open(self._label_codes_path, "wb") as file:
-            for _, part in self._iter_row_slices(labels, "labels"):
+            for _, part in self._iter_row_chunks_with_starts(labels, "labels"):
                 write_array_and_get_bytes(file, self._encode_labels(pd.Series(part.reshape(-1)), title))
 
     def write_mask(self, name: str, mask: ArrayOrFile) -> None:
         """A mask that is an array."""
         title = self._check_node_array_and_get_title(mask, name, "0 or 1 for each node", "biuf")
-        with self._open_file(f"{name}.u8") as file:
-            for first, part in self._iter_row_slices(mask, name):
+        with self._create_store_file(f"{name}.u8") as file:
+            for first, part in self._iter_row_chunks_with_starts(mask, name):
                 file.write(_parse_mask(pd.Series(part.reshape(-1)), title, first))
 
     def write_labels_and_get_class_names_and_count(self) -> tuple[list[str] | None, int]:
@@ -166,7 +170,7 @@ class NodeWriter:
             positions = {name: i for i, name in enumerate(class_names)}
             codes = [positions[name] for name in names]
         final_codes, num_labeled = np.array([*codes, -1]), 0
-        with self._open_file("y.i64") as file, open(self._label_codes_path, "rb") as read:
+        with self._create_store_file("y.i64") as file, open(self._label_codes_path, "rb") as read:
             while block := read.read(8 * self._count_rows_that_fit_memory(4)):
                 y = final_codes[np.frombuffer(block, np.int64)]
                 num_labeled += int((y >= 0).sum())
@@ -179,14 +183,14 @@ class NodeWriter:
         return self.folder / "work" / "y"
 
     def _encode_labels(self, column: pd.Series[Any], title: str) -> np.ndarray:
-        codes, texts = encode_labels_as_codes(column)
+        codes, texts = factorize_labels(column)
         classes, self.label_title = self.classes, title
         numbers = [-1 if text in ("", "-1") else classes.setdefault(text, len(classes)) for text in texts]
         if len(classes) > MAX_CLASSES:
             raise DataError(f"{title} has more than {MAX_CLASSES:,} different values; is it the label?")
         return np.array([*numbers, -1])[codes]
 
-    def _open_file(self, name: str) -> StoreFile:
+    def _create_store_file(self, name: str) -> StoreFile:
         self.files.append(StoreFile(self.folder / name))
         return self.files[-1]
 
@@ -204,7 +208,7 @@ class NodeWriter:
         self.lengths[title] = len(array)
         return title
 
-    def _iter_row_slices(
+    def _iter_row_chunks_with_starts(
         self, array_or_file: ArrayOrFile, step_title: str, row_width: int = 4
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Some rows at a time; a file is mapped anew for each, so that what was read does not stay in memory."""
@@ -221,7 +225,7 @@ def _get_title_and_load_array(array_or_file: ArrayOrFile, name: str) -> tuple[st
 
 def _check_ids_are_row_numbers(column: pd.Series[Any], title: str, first_node: int, first_row_number: int) -> None:
     """Check that nodes are numbered in order, beginning with ``first_node``."""
-    wrong = to_numbers(column) != np.arange(first_node, first_node + len(column))
+    wrong = to_numbers_or_nan(column) != np.arange(first_node, first_node + len(column))
     if wrong.any():
         row = int(wrong.argmax())
         raise DataError(
@@ -234,8 +238,8 @@ def _parse_features(frame: pd.DataFrame, title: str, first_node: int) -> np.ndar
     x = np.empty(frame.shape, np.float32)
     with np.errstate(over="ignore"):
         for i, (_, column) in enumerate(frame.items()):
-            x[:, i] = column if column.dtype == np.bool_ else to_numbers(column)
-    if (bad := _find_first_unusable_value(x)) is not None:
+            x[:, i] = column if column.dtype == np.bool_ else to_numbers_or_nan(column)
+    if (bad := _find_first_unusable_position(x)) is not None:
         row, i = bad
         kind = "too large a number" if np.isfinite(x[bad]) else "not a finite number"
         raise DataError(
@@ -245,7 +249,7 @@ def _parse_features(frame: pd.DataFrame, title: str, first_node: int) -> np.ndar
     return x
 
 
-def _find_first_unusable_value(x: np.ndarray) -> tuple[int, int] | None:
+def _find_first_unusable_position(x: np.ndarray) -> tuple[int, int] | None:
     """Row and column of the first value that is not finite, or so large that nothing can be computed with it."""
     usable = np.abs(x) < MAX_MAGNITUDE
     if usable.all():
@@ -255,7 +259,7 @@ def _find_first_unusable_value(x: np.ndarray) -> tuple[int, int] | None:
 
 
 def _parse_mask(column: pd.Series[Any], title: str, first_node: int) -> np.ndarray:
-    codes, texts = encode_labels_as_codes(column)
+    codes, texts = factorize_labels(column)
     flags = np.array([*(_FLAG_VALUES.get(text.lower(), 2) for text in texts), 0], np.uint8)[codes]
     if flags.max(initial=0) > 1:
         row = int(flags.argmax())

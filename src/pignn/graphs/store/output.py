@@ -33,7 +33,7 @@ def check_out_folder(out: Path, force: bool) -> None:
 
 
 @contextlib.contextmanager
-def open_store_folder(out: Path) -> Iterator[Path]:
+def open_new_store_folder(out: Path) -> Iterator[Path]:
     """A folder to fill that takes the place of ``out`` when it is whole. Its subfolder ``work`` is removed then."""
     with output_errors_context(out), open_new_folder(out, lambda old, _: check_out_folder(old, force=True)) as new:
         (new / "work").mkdir()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ...core.text import pluralize
+from ...core.text import format_count
 
 
 @dataclass
@@ -30,11 +30,11 @@ class Conversion:
     @property
     def notes(self) -> list[str]:
         """What was changed, for people."""
-        edges = pluralize(self.larger_weight_taken, "edge")
+        edges = format_count(self.larger_weight_taken, "edge")
         changes = {
-            f"dropped {pluralize(self.self_loops_dropped, 'self-loop')}": self.self_loops_dropped,
-            f"merged {pluralize(self.duplicates_merged, 'duplicate edge')}": self.duplicates_merged,
-            f"made {pluralize(self.made_two_way, 'one-way edge')} two-way": self.made_two_way,
+            f"dropped {format_count(self.self_loops_dropped, 'self-loop')}": self.self_loops_dropped,
+            f"merged {format_count(self.duplicates_merged, 'duplicate edge')}": self.duplicates_merged,
+            f"made {format_count(self.made_two_way, 'one-way edge')} two-way": self.made_two_way,
             f"took the larger weight of {edges} whose two directions differ": self.larger_weight_taken,
         }
         return [text for text, count in changes.items() if count]

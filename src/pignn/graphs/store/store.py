@@ -104,7 +104,7 @@ def open_graph_store(path: PathLike, *, verify: bool = False) -> Data:
     return data
 
 
-def load_graph_store(path: PathLike, *, split: str = "default", split_seed: int = 0) -> Data:
+def open_graph_store_with_masks(path: PathLike, *, split: str = "default", split_seed: int = 0) -> Data:
     """Open a graph store with all three masks.
 
     Args:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ...core.lazy import make_lazy_getattr_and_dir
 
 if TYPE_CHECKING:
-    from .formats import FORMATS, FileFormat, find_format_name, get_format_suffix, is_graph_file, list_suffixes
+    from .formats import FORMATS, FileFormat, find_format_name, get_format_suffix, has_graph_suffix, list_suffixes
     from .reader import open_table
     from .table import Table
 
@@ -15,7 +15,7 @@ __all__ = [
     "Table",
     "find_format_name",
     "get_format_suffix",
-    "is_graph_file",
+    "has_graph_suffix",
     "list_suffixes",
     "open_table",
 ]

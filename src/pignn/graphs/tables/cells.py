@@ -25,7 +25,7 @@ def is_number_text(text: str) -> bool:
     return True
 
 
-def to_numbers(column: pd.Series[Any]) -> np.ndarray:
+def to_numbers_or_nan(column: pd.Series[Any]) -> np.ndarray:
     """A column as numbers, NaN where there is none."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
         return column.to_numpy()
@@ -36,7 +36,7 @@ def to_numbers(column: pd.Series[Any]) -> np.ndarray:
 def parse_edge_weights(column: pd.Series[Any], title: str, first_row_number: int, advice: str) -> np.ndarray:
     """A column of weights, all finite and not negative. ``advice`` tells how to read the edges without weights."""
     with np.errstate(over="ignore"):
-        values = to_numbers(column).astype(np.float32)
+        values = to_numbers_or_nan(column).astype(np.float32)
     bad = ~((values >= 0) & (values < MAX_MAGNITUDE))
     if bad.any():
         row = int(bad.argmax())
@@ -46,13 +46,13 @@ def parse_edge_weights(column: pd.Series[Any], title: str, first_row_number: int
     return values
 
 
-def encode_labels_as_codes(column: pd.Series[Any]) -> tuple[np.ndarray, list[str]]:
+def factorize_labels(column: pd.Series[Any]) -> tuple[np.ndarray, list[str]]:
     """The distinct values as texts, and the code of each row: -1 where the value is missing."""
     codes, values = pd.factorize(column)
-    return codes, [_label_text(value) for value in values]
+    return codes, [_format_label_text(value) for value in values]
 
 
-def _label_text(value: Any) -> str:
+def _format_label_text(value: Any) -> str:
     """3, 3.0, "3" and "3.0" are one label."""
     text = str(value).strip()
     with contextlib.suppress(ValueError, OverflowError):

@@ -43,6 +43,6 @@ def quote_sql_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def quote_path(path: Path) -> str:
+def quote_sql_path(path: Path) -> str:
     """A path as SQL has it, where *, ? and [ would stand for several files."""
     return quote_sql_text(re.sub(r"([*?\[])", r"[\1]", str(path.absolute())))

@@ -84,6 +84,6 @@ def list_suffixes(content_kind: str | None = None) -> tuple[str, ...]:
     return tuple(suffix for each in formats if content_kind in (None, each.content) for suffix in each.suffixes)
 
 
-def is_graph_file(path: str | os.PathLike[str]) -> bool:
+def has_graph_suffix(path: str | os.PathLike[str]) -> bool:
     """Whether a file of this name holds a whole graph, not a table."""
     return get_format_suffix(path) in list_suffixes("graph")

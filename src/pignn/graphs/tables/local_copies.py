@@ -22,9 +22,9 @@ def is_pipe(path: Path) -> bool:
 
 
 @functools.cache
-def copy_pipe(path: str) -> Path:
+def copy_pipe_to_file(path: str) -> Path:
     """Read a pipe into a file, once per process. The first bytes tell the format."""
-    copy = Path(_open_folder().name) / f"pipe-{abs(hash(path))}"
+    copy = Path(_get_temporary_folder().name) / f"pipe-{abs(hash(path))}"
     with open(os.dup(0) if path == "-" else path, "rb") as pipe, open(copy, "wb") as file:
         head = pipe.read(BLOCK_BYTES)
         file.write(head)
@@ -35,7 +35,7 @@ def copy_pipe(path: str) -> Path:
 
 def copy_as_utf8(path: Path, encoding: str, title: str) -> Path:
     """Write a copy of a text in another encoding."""
-    copy = Path(tempfile.mkdtemp(dir=_open_folder().name)) / path.name.removesuffix(".gz").removesuffix(".zst")
+    copy = Path(tempfile.mkdtemp(dir=_get_temporary_folder().name)) / path.name.removesuffix(".gz").removesuffix(".zst")
     with open_decompressed(path) as raw, open(copy, "w", encoding="utf-8", newline="") as file:
         for text in codecs.iterdecode(iter(functools.partial(raw.read, BLOCK_BYTES), b""), encoding):
             file.write(text)
@@ -46,6 +46,6 @@ def copy_as_utf8(path: Path, encoding: str, title: str) -> Path:
 
 
 @functools.cache
-def _open_folder() -> tempfile.TemporaryDirectory[str]:
+def _get_temporary_folder() -> tempfile.TemporaryDirectory[str]:
     """A folder that is removed when the program ends."""
     return tempfile.TemporaryDirectory(prefix="pignn-")

@@ -17,9 +17,9 @@ import pandas as pd
 
 from ...core.errors import DataError
 from .arrays import PathLike, load_array
-from .database import open_database_in_memory, quote_path, quote_sql_text, replace_masked_dtype
+from .database import open_database_in_memory, quote_sql_path, quote_sql_text, replace_masked_dtype
 from .formats import FORMATS, find_format_name
-from .local_copies import copy_as_utf8, copy_pipe, is_pipe
+from .local_copies import copy_as_utf8, copy_pipe_to_file, is_pipe
 from .table import ArrayTable, Chunk, FrameTable, Table
 from .text_files import (
     MAX_LINE_BYTES,
@@ -57,13 +57,13 @@ def open_table(
     """
     title, path = str(path), Path(path)
     if is_pipe(path):
-        title, path = title if title != "-" else STANDARD_INPUT, copy_pipe(title)
+        title, path = title if title != "-" else STANDARD_INPUT, copy_pipe_to_file(title)
     if not path.is_file():
         reason = "it is a folder" if path.is_dir() else "no such file"
         raise DataError(f"cannot read {title}: " + ("download it first" if re.match(r"\w+:/", title) else reason))
     name = find_format_name(path)
     if name == "npy":
-        return _open_edge_array(path)
+        return _open_npy_edge_table(path)
     reader = FORMATS.get(name if name is not None and FORMATS.get(name).content == "table" else "text").import_reader()
     with read_errors_context(path, title):
         sha256 = ""
@@ -80,7 +80,7 @@ def open_table(
     return table
 
 
-def open_edges(
+def open_edge_table(
     edges: PathLike | pd.DataFrame | Iterable[np.ndarray], delimiter: str | None, *, with_encoding_check: bool = True
 ) -> Table:
     """Open a table of edges: a file, a data frame, or arrays of shape [n, 2] that come one after the other."""
@@ -89,7 +89,7 @@ def open_edges(
     return FrameTable("edges", edges) if isinstance(edges, pd.DataFrame) else ArrayTable("edges", edges)
 
 
-def _open_edge_array(path: Path) -> ArrayTable:
+def _open_npy_edge_table(path: Path) -> ArrayTable:
     array = load_array(path)
     if array.ndim != 2 or 2 not in array.shape:
         raise DataError(f"{path} has shape {list(array.shape)}; edges are of shape [edges, 2] or [2, edges]")
@@ -107,7 +107,7 @@ class FileTable(Table):
         """The query that gives the columns as they are in the file, or in its plain copy."""
 
     @abstractmethod
-    def _build_typed_columns_sql(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
+    def _build_typed_column_expressions(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
         """One expression per column, which gives its values in their type."""
 
     def _write_as_plain_csv(self, out_path: Path) -> None:
@@ -139,7 +139,7 @@ class FileTable(Table):
     def _iter_sql_chunks(self, sql: str, max_rows: int, text_columns: Sequence[str], skip_rows: int) -> Iterator[Chunk]:
         """The rows behind the first ``skip_rows``, in the order of the file."""
         with open_database_in_memory() as cursor:
-            typed = ", ".join(self._build_typed_columns_sql(cursor, sql, text_columns))
+            typed = ", ".join(self._build_typed_column_expressions(cursor, sql, text_columns))
             cursor.execute(f"SELECT {typed} FROM ({sql})" + (f" OFFSET {skip_rows}" if skip_rows else ""))
             done = skip_rows
             while len(frame := cursor.fetch_df_chunk(max(max_rows // VECTOR_ROWS, 1))):
@@ -162,8 +162,8 @@ class TextTable(FileTable):
         self._booleans: set[str] = set()
         self._checks = _TYPE_CHECKS | (_NODE_TYPE_CHECKS if kind == "nodes" else {})
 
-    def layout_text(self) -> str:
-        return self.layout.layout_text()
+    def describe_layout(self) -> str:
+        return self.layout.describe_layout()
 
     def treat_header_as_row(self) -> None:
         if self.has_header:
@@ -188,14 +188,14 @@ class TextTable(FileTable):
             "compression": quote_sql_text({".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower(), "none")),
         }
         fixed = "auto_detect = false, header = false, strict_mode = true, nullstr = '', hive_partitioning = false"
-        read = f"read_csv({quote_path(path)}, {fixed}, {', '.join(f'{k} = {v}' for k, v in options.items())})"
+        read = f"read_csv({quote_sql_path(path)}, {fixed}, {', '.join(f'{k} = {v}' for k, v in options.items())})"
         if by_blanks:
             return _build_sql_that_splits_at_blanks(read, names)
         filled = " WHERE ltrim(c0, ' ') <> ''" if len(names) == 1 else ""  # blank lines of a table with one column
         cells = ", ".join(f"nullif(ltrim({name}, ' '), '') AS {name}" for name in names)
         return f"SELECT {cells} FROM {read}{filled}"
 
-    def _build_typed_columns_sql(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
+    def _build_typed_column_expressions(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
         types = self._infer_column_types(cursor, select_sql, text_columns)
         self._booleans = {name for name, kind in zip(self.columns, types, strict=True) if kind == "BOOLEAN"}
         cast = {"VARCHAR": "c{}", "BOOLEAN": "c{}"}  # booleans may be missing, which pandas has as objects
@@ -206,7 +206,7 @@ class TextTable(FileTable):
         head = cursor.execute(f"SELECT * FROM ({select_sql}) LIMIT {SAMPLE_ROWS}").fetchall()
         samples = [[value for value in column if value is not None] for column in zip(*head, strict=True)]
         types = [
-            "VARCHAR" if name in text_columns else _suggest_column_type(sample)
+            "VARCHAR" if name in text_columns else _suggest_sql_type(sample)
             for name, sample in zip(self.columns, samples or [[]] * len(self.columns), strict=True)
         ]
         pending = {i for i, kind in enumerate(types) if kind != "VARCHAR"}
@@ -230,13 +230,13 @@ class TextTable(FileTable):
         return replace_masked_dtype(column.map({text: text.lower() == "true" for text in _BOOLEANS}).astype("boolean"))
 
 
-def _build_sql_that_splits_at_blanks(lines: str, names: list[str]) -> str:
+def _build_sql_that_splits_at_blanks(lines_sql: str, names: list[str]) -> str:
     """The cells of lines in which any number of blanks is one delimiter.
 
     A line of another length, or with quotes, is an error here: the plain copy deals with it.
     """
     line = "trim(line, ' ' || chr(9) || chr(13))"
-    split = rf"SELECT line, string_split_regex({line}, '\s+') AS cells FROM {lines} WHERE {line} <> ''"
+    split = rf"SELECT line, string_split_regex({line}, '\s+') AS cells FROM {lines_sql} WHERE {line} <> ''"
     is_even = f"len(cells) = {len(names)} AND NOT contains(line, chr(34))"
     checked = f"SELECT CASE WHEN {is_even} THEN cells ELSE error('uneven') END AS cells FROM ({split})"
     return f"SELECT {', '.join(f'cells[{i + 1}] AS {name}' for i, name in enumerate(names))} FROM ({checked})"
@@ -263,7 +263,7 @@ _NODE_TYPE_CHECKS = {
 _WIDER_TYPES = {"BIGINT": "UBIGINT", "UBIGINT": "FLOAT8"}  # of others: VARCHAR
 
 
-def _suggest_column_type(sample: list[str]) -> str:
+def _suggest_sql_type(sample: list[str]) -> str:
     if not sample:
         return "DOUBLE"  # missing throughout, as far as one sees
     if all(value in _BOOLEANS for value in sample):
@@ -306,13 +306,13 @@ class JsonTable(FileTable):
                 source = self._build_select_sql(Path(folder) / "plain", is_plain_copy=True)
             yield source
 
-    def layout_text(self) -> str:
+    def describe_layout(self) -> str:
         return "JSON lines"
 
     def _build_select_sql(self, path: Path, *, is_plain_copy: bool) -> str:
         compression = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower(), "none")
         return (
-            f"SELECT json FROM read_ndjson_objects({quote_path(path)}, compression = '{compression}', "
+            f"SELECT json FROM read_ndjson_objects({quote_sql_path(path)}, compression = '{compression}', "
             f"maximum_object_size = {MAX_LINE_BYTES}, hive_partitioning = false)"
         )
 
@@ -320,7 +320,7 @@ class JsonTable(FileTable):
         with read_errors_context(self.path, self.name), self._open_plain_select_sql() as source:
             yield from self._iter_sql_chunks(source, max_rows, text_columns, 0)
 
-    def _build_typed_columns_sql(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
+    def _build_typed_column_expressions(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
         paths = [quote_sql_text("/" + name.replace("~", "~0").replace("/", "~1")) for name in self.columns]
         if not paths:
             return ["1"]  # objects without keys are rows too
@@ -328,7 +328,7 @@ class JsonTable(FileTable):
         row = cursor.execute(f"SELECT {kinds} FROM ({select_sql})").fetchone()
         self._objects, typed = set(), []
         for i, (path, json_kinds) in enumerate(zip(paths, map(set, row), strict=True)):
-            kind = _choose_json_type(json_kinds)
+            kind = _choose_sql_type_of_json(json_kinds)
             if kind is None:
                 self._objects.add(self.columns[i])
             value = f"json_extract_string(json, {path})" if kind == "VARCHAR" else f"json_extract(json, {path})"
@@ -349,15 +349,15 @@ _JSON_KIND = (
 )
 
 
-def _choose_json_type(kinds: set[str]) -> str | None:
+def _choose_sql_type_of_json(json_kinds: set[str]) -> str | None:
     """The type of a column whose values are of these types in JSON. None where each value is parsed on its own."""
-    has_gaps = "NULL" in kinds
-    kinds = kinds - {"NULL"}
-    if kinds == {"VARCHAR"} or kinds == {"BOOLEAN"}:
-        return next(iter(kinds))
-    if kinds and kinds <= {"BIGINT", "UBIGINT"} and not has_gaps:
+    has_gaps = "NULL" in json_kinds
+    json_kinds = json_kinds - {"NULL"}
+    if json_kinds == {"VARCHAR"} or json_kinds == {"BOOLEAN"}:
+        return next(iter(json_kinds))
+    if json_kinds and json_kinds <= {"BIGINT", "UBIGINT"} and not has_gaps:
         return "BIGINT"
-    return "DOUBLE" if kinds <= {"BIGINT", "UBIGINT", "DOUBLE"} else None
+    return "DOUBLE" if json_kinds <= {"BIGINT", "UBIGINT", "DOUBLE"} else None
 
 
 class ParquetTable(FileTable):
@@ -366,7 +366,7 @@ class ParquetTable(FileTable):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         with read_errors_context(path), open_database_in_memory() as cursor:
-            read = f"read_parquet({quote_path(path)}, hive_partitioning = false)"
+            read = f"read_parquet({quote_sql_path(path)}, hive_partitioning = false)"
             self.num_rows = cursor.execute(f"SELECT count(*) FROM {read}").fetchone()[0]
             cursor.execute(f"SELECT * FROM {read} LIMIT 0")
             names = [str(column[0]) for column in cursor.description]
@@ -374,12 +374,12 @@ class ParquetTable(FileTable):
         self._width = len(names)
         self.columns = [names[i] for i in self._positions]
 
-    def layout_text(self) -> str:
+    def describe_layout(self) -> str:
         return "Parquet"
 
     def _build_select_sql(self, path: Path, *, is_plain_copy: bool) -> str:
         names = ", ".join(f"c{i}" for i in range(self._width))
-        return f"SELECT * FROM read_parquet({quote_path(path)}, hive_partitioning = false) AS t({names})"
+        return f"SELECT * FROM read_parquet({quote_sql_path(path)}, hive_partitioning = false) AS t({names})"
 
-    def _build_typed_columns_sql(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
+    def _build_typed_column_expressions(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
         return [f"c{position} AS c{i}" for i, position in enumerate(self._positions)]

@@ -81,8 +81,8 @@ def to_clean_texts(column: pd.Series[Any]) -> pd.Series[Any]:
 
 def guess_number_style(texts: pd.Series[Any], decimal_hint: str = "") -> StyleGuess:
     """The style of texts from :func:`to_clean_texts`. ``decimal_hint`` is the decimal mark of the rest of the table."""
-    counts = _count_values(texts)
-    parts = _split_into_parts(counts.index)
+    counts = _count_sampled_texts(texts)
+    parts = _split_number_texts(counts.index)
     reads = {mark: parts["body"].str.fullmatch(_BODIES[mark]).fillna(False).to_numpy(bool) for mark in ".,"}
     has_mark = parts["body"].str.contains("[.,]", na=False).to_numpy()
     totals = {mark: int(counts.to_numpy()[reads[mark]].sum()) for mark in ".,"}
@@ -99,24 +99,26 @@ def guess_number_style(texts: pd.Series[Any], decimal_hint: str = "") -> StyleGu
     doubt = ""
     if is_open and not decimal_hint:
         example = str(counts.index[has_mark & reads["."]][0])
-        doubt = f"'{example}' is read as {_to_floats(_split_into_parts([example]), '.')[0]:.12g}"
-    style, fraction = _add_placeholders(Style(decimal, unit), fraction, counts, good)
+        doubt = f"'{example}' is read as {_combine_parts_into_floats(_split_number_texts([example]), '.')[0]:.12g}"
+    style, fraction = _add_placeholders_and_update_fraction(Style(decimal, unit), fraction, counts, good)
     return StyleGuess(style, fraction, doubt, bool((has_mark & good).any()) and not is_open)
 
 
-def _add_placeholders(style: Style, fraction: float, counts: pd.Series[Any], good: np.ndarray) -> tuple[Style, float]:
+def _add_placeholders_and_update_fraction(
+    style: Style, fraction: float, counts: pd.Series[Any], is_number: np.ndarray
+) -> tuple[Style, float]:
     """Words that come back among many different numbers stand for missing ones."""
-    words = counts[~good]
+    words = counts[~is_number]
     is_repeated = 0 < len(words) <= MAX_PLACEHOLDERS and int(words.min()) > 1
-    if 0.5 <= fraction < MIN_FRACTION and is_repeated and int(good.sum()) > 10:
+    if 0.5 <= fraction < MIN_FRACTION and is_repeated and int(is_number.sum()) > 10:
         return msgspec.structs.replace(style, placeholders=tuple(map(str, words.index))), 1.0
     return style, fraction
 
 
 def list_units(texts: pd.Series[Any]) -> list[str]:
     """The units in a column of which most cells are a number and a unit; empty if it is no such column."""
-    counts = _count_values(texts)
-    parts = _split_into_parts(counts.index)
+    counts = _count_sampled_texts(texts)
+    parts = _split_number_texts(counts.index)
     unit = parts["magnitude"].fillna("") + parts["unit"]
     filled = unit.fillna("").ne("").to_numpy()
     names = unit[filled].unique().tolist()
@@ -133,23 +135,23 @@ def parse_numbers(texts: pd.Series[Any], style: Style) -> np.ndarray:
     rest = np.isnan(values) & texts.ne("").to_numpy()
     if rest.any():
         codes, different = pd.factorize(texts[rest])
-        parts = _split_into_parts(different)
-        unit, magnitude = _split_into_parts([f"1 {style.unit}"])[["unit", "magnitude"]].iloc[0]
+        parts = _split_number_texts(different)
+        unit, magnitude = _split_number_texts([f"1 {style.unit}"])[["unit", "magnitude"]].iloc[0]
         is_read = parts["unit"].isin(["", unit]) & parts["body"].str.fullmatch(_BODIES[style.decimal])
-        numbers = np.where(is_read.fillna(False), _to_floats(parts, style.decimal), np.nan)
+        numbers = np.where(is_read.fillna(False), _combine_parts_into_floats(parts, style.decimal), np.nan)
         numbers = np.where(parts["unit"].eq(""), numbers, numbers / _MAGNITUDES.get(magnitude, 1.0))
         values[rest] = (numbers * _SCALES.get(style.unit, 1.0))[codes]
     return values
 
 
-def _count_values(texts: pd.Series[Any]) -> pd.Series[Any]:
+def _count_sampled_texts(texts: pd.Series[Any]) -> pd.Series[Any]:
     """How often each text of a sample occurs, without empty ones."""
     filled = texts[texts != ""]
     filled = filled if len(filled) <= SAMPLE_VALUES else filled.sample(SAMPLE_VALUES, random_state=0)
     return filled.value_counts(sort=False)
 
 
-def _split_into_parts(texts: Any) -> pd.DataFrame:
+def _split_number_texts(texts: Any) -> pd.DataFrame:
     """Sign, body, exponent, magnitude and unit of each text; NaN where it has not the shape of a number."""
     matches = [_SHAPE.fullmatch(text) for text in texts]
     rows = [dict.fromkeys(_SHAPE.groupindex) if match is None else match.groupdict() for match in matches]
@@ -162,7 +164,7 @@ def _split_into_parts(texts: Any) -> pd.DataFrame:
     return parts
 
 
-def _to_floats(parts: pd.DataFrame, decimal: str) -> np.ndarray:
+def _combine_parts_into_floats(parts: pd.DataFrame, decimal: str) -> np.ndarray:
     body = parts["body"].fillna("").str.replace("[ '.]" if decimal == "," else "[ ',]", "", regex=True)
     text = body.str.replace(",", ".") + parts["exponent"].fillna("")
     values = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, na_value=np.nan)
@@ -202,13 +204,13 @@ _DATE_PARTS = ("year", "month", "day", "a", "b", "c", "mark", "hour", "minute", 
 
 def guess_date_style(texts: pd.Series[Any], order_hint: str = "") -> StyleGuess:
     """The order of day, month and year in texts from :func:`to_clean_texts`; ``order_hint`` is that of the table."""
-    counts = _count_values(texts)
-    parts = _split_dates(counts.index)
+    counts = _count_sampled_texts(texts)
+    parts = _split_date_texts(counts.index)
     has_open_order = parts["a"].notna().to_numpy()
     if not (has_open_order.any() or parts[["year", "hour"]].notna().any(axis=None)):
         return StyleGuess(PLAIN, 0.0)
     fractions = {
-        order: float(counts.to_numpy()[~np.isnan(_to_days(parts, order))].sum() / max(counts.sum(), 1))
+        order: float(counts.to_numpy()[~np.isnan(_combine_parts_into_days(parts, order))].sum() / max(counts.sum(), 1))
         for order in (("dmy", "mdy", "ymd") if has_open_order.any() else ("ymd",))
     }
     if not has_open_order.any():
@@ -225,13 +227,13 @@ def guess_date_style(texts: pd.Series[Any], order_hint: str = "") -> StyleGuess:
     return StyleGuess(Style(order=order), fractions[order], doubt, len(orders) == 1)
 
 
-def parse_days(texts: pd.Series[Any], style: Style) -> np.ndarray:
+def parse_dates_as_days(texts: pd.Series[Any], style: Style) -> np.ndarray:
     """Dates as days since 1970, a time of day as a part of a day; NaN where the style does not read them."""
     codes, different = pd.factorize(texts)
-    return _to_days(_split_dates(different), style.order)[codes]
+    return _combine_parts_into_days(_split_date_texts(different), style.order)[codes]
 
 
-def _split_dates(texts: Any) -> pd.DataFrame:
+def _split_date_texts(texts: Any) -> pd.DataFrame:
     rows = []
     for text in texts:
         match = next((match for date in _DATES if text and (match := date.fullmatch(text))), None)
@@ -239,13 +241,13 @@ def _split_dates(texts: Any) -> pd.DataFrame:
     return pd.DataFrame(rows, index=range(len(rows)), columns=list(_DATE_PARTS), dtype=object)
 
 
-def _to_days(parts: pd.DataFrame, order: str) -> np.ndarray:
+def _combine_parts_into_days(parts: pd.DataFrame, order: str) -> np.ndarray:
     names = dict(zip(order, ("a", "b", "c"), strict=True))
-    year, day = (_to_number(parts[name].fillna(parts[names[name[0]]])) for name in ("year", "day"))
-    month = _to_month(parts["month"].fillna(parts[names["m"]]))
+    year, day = (_to_floats_or_nan(parts[name].fillna(parts[names[name[0]]])) for name in ("year", "day"))
+    month = _parse_month_numbers(parts["month"].fillna(parts[names["m"]]))
     is_short = parts["year"].fillna(parts[names["y"]]).str.len() == 2
     year = np.where(is_short, year + np.where(year < 70, 2000, 1900), year)
-    has_date, hour = ~np.isnan(year), _to_number(parts["hour"])
+    has_date, hour = ~np.isnan(year), _to_floats_or_nan(parts["hour"])
     day = np.where(has_date & np.isnan(day) & parts["a"].isna(), 1, day)
     is_valid = has_date & (month >= 1) & (month <= 12) & (day >= 1) & (year > 0)
     months = np.where(is_valid, (year - 1970) * 12 + month - 1, 0).astype(np.int64).astype("datetime64[M]")
@@ -253,28 +255,28 @@ def _to_days(parts: pd.DataFrame, order: str) -> np.ndarray:
     is_valid &= dates.astype("datetime64[M]") == months  # not the 31st of June
     half = parts["half"].fillna("").str[:1].str.lower()
     hour = np.where(half == "", hour, hour % 12 + 12 * (half == "p"))
-    seconds = hour * 3600 + _to_number(parts["minute"]) * 60
+    seconds = hour * 3600 + _to_floats_or_nan(parts["minute"]) * 60
     seconds = (
         seconds
-        + np.nan_to_num(_to_number(parts["second"].str.replace(",", ".")))
+        + np.nan_to_num(_to_floats_or_nan(parts["second"].str.replace(",", ".")))
         - _parse_utc_offset_seconds(parts["zone"])
     )
     days = np.where(is_valid, dates.astype(np.int64) + np.nan_to_num(seconds) / 86400, np.nan)
     return np.where(has_date | np.isnan(hour), days, seconds / 86400)
 
 
-def _to_number(column: pd.Series[Any]) -> np.ndarray:
+def _to_floats_or_nan(column: pd.Series[Any]) -> np.ndarray:
     return pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
 
 
-def _to_month(column: pd.Series[Any]) -> np.ndarray:
+def _parse_month_numbers(column: pd.Series[Any]) -> np.ndarray:
     """Months by number, or by name in several languages."""
     names = column.fillna("").str.lower().str.normalize("NFKD").str.encode("ascii", "ignore").str.decode("ascii")
     by_name = names.str[:4].map(_MONTH_NUMBERS).fillna(names.str[:3].map(_MONTH_NUMBERS))
-    return np.where(by_name.notna(), by_name.astype(float), _to_number(column))
+    return np.where(by_name.notna(), by_name.astype(float), _to_floats_or_nan(column))
 
 
 def _parse_utc_offset_seconds(column: pd.Series[Any]) -> np.ndarray:
     digits = column.fillna("").str.replace(":", "").str.extract(r"([+-])(\d{2})(\d{2})")
-    offset = _to_number(digits[1]) * 3600 + _to_number(digits[2]) * 60
+    offset = _to_floats_or_nan(digits[1]) * 3600 + _to_floats_or_nan(digits[2]) * 60
     return np.nan_to_num(np.where(digits[0] == "-", -offset, offset))

@@ -41,7 +41,7 @@ class Table(ABC):
         """Read at most ``max_rows`` rows at a time. ``text_columns`` are not taken for numbers in a text file."""
 
     @abstractmethod
-    def layout_text(self) -> str:
+    def describe_layout(self) -> str:
         """What was detected about the file, for people."""
 
     @property
@@ -51,7 +51,7 @@ class Table(ABC):
     def treat_header_as_row(self) -> None:  # noqa: B027
         """Take the header of a text file for a row of values. Other tables stay as they are."""
 
-    def check_column(self, name: str) -> str:
+    def check_column_and_get_name(self, name: str) -> str:
         """The name, or an error if there is no such column."""
         if name not in self.columns:
             raise build_unknown_name_error(f"column of {self.name}", name, self.columns)
@@ -88,7 +88,7 @@ class FrameTable(Table):
     def read_dataframe(self, text_columns: Sequence[str] = ()) -> pd.DataFrame:
         return self.frame
 
-    def layout_text(self) -> str:
+    def describe_layout(self) -> str:
         return "a data frame"
 
 
@@ -110,5 +110,5 @@ class ArrayTable(Table):
                 yield Chunk(frame, done, (done + len(frame)) / self.num_rows)
                 done += len(frame)
 
-    def layout_text(self) -> str:
+    def describe_layout(self) -> str:
         return "an array"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
 from ...core.errors import ConfigError, DataError, PignnError, PignnWarning
-from ...core.text import one_line_text, pluralize
+from ...core.text import format_count, format_error_in_one_line
 from .cells import is_number_text
 from .formats import get_format_suffix
 
@@ -46,7 +46,7 @@ def read_errors_context(path: Path, title: str = "") -> Iterator[None]:
     except duckdb.Error as error:
         raise DataError(f"cannot read {path}: {str(error).strip().splitlines()[0]}") from None
     except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or one_line_text(error)}") from None
+        raise DataError(f"cannot read {path}: {error.strerror or format_error_in_one_line(error)}") from None
     except UnicodeDecodeError:
         raise DataError(f"cannot read {path}: not text in UTF-8") from None
     except Exception as error:
@@ -54,7 +54,7 @@ def read_errors_context(path: Path, title: str = "") -> Iterator[None]:
             type(error).__name__ != "ZstdError"
         ):
             raise
-        raise DataError(f"cannot read {path}: {one_line_text(error)}") from None
+        raise DataError(f"cannot read {path}: {format_error_in_one_line(error)}") from None
 
 
 def open_decompressed(path: Path) -> IO[bytes]:
@@ -100,7 +100,7 @@ class TextLayout:
         self.has_header, self.skip_lines = False, self.skip_lines - 1
         self.columns = [str(i) for i in range(len(self.columns))]
 
-    def layout_text(self) -> str:
+    def describe_layout(self) -> str:
         mark = DELIMITER_NAMES.get(self.delimiter, repr(self.delimiter))
         return f"columns separated by {mark}, {'with' if self.has_header else 'without'} a header"
 
@@ -109,11 +109,11 @@ def detect_layout(path: Path, delimiter: str | None, kind: Literal["nodes", "edg
     """Detect delimiter and header from the first rows of a text file."""
     expected = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get(get_format_suffix(path))
     with read_errors_context(path), open_decompressed(path) as file:
-        skip_lines, rows, declared = _read_first_rows(file)
+        skip_lines, rows, declared = _read_first_rows_and_delimiter(file)
         if not rows:
             raise DataError(f"{path} is empty")
         mark = delimiter or declared or _choose_delimiter(rows, expected)
-        cells = _split_rows(rows[:1], mark)[0]
+        cells = _split_rows_into_cells(rows[:1], mark)[0]
     # Edges may be numbers only, and a slip in the first one must not make it a header. A feature of nodes may have
     # a number for its name.
     has_header = not (all if kind == "nodes" else any)(map(is_number_text, cells))
@@ -132,14 +132,14 @@ def _choose_delimiter(rows: list[str], expected: str | None) -> str:
 
     Commas that do so may be decimal commas between semicolons; semicolons are in every row of no other file.
     """
-    widths = {mark: {len(row) for row in _split_rows(rows, mark)} for mark in ("\t", ";", "|", ",")}
+    widths = {mark: {len(row) for row in _split_rows_into_cells(rows, mark)} for mark in ("\t", ";", "|", ",")}
     fitting = [mark for mark, lengths in widths.items() if len(lengths) == 1 and max(lengths) > 1]
     if fitting and (expected not in fitting or (expected == "," and ";" in fitting)):
         return ";" if expected == "," and ";" in fitting else fitting[0]
     return next((mark for mark in (expected, *DELIMITER_NAMES) if mark and mark in rows[0].strip()), expected or ",")
 
 
-def _split_rows(rows: list[str], mark: str) -> list[list[str]]:
+def _split_rows_into_cells(rows: list[str], mark: str) -> list[list[str]]:
     """The cells of the first rows. A quote may go on in the next line, so the last row may be cut and is left out."""
     if mark == " ":
         return [row.split() for row in rows]
@@ -148,7 +148,7 @@ def _split_rows(rows: list[str], mark: str) -> list[list[str]]:
     return split if len(rows) < SAMPLE_LINES or len(split) < 2 else split[:-1]
 
 
-def _read_first_rows(file: IO[bytes]) -> tuple[int, list[str], str | None]:
+def _read_first_rows_and_delimiter(file: IO[bytes]) -> tuple[int, list[str], str | None]:
     """How many lines are before the first row, the first rows, and the delimiter if a line ``sep=;`` says it."""
     skip_lines, rows, declared = 0, list[str](), None
     while len(rows) < SAMPLE_LINES and (line := file.readline(MAX_LINE_BYTES)):
@@ -164,7 +164,7 @@ def _read_first_rows(file: IO[bytes]) -> tuple[int, list[str], str | None]:
 
 def warn_about_guessed_layout(title: str, layout: TextLayout) -> None:
     if layout.is_guess:
-        warnings.warn(f"{title}: read as {layout.layout_text()}", PignnWarning, stacklevel=5)
+        warnings.warn(f"{title}: read as {layout.describe_layout()}", PignnWarning, stacklevel=5)
 
 
 class TextCheck(NamedTuple):
@@ -261,7 +261,7 @@ def write_plain_csv(path: Path, layout: TextLayout, out_path: Path) -> None:
             if len(row) != len(layout.columns):
                 where = "header" if layout.has_header else "first row"
                 raise DataError(
-                    f"{path}, row {number:,}: {pluralize(len(row), 'column')}, but {len(layout.columns)} in the "
+                    f"{path}, row {number:,}: {format_count(len(row), 'column')}, but {len(layout.columns)} in the "
                     f"{where}; every row needs the same columns"
                 )
             writer.writerow(row)
@@ -291,7 +291,7 @@ def _parse_json_object(line: bytes, title: str) -> dict[str, Any]:
     try:
         content = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{title}: not JSON ({one_line_text(error, 80)})") from None
+        raise DataError(f"{title}: not JSON ({format_error_in_one_line(error, 80)})") from None
     if not isinstance(content, dict):
         raise DataError(f'{title}: not an object; each line is one, such as {{"id": 1, "label": "a"}}')
     return content

@@ -21,7 +21,7 @@ from ...core.settings import SEED, check_settings, setting
 from ...io import files
 from ...training.metrics import score as metric_score
 from ..registry import METHODS
-from .scoring import select_scored_labels
+from .scoring import select_scored_nodes_and_labels
 
 MODEL_FORMAT = 1
 
@@ -99,11 +99,11 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
         if not hasattr(self, "class_names_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(data) first")
 
-    def _record_fit(self, data: Data) -> None:
+    def _set_fitted_attributes(self, data: Data) -> None:
         """Set what every method knows after fit."""
         self.num_features_ = int(data.x.shape[1])
-        self.class_names_ = get_class_names(data)
-        self.settings_ = self.settings_as_json()
+        self.class_names_ = get_class_names_or_numbers(data)
+        self.settings_ = self.get_json_compatible_settings()
 
     def _check_and_compute_logits(self, data: Data) -> Tensor:
         self._check_fitted()
@@ -147,7 +147,7 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
         ``against="given"`` always takes the given labels: use it to tune on validation nodes without an oracle.
         Agreement with given labels is not accuracy: some of them are wrong.
         """
-        nodes, labels = select_scored_labels(data, split, split_index, against)
+        nodes, labels = select_scored_nodes_and_labels(data, split, split_index, against)
         proba = self.predict_proba(data)[nodes]
         return metric_score(labels, proba.argmax(1), proba, metric=metric, num_classes=len(self.class_names_))
 
@@ -159,13 +159,14 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
             "format": MODEL_FORMAT,
             "pignn": __version__,
             "method": self.name,
-            "settings": getattr(self, "settings_", None) or self.settings_as_json(),  # those of fit, not of now
+            "settings": getattr(self, "settings_", None)
+            or self.get_json_compatible_settings(),  # those of fit, not of now
             "num_features": self.num_features_,
             "class_names": self.class_names_,
             **metadata,
         }
         with files.open_new_folder(Path(path)) as folder:
-            files.write_tensors(folder / "model.safetensors", tensors, {"kind": "model"})
+            files.write_tensors_and_metadata(folder / "model.safetensors", tensors, {"kind": "model"})
             files.write_json(folder / "model.json", model)
 
     def fit_facts(self) -> FitFacts:
@@ -174,11 +175,11 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
         return FitFacts(
             method=self.name,
             seed=self.seed,
-            settings=getattr(self, "settings_", None) or self.settings_as_json(),
+            settings=getattr(self, "settings_", None) or self.get_json_compatible_settings(),
             estimates_noise=hasattr(self, "transition_"),
         )
 
-    def settings_as_json(self) -> dict[str, Any]:
+    def get_json_compatible_settings(self) -> dict[str, Any]:
         """The settings as JSON can hold them; a callable by its name only."""
         return {key: to_json_value(value) for key, value in self.get_params(deep=False).items()}
 
@@ -196,7 +197,7 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
         return self.num_features_
 
 
-def build_inputs(
+def build_inputs_and_warn(
     data: Data, directed: bool, device: str | torch.device = "cpu", *, stacklevel: int = 3
 ) -> backbones.GraphInputs:
     """The inputs of a checked graph, with a warning about every change that was made to its edges."""
@@ -206,7 +207,7 @@ def build_inputs(
     return inputs
 
 
-def get_class_names(data: Data) -> list[str]:
+def get_class_names_or_numbers(data: Data) -> list[str]:
     """The names that the graph gives its classes, else their numbers."""
     names = data.get("class_names")
     return [str(i) for i in range(graphs.num_classes(data))] if names is None else [str(name) for name in names]

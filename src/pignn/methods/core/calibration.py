@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ... import noise
-from .labels import GivenLabels, fit_transition, log_likelihood
+from .labels import GivenLabels, compute_label_log_likelihoods, fit_transition
 
 INVERSE_TEMPERATURES = [10 ** (k / 20) for k in range(-30, 31)]
 NUM_FOLDS = 5
@@ -29,7 +29,7 @@ def assign_folds(y: Tensor, num_folds: int, seed: int = 0) -> Tensor:
     return fold
 
 
-def cross_val_scores(
+def cross_val_predict_scores(
     y: Tensor, num_classes: int, num_folds: int, fit_and_score: Callable[[Tensor, Tensor], Tensor], seed: int = 0
 ) -> Tensor:
     """Scores [labels, classes] of every label by a classifier that was not trained on it.
@@ -44,7 +44,7 @@ def cross_val_scores(
     return scores
 
 
-def fit_inverse_temperature(scores: Tensor, likelihood: Tensor, weight: Tensor) -> tuple[float, Tensor]:
+def fit_inverse_temperature_and_likelihoods(scores: Tensor, likelihood: Tensor, weight: Tensor) -> tuple[float, Tensor]:
     """(s, log-likelihood of each label): the s for which softmax(s·scores) explains the labels best.
 
     ``scores`` come from a classifier that was not trained on the labels; ``likelihood`` is P(given label | true class)
@@ -55,7 +55,7 @@ def fit_inverse_temperature(scores: Tensor, likelihood: Tensor, weight: Tensor) 
     by_class, chance, weight = (each.double().t().contiguous() for each in (scores, likelihood, weight))
 
     def compute_log_likelihoods(inverse_temperature: float, stride: int = 1) -> Tensor:
-        return _log_mean_likelihood(inverse_temperature * by_class[:, ::stride], chance[:, ::stride])
+        return _compute_log_mean_likelihoods(inverse_temperature * by_class[:, ::stride], chance[:, ::stride])
 
     stride = max(1, len(scores) // MAX_CALIBRATION_LABELS)
 
@@ -83,7 +83,9 @@ def fit_class_bias(scores: Tensor, likelihood: Tensor, weight: Tensor) -> Tensor
 
     def compute_loss() -> Tensor:
         optimizer.zero_grad()
-        value = 0.5 * (bias / CLASS_BIAS_STD).square().sum() - weight @ _log_mean_likelihood(logits + bias, chance)
+        value = 0.5 * (bias / CLASS_BIAS_STD).square().sum() - weight @ _compute_log_mean_likelihoods(
+            logits + bias, chance
+        )
         value.backward()
         return value
 
@@ -95,27 +97,31 @@ def fit_class_bias(scores: Tensor, likelihood: Tensor, weight: Tensor) -> Tensor
     return bias.detach().view(-1).float() if gain > price else torch.zeros(num_classes)
 
 
-def _log_mean_likelihood(logits: Tensor, likelihood: Tensor) -> Tensor:
+def _compute_log_mean_likelihoods(logits: Tensor, likelihood: Tensor) -> Tensor:
     """log Σ_c softmax(logits)_c · likelihood_c of each label; both are [classes, labels]."""
     return (logits.softmax(0) * likelihood).sum(0).clamp(min=1e-12).log()
 
 
-def fit_inverse_temperature_and_noise(scores: Tensor, given_labels: GivenLabels, start: Tensor) -> tuple[float, Tensor]:
+def fit_inverse_temperature_under_noise(
+    scores: Tensor, given_labels: GivenLabels, start: Tensor
+) -> tuple[float, Tensor]:
     """(s, log-likelihood of each label) under the transition matrix, begun at ``start``, that suits the scores best.
 
     ``scores`` come from a classifier that was not trained on the labels.
     """
     transition = start
     for _ in range(NOISE_ROUNDS):
-        log_noise = log_likelihood(given_labels, transition)
-        inverse_temperature, _ = fit_inverse_temperature(scores, log_noise.exp(), given_labels.weight)
+        log_noise = compute_label_log_likelihoods(given_labels, transition)
+        inverse_temperature, _ = fit_inverse_temperature_and_likelihoods(scores, log_noise.exp(), given_labels.weight)
         transition = fit_transition(
             ((inverse_temperature * scores).log_softmax(1) + log_noise).softmax(1), given_labels
         )
-    return fit_inverse_temperature(scores, log_likelihood(given_labels, transition).exp(), given_labels.weight)
+    return fit_inverse_temperature_and_likelihoods(
+        scores, compute_label_log_likelihoods(given_labels, transition).exp(), given_labels.weight
+    )
 
 
-def estimate_transition(scores: Tensor, y: Tensor, trusted: Tensor) -> Tensor:
+def estimate_transition_from_scores(scores: Tensor, y: Tensor, trusted: Tensor) -> Tensor:
     """T from held-out scores, see :func:`pignn.noise.estimate`. Trusted labels have no part in it."""
     doubtful = ~trusted
     if not bool(doubtful.any()):

@@ -21,7 +21,7 @@ def compute_collapse_threshold(y: Tensor) -> float:
     return min(max(0.5, 1.5 * float(torch.bincount(y).max()) / len(y) + 0.1), 1.0)
 
 
-def is_collapsed(predicted: Tensor, task: Task) -> bool:
+def are_predictions_collapsed(predicted: Tensor, task: Task) -> bool:
     """Whether one class gets far more nodes than any has given labels, and the training labels are not fitted either.
 
     The second condition spares graphs in which one class is frequent although as many nodes of each were labeled.
@@ -34,14 +34,14 @@ def is_collapsed(predicted: Tensor, task: Task) -> bool:
 
 
 @torch.no_grad()
-def has_collapsed(learner: NetworkLearner) -> bool:
+def has_classifier_collapsed(learner: NetworkLearner) -> bool:
     """Whether the classifier that a training kept has collapsed: one forward pass."""
     for network in learner.networks.values():
         network.eval()
-    return is_collapsed(learner.compute_logits().argmax(dim=1), learner.task)
+    return are_predictions_collapsed(learner.compute_logits().argmax(dim=1), learner.task)
 
 
-def seed_of_attempt(seed: int, attempt: int) -> int:
+def derive_seed_of_attempt(seed: int, attempt: int) -> int:
     return (seed + SEED_STEP * attempt) % 2**63
 
 

@@ -38,13 +38,13 @@ class TwoNetworkMethod(NetworkMethod):
         peer = self.build_network(self.backbone, in_channels, num_classes)
         return {**networks, "classifier": Committee([networks["classifier"], peer])}
 
-    def pointwise_by_network(self, step: Step) -> Tensor:
+    def compute_losses_by_network(self, step: Step) -> Tensor:
         """The pointwise loss of each node in each network, [2, n]."""
         num_classes = step.logits.shape[-1]
         return self.pointwise(step.logits.reshape(-1, num_classes), step.y.repeat(2)).view(2, -1)
 
 
-def select_small_losses(losses: Tensor, share: float, trusted: Tensor) -> Tensor:
+def build_small_loss_mask(losses: Tensor, share: float, trusted: Tensor) -> Tensor:
     """A mask of the nodes with the smallest losses: a share of all, at least one. Trusted ones come first."""
     count = max(1, round(share * losses.numel())) if losses.numel() else 0
     ranked = torch.where(trusted, -torch.inf, losses.detach())

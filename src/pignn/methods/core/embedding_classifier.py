@@ -16,17 +16,24 @@ from ... import backbones, graphs
 from ...core.settings import Anything, Bool, Choice, Float, Int, setting
 from ...core.threads import threads_context
 from ...propagation import Embedding
-from .base import FitFacts, Method, build_inputs
-from .calibration import NUM_FOLDS, cross_val_scores, fit_inverse_temperature
-from .labels import CLASS_WEIGHT_HELP, IMPOSSIBLE_LOGIT, LABEL_SPLITS, LABELS_HELP, GivenLabels, log_likelihood
+from .base import FitFacts, Method, build_inputs_and_warn
+from .calibration import NUM_FOLDS, cross_val_predict_scores, fit_inverse_temperature_and_likelihoods
+from .labels import (
+    CLASS_WEIGHT_HELP,
+    IMPOSSIBLE_LOGIT,
+    LABEL_SPLITS,
+    LABELS_HELP,
+    GivenLabels,
+    compute_label_log_likelihoods,
+)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class EmbeddingClassifier(Method):
     """Linear scores in a :class:`pignn.propagation.Embedding`, with a temperature fitted to held-out given labels.
 
-    A method implements how weights are learned (:meth:`_fit_weights`) and learned again from a part of the labels
-    (:meth:`_compute_weights_from_part`).
+    A method implements how weights are learned (:meth:`_fit_weights_and_set_noise`) and learned again from a part of
+    the labels (:meth:`_compute_weights_from_part`).
 
     After fit: ``transition_`` (P(given | true)), ``posterior_`` (P(true | features, given label) of the nodes in
     ``labeled_``), ``held_out_`` (scores of these labels by a classifier that was not trained on them) and
@@ -54,13 +61,14 @@ class EmbeddingClassifier(Method):
         given_labels = GivenLabels.from_data(data, self.labels, self.class_weight)
         embedding = self.build_unfitted_embedding()
         with threads_context(data.x.numel()):
-            embedded = embedding.fit_transform(build_inputs(data, self.directed))
-            self.components_ = embedding.components_
-            self.fit_embedded(embedded, given_labels)
-        self._record_fit(data)
+            embedded = embedding.fit_transform(build_inputs_and_warn(data, self.directed))
+        self.components_ = embedding.components_
+        with threads_context(len(given_labels.y) * embedded.shape[1]):
+            self.fit_and_calibrate(embedded, given_labels)
+        self._set_fitted_attributes(data)
         return self
 
-    def fit_embedded(
+    def fit_and_calibrate(
         self, embedded: Tensor, given_labels: GivenLabels, transitions: list[Tensor] | None = None
     ) -> Self:
         """Learn from vectors of all nodes, ``embedded``, and fit the temperature to held-out labels.
@@ -72,14 +80,16 @@ class EmbeddingClassifier(Method):
         def fit_and_score(train: Tensor, held_out: Tensor) -> Tensor:
             part = given_labels.subset(train)
             scores = embedded[given_labels.nodes[held_out]] @ self._compute_weights_from_part(embedded, part)
-            return torch.where(part.present, scores, IMPOSSIBLE_LOGIT)
+            return torch.where(part.labeled_class_mask, scores, IMPOSSIBLE_LOGIT)
 
-        self.held_out_ = cross_val_scores(
+        self.held_out_ = cross_val_predict_scores(
             given_labels.y, given_labels.num_classes, NUM_FOLDS, fit_and_score, int(self.seed)
         )
         self._update_transition_by_held_out(given_labels)
-        likelihood = log_likelihood(given_labels, self.transition_).exp()
-        self.inverse_temperature_ = fit_inverse_temperature(self.held_out_, likelihood, given_labels.weight)[0]
+        likelihood = compute_label_log_likelihoods(given_labels, self.transition_).exp()
+        self.inverse_temperature_ = fit_inverse_temperature_and_likelihoods(
+            self.held_out_, likelihood, given_labels.weight
+        )[0]
         return self
 
     def fit_uncalibrated(
@@ -87,21 +97,24 @@ class EmbeddingClassifier(Method):
     ) -> Self:
         """Learn the weights only: no label is held out, and the temperature is 1."""
         self.transitions_ = transitions  # possible transition matrices, if they are known or the method estimates them
-        self.present_, self.labeled_ = given_labels.present, given_labels.nodes
+        self.present_, self.labeled_ = given_labels.labeled_class_mask, given_labels.nodes
         # Laid out as a file would hold it: on some machines a product with a transposed matrix has other last digits.
-        self.weight_ = self._fit_weights(embedded, given_labels).contiguous()
+        self.weight_ = self._fit_weights_and_set_noise(embedded, given_labels).contiguous()
         self.held_out_, self.inverse_temperature_ = torch.zeros(0, given_labels.num_classes), 1.0
         return self
 
-    def refit_subset(self, part: GivenLabels, embedded: Tensor) -> Self:
+    def copy_refitted_to_subset(self, subset_labels: GivenLabels, embedded: Tensor) -> Self:
         """A copy that has learned from a part of the labels, with the noise that was estimated from all."""
         other = copy.copy(self)
-        other.labeled_, other.posterior_ = part.nodes, self.posterior_[torch.isin(self.labeled_, part.nodes)]
-        other.weight_ = self._compute_weights_from_part(embedded, part).contiguous()
+        other.labeled_, other.posterior_ = (
+            subset_labels.nodes,
+            self.posterior_[torch.isin(self.labeled_, subset_labels.nodes)],
+        )
+        other.weight_ = self._compute_weights_from_part(embedded, subset_labels).contiguous()
         return other
 
     @abstractmethod
-    def _fit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_and_set_noise(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         """The weights W, [dimensions, classes]. Sets ``transition_`` and ``posterior_``."""
 
     @abstractmethod
@@ -126,13 +139,13 @@ class EmbeddingClassifier(Method):
         embedding.components_ = self.components_
         return embedding.transform(inputs)
 
-    def score_embedded(self, embedded: Tensor) -> Tensor:
+    def compute_embedded_scores(self, embedded: Tensor) -> Tensor:
         """Scores of embedded nodes. A class without a label is never predicted."""
         return torch.where(self.present_, embedded @ self.weight_, IMPOSSIBLE_LOGIT)
 
     def _compute_logits(self, data: Data) -> Tensor:
         inputs = backbones.GraphInputs.from_data(data, directed=self.directed)
-        return self.inverse_temperature_ * self.score_embedded(self.embed_inputs(inputs))
+        return self.inverse_temperature_ * self.compute_embedded_scores(self.embed_inputs(inputs))
 
     def fit_facts(self) -> FitFacts:
         return replace(super().fit_facts(), learns_from_val=self.labels == "train+val")

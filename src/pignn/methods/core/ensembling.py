@@ -13,14 +13,14 @@ from .labels import GivenLabels
 MIN_WEIGHT = 0.01  # smaller weights are left out of the average
 
 
-def softmax_weights(evidence: Mapping[str, float]) -> dict[str, float]:
+def compute_softmax_weights(evidence: Mapping[str, float]) -> dict[str, float]:
     """Weights ∝ exp(evidence), without negligible ones."""
     weight = torch.tensor(list(evidence.values()), dtype=torch.float64).softmax(0)
     weight = torch.where(weight < min(MIN_WEIGHT, float(weight.max())), 0.0, weight)
     return {name: float(w / weight.sum()) for name, w in zip(evidence, weight, strict=True) if w > 0}
 
 
-def log_mean_probs(scores: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
+def compute_log_mean_probs(scores: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
     """Logarithm of the weighted mean of softmax(scores), [rows, classes]."""
     terms = [scores[name].log_softmax(1) + math.log(weight) for name, weight in weights.items()]
     return torch.stack(terms).logsumexp(0)

@@ -21,7 +21,7 @@ PRIOR_LABELS_PER_CLASS = 20.0  # how many labels the prior of symmetric noise co
 IMPOSSIBLE_LOGIT = -1e4  # finite, so that no product with it is not a number
 
 
-def usable_mask(data: Data, mask: Tensor) -> Tensor:
+def build_usable_label_mask(data: Data, mask: Tensor) -> Tensor:
     """The nodes of a mask that have a given label of positive weight. A label of weight 0 is never read."""
     labeled = mask & (data.y >= 0)
     return labeled if data.get("label_weight") is None else labeled & (data.label_weight > 0)
@@ -43,7 +43,7 @@ class GivenLabels:
         mask = {"train": data.train_mask, "val": data.val_mask, "train+val": data.train_mask | data.val_mask}[split]
         weight = torch.ones(len(data.y)) if data.get("label_weight") is None else data.label_weight
         trusted = torch.zeros(len(data.y), dtype=torch.bool) if data.get("trusted_mask") is None else data.trusted_mask
-        nodes = usable_mask(data, mask).nonzero().view(-1)
+        nodes = build_usable_label_mask(data, mask).nonzero().view(-1)
         num_classes = graphs.num_classes(data)
         y = data.y[nodes]
         each = compute_class_weights(class_weight, y, num_classes)
@@ -57,7 +57,7 @@ class GivenLabels:
     def subset(self, keep: Tensor) -> GivenLabels:
         return GivenLabels(self.nodes[keep], self.y[keep], self.weight[keep], self.trusted[keep], self.num_classes)
 
-    def sample(self, mask: Tensor, max_size: int, seed: int) -> GivenLabels:
+    def sample_labels_in_mask(self, mask: Tensor, max_size: int, seed: int) -> GivenLabels:
         """The labels in a mask, or a random part of them if there are more than ``max_size``."""
         positions = mask.nonzero().view(-1)
         if len(positions) > max_size:
@@ -78,7 +78,7 @@ class GivenLabels:
         return self.subset(keep)
 
     @property
-    def present(self) -> Tensor:
+    def labeled_class_mask(self) -> Tensor:
         """Which classes have a label at all, [classes]."""
         return torch.bincount(self.y, weights=self.weight, minlength=self.num_classes) > 0
 
@@ -100,7 +100,7 @@ def compute_class_weights(class_weight: str | Sequence[float] | None, y: Tensor,
     return each
 
 
-def symmetric_transition(rate: float, num_classes: int) -> Tensor:
+def build_symmetric_transition(rate: float, num_classes: int) -> Tensor:
     """The transition matrix T of symmetric noise."""
     matrix = torch.full((num_classes, num_classes), rate / max(num_classes - 1, 1))
     return matrix.fill_diagonal_(1 - rate)
@@ -117,11 +117,13 @@ def fit_transition(posterior: Tensor, given_labels: GivenLabels, prior: float = 
     if not float(counts.sum()) > 0:
         return torch.eye(given_labels.num_classes)
     rate = float(1 - counts.trace() / counts.sum())
-    symmetric = symmetric_transition(min(max(rate, 1e-3), 1 - 1 / given_labels.num_classes), given_labels.num_classes)
+    symmetric = build_symmetric_transition(
+        min(max(rate, 1e-3), 1 - 1 / given_labels.num_classes), given_labels.num_classes
+    )
     return symmetric if math.isinf(prior) else F.normalize(counts + prior * symmetric, p=1, dim=1).float()
 
 
-def log_likelihood(given_labels: GivenLabels, transition: Tensor) -> Tensor:
+def compute_label_log_likelihoods(given_labels: GivenLabels, transition: Tensor) -> Tensor:
     """log P(given label | true class) of each label, [labels, classes]. A trusted label is its true class."""
     doubtful = transition.clamp(min=1e-12).log().T[given_labels.y]
     trusted = torch.full_like(doubtful, IMPOSSIBLE_LOGIT).scatter_(1, given_labels.y[:, None], 0.0)

@@ -15,7 +15,7 @@ from ... import backbones, graphs, pairs
 from ...core.errors import DataError
 from ...training import Phase
 from ...training.batches import Batch, iter_seed_batches, make_neighbor_sampler
-from .labels import GivenLabels, compute_class_weights, usable_mask
+from .labels import GivenLabels, build_usable_label_mask, compute_class_weights
 from .pair_regularizer import PairRegularizer
 
 
@@ -35,7 +35,7 @@ class Task:
     def from_data(cls, data: Data, inputs: backbones.GraphInputs, class_weight: str | Sequence[float] | None) -> Task:
         """The given labels of the training nodes, on the device of ``inputs``. Labels of weight 0 are left out."""
         device, classes = inputs.device, graphs.num_classes(data)
-        counts = usable_mask(data, data.train_mask)
+        counts = build_usable_label_mask(data, data.train_mask)
         nodes = counts.nonzero().view(-1).to(device)
         y = torch.where(counts, data.y, -1).to(device)
         trusted = data.get("trusted_mask")
@@ -105,11 +105,11 @@ class Step:
         """
         return self.networks["classifier"](self.inputs.replace(x=x, edge_index=edge_index, edge_weight=edge_weight))
 
-    def weighted_mean(self, values: Tensor, chosen: Tensor | None = None) -> Tensor:
+    def weighted_mean(self, values: Tensor, chosen_mask: Tensor | None = None) -> Tensor:
         """The weighted mean of one number per labeled node, of all or of the chosen ones; 0 if none is chosen."""
-        if chosen is None:
+        if chosen_mask is None:
             return (self.weight * values).sum()
-        weight = self.weight * chosen
+        weight = self.weight * chosen_mask
         # In a batch the weights of a step are an estimate of 1: a mean over the chosen keeps that scale.
         return (weight * values).sum() * (self.weight.sum() / weight.sum().clamp(min=1e-12))
 
@@ -122,10 +122,10 @@ class LearningMethod(Protocol):
     schedule: str
     seed: int
 
-    def phases(self) -> list[Phase]:
+    def list_phases(self) -> list[Phase]:
         """What is trained, in order."""
 
-    def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
+    def prepare_phase(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
         """Called before a phase."""
 
     def objective(self, step: Step) -> Tensor:
@@ -157,14 +157,14 @@ class NetworkLearner:
             self.pool = task.nodes if regularizer is None else self.all_nodes
 
     def start_phase(self, phase: Phase) -> None:
-        before = self.method.phases()
+        before = self.method.list_phases()
         self.age = sum(p.epochs for p in before[: before.index(phase)] if p.name != "estimator")
         if self.has_estimator and self.method.schedule == "pretrain" and phase.name != "estimator":
             assert self.regularizer is not None
             with torch.no_grad():
                 h = self.networks["estimator"].eval()(self.task.inputs.as_chunked())
             self.regularizer.fixed = pairs.EstimatedPairLabels(h)
-        self.method.prepare(self.task, self.networks, phase)
+        self.method.prepare_phase(self.task, self.networks, phase)
 
     def iter_batches(self, phase: Phase, epoch: int) -> Iterator[Batch | None]:
         if self.method.batch_size is None:
@@ -183,7 +183,7 @@ class NetworkLearner:
             if batch is None:
                 regularizer.draw_pairs(self._derive_seed(phase, epoch))
             else:
-                regularizer = regularizer.subset(batch.seeds)
+                regularizer = regularizer.copy_for_batch_nodes(batch.seeds)
         inputs = self.task.inputs if batch is None else batch.inputs
         rows = slice(None) if batch is None else slice(batch.seeds.numel())
         h_estimator: Tensor | None = None
@@ -197,7 +197,7 @@ class NetworkLearner:
             h = logits_all[..., rows, :]
             members = h.unbind(0) if h.dim() == 3 else (h,)
         if regularizer is not None:
-            estimator, pair = regularizer.compute_losses(
+            estimator, pair = regularizer.compute_structure_and_pair_losses(
                 h_estimator, members, self.age + epoch, needs_value=needs_value
             )
             terms |= {name: term for name, term in (("estimator", estimator), ("pair", pair)) if term is not None}

@@ -33,7 +33,7 @@ def load_model(path: str | Path, **callables: Any) -> Method:
             raise ValueError("class_names must be texts, each once")
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ModelFileError(f"{folder / 'model.json'} is damaged: {error}") from None
-    tensors, _ = files.read_tensors(folder / "model.safetensors")
+    tensors, _ = files.read_tensors_and_metadata(folder / "model.safetensors")
     for key, value in settings.items():
         if isinstance(value, dict) and "callable" in value:
             if key not in callables:

@@ -23,22 +23,22 @@ from ...training.callbacks import Callback, EarlyStopping, ProgressBar, resolve_
 from ...training.checkpoint import Checkpointer
 from ...training.loop import seed_context
 from ...training.selection import LastEpoch
-from .base import FitFacts, build_inputs, to_json_value
+from .base import FitFacts, build_inputs_and_warn, to_json_value
 from .collapse import (
     LR_FACTOR,
     MAX_RESTARTS,
     MIN_EPOCHS,
     compute_collapse_threshold,
+    derive_seed_of_attempt,
     describe_restarts,
-    has_collapsed,
-    seed_of_attempt,
+    has_classifier_collapsed,
 )
 from .data_hash import hash_training_data
 from .edge_evidence import estimate_edge_evidence
-from .labels import usable_mask
+from .labels import build_usable_label_mask
 from .learner import NetworkLearner, Step, Task
 from .network_settings import NetworkSettings
-from .pair_regularizer import PairRegularizer, choose_pair_mode
+from .pair_regularizer import PairRegularizer, choose_pair_mode_and_reason
 
 SCALING_PREFIX = "feature_scaling."  # of the tensors of a model that are no weights
 
@@ -48,7 +48,7 @@ class NetworkMethod(NetworkSettings):
     """A method that trains networks: a pointwise objective, optionally the pair regularizer, one common loop.
 
     The smallest method overrides :meth:`pointwise`. One that needs more than a loss per node overrides
-    :meth:`objective`, one with networks of its own :meth:`make_networks`, one with several stages :meth:`phases`.
+    :meth:`objective`, one with networks of its own :meth:`make_networks`, one with several stages :meth:`list_phases`.
     """
 
     # Attributes that are saved with the model, as JSON can hold them.
@@ -64,7 +64,7 @@ class NetworkMethod(NetworkSettings):
         """The class loss of one step: here the weighted mean of :meth:`pointwise`."""
         return step.weighted_mean(self.pointwise(step.logits, step.y))
 
-    def phases(self) -> list[Phase]:
+    def list_phases(self) -> list[Phase]:
         """The stages of the training. The last one selects an epoch; ``estimator`` leaves the classifier alone."""
         phases = [Phase("training", self.epochs)]
         return [Phase("estimator", self.epochs, selects=False), *phases] if self.pretrains_estimator() else phases
@@ -72,7 +72,7 @@ class NetworkMethod(NetworkSettings):
     def make_networks(self, in_channels: int, num_classes: int, num_nodes: int) -> dict[str, nn.Module]:
         """The networks by name: ``classifier``, which predicts, and whatever else is trained."""
         networks = {"classifier": self.build_network(self.backbone, in_channels, num_classes)}
-        if self.pairs is not None and self.pair_label_source().needs_estimator:
+        if self.pairs is not None and self.get_pair_label_source().needs_estimator:
             networks["estimator"] = self.build_network(self.estimator or self.backbone, in_channels, num_classes)
         return networks
 
@@ -87,10 +87,10 @@ class NetworkMethod(NetworkSettings):
     def make_optimizer(self, name: str, network: nn.Module) -> torch.optim.Optimizer:
         """Adam with the common settings."""
         backbone = (self.estimator or self.backbone) if name == "estimator" else self.backbone
-        lr = backbones.default_lr(backbone) if self.lr is None else float(self.lr)
+        lr = backbones.get_default_lr(backbone) if self.lr is None else float(self.lr)
         return torch.optim.Adam(network.parameters(), lr=lr, weight_decay=float(self.weight_decay))
 
-    def prepare(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
+    def prepare_phase(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
         """Called before a phase, and again if a run is resumed within it: both calls must have the same effect."""
 
     def fit_facts(self) -> FitFacts:
@@ -98,15 +98,15 @@ class NetworkMethod(NetworkSettings):
             super().fit_facts(),
             # A loaded model no longer knows how its training ended.
             pairs=getattr(self, "pairs_explanation_", "") or getattr(self, "pairs_", None),
-            uses_true_labels=self.pair_label_source().is_oracle,
+            uses_true_labels=self.get_pair_label_source().is_oracle,
             explanation=getattr(self, "noise_explanation_", None),  # of methods that estimate the noise
             selection=self.selection_,
             best_epoch=self.best_epoch_,
-            kept_in_warmup=self.best_epoch_ <= self.last_warmup_epoch(),
+            kept_in_warmup=self.best_epoch_ <= self.get_last_warmup_epoch(),
             epochs_done=len(self.history_),
             history=self.history_,
             stopped_by=getattr(self, "stopped_by_", None),
-            warning=self.warmup_warning_text() or self.collapse_ or None,
+            warning=self.build_warmup_warning_text() or self.collapse_ or None,
         )
 
     # ---- fitting ----
@@ -145,11 +145,11 @@ class NetworkMethod(NetworkSettings):
         data = graphs.copy_checked_graph(data, split_index=split_index)
         self._set_pair_mode(int(data.num_nodes))
         device = _parse_device(str(self.device))
-        with seed_context(int(self.seed), device), threads_context(self._count_numbers_per_operation(data)):
-            task, regularizer = self._build_task(data, device)
+        with seed_context(int(self.seed), device), threads_context(self._count_largest_array_entries(data)):
+            task, regularizer = self._build_task_and_regularizer(data, device)
             learner = self._build_learner(task, regularizer)
-            selection, scored = self._build_selection(data, device)
-            loop = TrainingLoop(self.phases(), selection, self.name, self.settings_as_json(), scored)
+            selection, scored = self._build_selection_and_scored_labels(data, device)
+            loop = TrainingLoop(self.list_phases(), selection, self.name, self.get_json_compatible_settings(), scored)
             loop.callbacks = [ProgressBar(progress), *resolve_callbacks(callbacks)]
             if self.patience is not None:
                 loop.callbacks.append(EarlyStopping(self.patience))
@@ -161,7 +161,10 @@ class NetworkMethod(NetworkSettings):
         self._store_results(data, learner, loop)
         if loop.stopped_by:
             raise KeyboardInterrupt
-        for text in (self.warmup_warning_text(), self.collapse_):  # last: a run that fails should give one line only
+        for text in (
+            self.build_warmup_warning_text(),
+            self.collapse_,
+        ):  # last: a run that fails should give one line only
             if text:
                 warnings.warn(text, PignnWarning, stacklevel=2)
         return self
@@ -177,19 +180,19 @@ class NetworkMethod(NetworkSettings):
         self.collapse_ = ""
         if self.follows_paper() or len(loop.history) < MIN_EPOCHS:
             return learner, loop
-        while not loop.stopped_by and has_collapsed(learner) and loop.attempt < MAX_RESTARTS:
+        while not loop.stopped_by and has_classifier_collapsed(learner) and loop.attempt < MAX_RESTARTS:
             loop = loop.copy_for_next_attempt()
-            torch.manual_seed(seed_of_attempt(int(self.seed), loop.attempt))
+            torch.manual_seed(derive_seed_of_attempt(int(self.seed), loop.attempt))
             learner = self._build_learner(learner.task, learner.regularizer)
             for optimizer in learner.optimizers.values():
                 for group in optimizer.param_groups:
                     group["lr"] *= LR_FACTOR**loop.attempt
             loop.run(learner)
         if loop.attempt:
-            self.collapse_ = describe_restarts(loop.attempt, not loop.stopped_by and has_collapsed(learner))
+            self.collapse_ = describe_restarts(loop.attempt, not loop.stopped_by and has_classifier_collapsed(learner))
         return learner, loop
 
-    def _count_numbers_per_operation(self, data: Data) -> int:
+    def _count_largest_array_entries(self, data: Data) -> int:
         """Size of the largest arrays that an epoch works on."""
         num_nodes = int(data.num_nodes)
         return max(data.x.numel(), num_nodes**2 if self.pairs_ == "exact" else 0)
@@ -199,7 +202,7 @@ class NetworkMethod(NetworkSettings):
         if self.batch_size is not None and self.pairs is not None:
             self.pairs_ = "batch"
         elif self.pairs == "auto":
-            self.pairs_, reason = choose_pair_mode(num_nodes, self.epochs)
+            self.pairs_, reason = choose_pair_mode_and_reason(num_nodes, self.epochs)
             self.pairs_explanation_ = f"{self.pairs_}: {reason}"
         if self.edge_fraction < 1 and self.pairs_ != "sampled":
             raise ConfigError("edge_fraction goes with pairs='sampled'")
@@ -210,25 +213,25 @@ class NetworkMethod(NetworkSettings):
         self.history_ = loop.history
         self.networks_ = nn.ModuleDict(learner.networks).eval()
         self.num_nodes_ = int(data.num_nodes)
-        self._record_fit(data)
+        self._set_fitted_attributes(data)
         self.best_epoch_ = loop.selection.epoch
         self.selection_ = loop.selection.rule.name
         self.stopped_by_ = loop.stopped_by
 
-    def _build_task(self, data: Data, device: torch.device) -> tuple[Task, PairRegularizer | None]:
+    def _build_task_and_regularizer(self, data: Data, device: torch.device) -> tuple[Task, PairRegularizer | None]:
         self.feature_scaling_ = backbones.FeatureScaling.fit(data.x, self.resolve_feature_scaling())
-        inputs = build_inputs(data, self.directed, device, stacklevel=4).with_scaling(self.feature_scaling_)
+        inputs = build_inputs_and_warn(data, self.directed, device, stacklevel=4).with_scaling(self.feature_scaling_)
         task = Task.from_data(data, inputs, self.class_weight)
         if self.pairs is None:
             return task, None
-        strength = self._set_pair_strength(data, task)
+        strength = self._estimate_pair_strength(data, task)
         return task, self._build_pair_regularizer(data, task, strength) if strength else None
 
-    def _set_pair_strength(self, data: Data, task: Task) -> float:
+    def _estimate_pair_strength(self, data: Data, task: Task) -> float:
         """The share of the automatic weight that the pair loss gets, by what the given labels say about edges."""
-        if self.beta != "auto" or self.follows_paper() or self.pair_label_source().is_oracle:
+        if self.beta != "auto" or self.follows_paper() or self.get_pair_label_source().is_oracle:
             return 1.0
-        y = data.y.where(usable_mask(data, data.train_mask | data.val_mask), -1).to(task.y.device)
+        y = data.y.where(build_usable_label_mask(data, data.train_mask | data.val_mask), -1).to(task.y.device)
         evidence = estimate_edge_evidence(task.inputs, y, task.num_classes)
         if text := evidence.describe_strength():
             self.pairs_explanation_ = "; ".join(filter(None, (self.pairs_explanation_ or self.pairs_, text)))
@@ -254,12 +257,12 @@ class NetworkMethod(NetworkSettings):
         return NetworkLearner(self, task, networks, optimizers, fresh)
 
     def _build_pair_regularizer(self, data: Data, task: Task, strength: float) -> PairRegularizer:
-        inputs, source, target = task.inputs, self.pair_label_source(), pairs.PAIR_TARGETS.get(self.target)()
+        inputs, source, target = task.inputs, self.get_pair_label_source(), pairs.PAIR_TARGETS.get(self.target)()
         if inputs.directed:
             graph = pairs.PairGraph(inputs.edge_index, inputs.num_nodes)
         else:
             graph = pairs.PairGraph.from_pattern(inputs.adj)
-        if source.is_self and target.vanishes_on_own_labels:
+        if source.is_estimated_by_classifier and target.vanishes_on_own_labels:
             warnings.warn(
                 f"pair_labels='{source.name}' with target='{target.name}' has no gradient: "
                 "the pair loss does nothing after the warm-up",
@@ -274,13 +277,15 @@ class NetworkMethod(NetworkSettings):
             target,
             beta=self.beta,
             strength=strength,
-            warmup=self.last_warmup_epoch(),
+            warmup=self.get_last_warmup_epoch(),
             fixed=None if source.build is None else source.build(source_inputs),
             num_negatives=self.num_negatives if self.pairs_ == "sampled" else None,
             edge_fraction=self.edge_fraction,
         )
 
-    def _build_selection(self, data: Data, device: torch.device) -> tuple[Selection, dict[str, tuple[Tensor, Tensor]]]:
+    def _build_selection_and_scored_labels(
+        self, data: Data, device: torch.device
+    ) -> tuple[Selection, dict[str, tuple[Tensor, Tensor]]]:
         """Who decides which epoch is kept, and what else the history shows. The only reader of true labels here."""
         y_true = data.get("y_true")
         rule = SELECTIONS.get(self.selection)()
@@ -298,9 +303,9 @@ class NetworkMethod(NetworkSettings):
 
     def _build_checkpoint_identity(self, data: Data) -> dict[str, Any]:
         # More epochs may be asked for, unless their number says where a second phase begins.
-        free = ("device",) if len(self.phases()) > 1 else ("epochs", "device")
-        kept = {k: v for k, v in self.settings_as_json().items() if k not in free}
-        oracle = SELECTIONS.get(self.selection).is_oracle or self.pair_label_source().is_oracle
+        free = ("device",) if len(self.list_phases()) > 1 else ("epochs", "device")
+        kept = {k: v for k, v in self.get_json_compatible_settings().items() if k not in free}
+        oracle = SELECTIONS.get(self.selection).is_oracle or self.get_pair_label_source().is_oracle
         return {
             "method": self.name,
             **kept,

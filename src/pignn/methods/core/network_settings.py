@@ -130,24 +130,24 @@ class NetworkSettings(Method):
     def resolve_hidden_channels(self, backbone: str | Callable[[int, int], nn.Module]) -> int | None:
         """The width that is set, or that of the preset; ``None`` for the backbone's own."""
         if self.hidden_channels is None and self.follows_paper():
-            return backbones.paper_hidden_channels(backbone)
+            return backbones.get_paper_hidden_channels(backbone)
         return self.hidden_channels
 
-    def pair_label_source(self) -> PairLabelSource:
+    def get_pair_label_source(self) -> PairLabelSource:
         return PAIR_LABEL_SOURCES.get(self.pair_labels)
 
-    def last_warmup_epoch(self) -> int:
+    def get_last_warmup_epoch(self) -> int:
         """The last epoch before pair labels are used; −1 where they never are, or need not be waited for."""
-        if self.pairs is None or self.pair_label_source().is_connectivity:
+        if self.pairs is None or self.get_pair_label_source().is_connectivity:
             return -1
         # A frozen estimator has learned already: there is nothing to warm up.
         return -1 if self.pretrains_estimator() else self.warmup
 
     def pretrains_estimator(self) -> bool:
-        return self.pairs is not None and self.pair_label_source().needs_estimator and self.schedule == "pretrain"
+        return self.pairs is not None and self.get_pair_label_source().needs_estimator and self.schedule == "pretrain"
 
-    def warmup_warning_text(self) -> str:
+    def build_warmup_warning_text(self) -> str:
         """What a warm-up as long as the training leaves out, and what to do. Empty where nothing is left out."""
-        if self.epochs > self.last_warmup_epoch() + 1:
+        if self.epochs > self.get_last_warmup_epoch() + 1:
             return ""
         return f"warmup ({self.warmup}) covers all {self.epochs} epochs, so pair labels are never used; lower warmup"

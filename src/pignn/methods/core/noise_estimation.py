@@ -10,7 +10,7 @@ import numpy as np
 from ... import propagation
 from ...core.errors import PignnWarning
 from ...noise import NoiseEstimate
-from ...noise.joint_estimation import estimate_jointly
+from ...noise.joint_estimation import estimate_noise_from_features
 from .learner import Task
 
 MAX_LABELS, MAX_LABELS_TIMES_CLASSES = 10_000, 100_000  # of more labels, some are drawn at random
@@ -26,11 +26,11 @@ class StatedNoise(NamedTuple):
     explanation: str
 
 
-def estimate_noise(task: Task, seed: int) -> StatedNoise:
+def estimate_noise_with_explanation(task: Task, seed: int) -> StatedNoise:
     """Noise of all given labels, those of validation nodes too, together with a linear model of propagated features.
 
-    It takes a second or two (:func:`pignn.noise.joint_estimation.estimate_jointly`). Trusted labels are left out: they
-    are right. A warning says where the labels cannot tell how many of them are wrong.
+    It takes a second or two (:func:`pignn.noise.joint_estimation.estimate_noise_from_features`). Trusted labels are
+    left out: they are right. A warning says where the labels cannot tell how many of them are wrong.
     """
     labels = task.given_labels
     doubtful = (~labels.trusted).nonzero().view(-1).numpy()
@@ -40,7 +40,7 @@ def estimate_noise(task: Task, seed: int) -> StatedNoise:
     nodes = labels.nodes[doubtful]
     inputs = task.inputs.with_scaling(None)  # the embedding scales by itself
     x = propagation.Embedding(DIMENSIONS, seed=seed).fit_transform(inputs)[nodes.to(inputs.device)]
-    estimate = estimate_jointly(x.cpu().numpy(), labels.y[doubtful].numpy(), task.num_classes, seed=seed)
+    estimate = estimate_noise_from_features(x.cpu().numpy(), labels.y[doubtful].numpy(), task.num_classes, seed=seed)
     low, high = estimate.rate_interval or (estimate.rate, estimate.rate)
     text = f"estimated {estimate.rate:.0%} of {len(doubtful):,} labels wrong (between {low:.0%} and {high:.0%})"
     if high - low > WIDE_INTERVAL:

@@ -17,7 +17,7 @@ MAX_EXACT_SECONDS = 60.0  # up to here, all pairs are worth their time
 PAIRS_PER_SECOND = 6e8  # visited with their gradient on two ordinary cores
 
 
-def choose_pair_mode(num_nodes: int, epochs: int) -> tuple[str, str]:
+def choose_pair_mode_and_reason(num_nodes: int, epochs: int) -> tuple[str, str]:
     """``"exact"`` or ``"sampled"``, by the time that all pairs would take, and the reason in words."""
     seconds = epochs * num_nodes**2 / PAIRS_PER_SECOND
     reason = f"all {num_nodes:,}² pairs would take about {_format_duration(seconds)} on two cores in {epochs} epochs"
@@ -63,7 +63,7 @@ class PairRegularizer:
         self.sample: PairSample | None = None
         self.estimates: pairs.EstimatedPairLabels | None = None  # of the current step
 
-    def compute_beta(self) -> float | str:
+    def resolve_beta(self) -> float | str:
         """The weight of the pair loss over the pairs of this step."""
         return self.graph.c * self.strength if self.beta == "auto" and self.strength < 1 else self.beta
 
@@ -78,14 +78,14 @@ class PairRegularizer:
                 self.graph = self.all_connected.sample_edges(self.edge_fraction, generator)
             self.sample = PairSample(self.graph.num_nodes, self.num_negatives, self.graph.edges.col.device, generator)
 
-    def subset(self, nodes: Tensor) -> PairRegularizer:
+    def copy_for_batch_nodes(self, nodes: Tensor) -> PairRegularizer:
         """The regularizer of the pairs among some randomly drawn nodes."""
         part = copy.copy(self)
         part.graph, part.num_negatives, part.sample, part.estimates = self.graph.subgraph(nodes), None, None, None
         part.fixed = None if self.fixed is None else self.fixed.subset(nodes)
         return part
 
-    def compute_losses(
+    def compute_structure_and_pair_losses(
         self, h_estimator: Tensor | None, members: Sequence[Tensor], epoch: int, *, needs_value: bool
     ) -> tuple[Tensor | None, Tensor | None]:
         """The estimator's structure loss, and the classifier's pair loss, summed over its members.
@@ -97,10 +97,12 @@ class PairRegularizer:
             if members and self._can_share_pass(epoch):
                 common: dict[str, Any] = {
                     "target": self.target,
-                    "beta": self.compute_beta(),
+                    "beta": self.resolve_beta(),
                     "needs_value": needs_value,
                 }
-                estimator, pair = pairs.compute_structure_and_regularizer(h_estimator, members[0], self.graph, **common)
+                estimator, pair = pairs.compute_structure_loss_and_regularizer(
+                    h_estimator, members[0], self.graph, **common
+                )
                 members = members[1:]
                 self.estimates = pairs.EstimatedPairLabels(h_estimator)
             else:
@@ -121,7 +123,7 @@ class PairRegularizer:
 
     def _compute_pair_loss(self, h: Tensor, epoch: int, *, needs_value: bool) -> Tensor | None:
         is_warmup = epoch <= self.warmup
-        common: dict[str, Any] = {"beta": self.compute_beta(), "needs_value": needs_value, "sample": self.sample}
+        common: dict[str, Any] = {"beta": self.resolve_beta(), "needs_value": needs_value, "sample": self.sample}
         if self.source.is_connectivity or (is_warmup and self.target.uses_structure_in_warmup):
             return pairs.structure_loss(h, self.graph, **common)
         if is_warmup:

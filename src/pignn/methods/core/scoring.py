@@ -14,7 +14,7 @@ SPLITS = ("train", "val", "test", "all")
 LABEL_KINDS = ("truth", "given")
 
 
-def select_scored_labels(
+def select_scored_nodes_and_labels(
     data: Data, split: str, split_index: int | None = None, against: str = "truth"
 ) -> tuple[np.ndarray, np.ndarray]:
     """The nodes of a split and the labels to score them against.

@@ -17,7 +17,7 @@ import pandas as pd
 from markupsafe import Markup
 from torch_geometric.data import Data
 
-from ...graphs.checks import node_ids
+from ...graphs.checks import get_node_ids
 from ..page import build_document
 from ..rendering import clip_text, format_number
 from .overview import AuditOverview
@@ -94,7 +94,7 @@ def _encode_page_data(content: AuditPageContent) -> dict[str, Any]:
         "overview": asdict(content.overview),
         "class_names": list(content.class_names),
         "transition": np.round(content.transition, 4).tolist(),
-        "flagged_confusion": _count_flagged(issues, len(content.class_names)),
+        "flagged_confusion": _count_flagged_by_given_and_suggested(issues, len(content.class_names)),
         "by_class": content.classes,
         "by_source": content.sources,
         "histogram": {"counts": counts.tolist(), "edges": np.round(edges, 4).tolist()},
@@ -121,7 +121,7 @@ def encode_json(value: Any) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _take_while_fitting(rows: Iterable[Any], max_bytes: int) -> Iterator[Any]:
+def _take_rows_up_to_json_size(rows: Iterable[Any], max_bytes: int) -> Iterator[Any]:
     """The first rows that together fit into so many bytes of JSON."""
     for row in rows:
         max_bytes -= len(encode_json(row).encode()) + 1
@@ -130,7 +130,7 @@ def _take_while_fitting(rows: Iterable[Any], max_bytes: int) -> Iterator[Any]:
         yield row
 
 
-def _count_flagged(issues: pd.DataFrame, num_classes: int) -> list[list[int]]:
+def _count_flagged_by_given_and_suggested(issues: pd.DataFrame, num_classes: int) -> list[list[int]]:
     """How many flagged labels of each given class have each suggestion."""
     flagged = issues[issues["flagged"].astype(bool)]
     cell = flagged["given"].to_numpy() * num_classes + flagged["suggested"].to_numpy()
@@ -173,7 +173,7 @@ def _encode_suspects(
         encoded[name] = _encode_column(table[name], column.kind, categories.get(name, []))
         if column.total is not None:
             encoded[column.total] = table[column.total].astype(int).tolist()
-    num_rows = len(list(_take_while_fitting(zip(*encoded.values(), strict=True), MAX_SUSPECT_BYTES)))
+    num_rows = len(list(_take_rows_up_to_json_size(zip(*encoded.values(), strict=True), MAX_SUSPECT_BYTES)))
     return {name: values[:num_rows] for name, values in encoded.items()}
 
 
@@ -198,7 +198,7 @@ def _encode_neighborhoods(
     Each node is listed once, with its name or id and given class. Neighborhoods refer to it by its position.
     """
     names = graph.get("node_name")
-    ids, given = node_ids(graph) if names is None else names, np.asarray(graph.y).reshape(-1)
+    ids, given = get_node_ids(graph) if names is None else names, np.asarray(graph.y).reshape(-1)
     position: dict[int, int] = {}
     named_nodes: dict[str, list[Any]] = {"id": [], "given": []}
     encoded: dict[str, list[Any]] = {}
@@ -228,7 +228,7 @@ def _encode_cells(graph: Data, nodes: Any, node_table: pd.DataFrame | None) -> d
     rows = ([_cell_text(value) for value in values] for values in table.itertuples(index=False, name=None))
     return {
         "names": [str(name)[:200] for name in table.columns],
-        "rows": list(_take_while_fitting(rows, MAX_CELL_BYTES)),
+        "rows": list(_take_rows_up_to_json_size(rows, MAX_CELL_BYTES)),
         "num_columns": len(node_table.columns),
     }
 

@@ -16,7 +16,7 @@ from ...core.errors import DataError, PignnWarning
 from ...core.versions import collect_versions
 from ...methods.core.base import FitFacts, Method
 from .. import svg
-from ..page import Section, Tile, build_page, render_class_matrix, render_facts, shorten_names
+from ..page import Section, Tile, abbreviate_or_number_names, build_page, render_class_matrix, render_facts
 from ..rendering import clip_text, format_number, format_percent, load_macros
 from ..table import Table
 from .scores import NUM_BINS, LabelComparison, TrainingScores, compare_with_labels, project_nodes
@@ -164,7 +164,7 @@ def _make_curve(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> svg.L
     return svg.Line(name, epochs, values)
 
 
-def _list_comparisons(scores: TrainingScores) -> list[tuple[str, LabelComparison]]:
+def _list_named_comparisons(scores: TrainingScores) -> list[tuple[str, LabelComparison]]:
     """Held-out given labels, or those learned from if none were held out, and true labels if they are known."""
     given = (HELD_OUT, scores.held_out) if scores.held_out is not None else (LEARNED, scores.learned)
     return [(name, comparison) for name, comparison in (given, (TEST, scores.test)) if comparison is not None]
@@ -172,7 +172,7 @@ def _list_comparisons(scores: TrainingScores) -> list[tuple[str, LabelComparison
 
 def _build_confusion(class_names: Sequence[str], scores: TrainingScores, words: Any) -> Markup:
     matrices = []
-    for name, comparison in _list_comparisons(scores):
+    for name, comparison in _list_named_comparisons(scores):
         axes = ("true" if name == TEST else "given", "predicted")
         matrix = render_class_matrix(axes, class_names, comparison.count_confusion())
         matrices.append((name, len(comparison), matrix))
@@ -184,7 +184,7 @@ def _build_class_table(class_names: Sequence[str], data: Data, scores: TrainingS
     predicted = np.bincount(scores.probs.argmax(1), minlength=len(class_names))
     columns = ["class", "given labels", "predicted, all nodes"]
     rows = [[clip_text(name, 80), f"{given[c]:,}", f"{predicted[c]:,}"] for c, name in enumerate(class_names)]
-    for name, comparison in _list_comparisons(scores):
+    for name, comparison in _list_named_comparisons(scores):
         columns += [name, "accuracy" if name == TEST else "agreement"]
         for c, counts in enumerate(comparison.count_confusion()):
             total = sum(counts)
@@ -194,7 +194,7 @@ def _build_class_table(class_names: Sequence[str], data: Data, scores: TrainingS
 
 def _build_calibration(scores: TrainingScores, words: Any) -> list[Section]:
     """The section, if there is any label to compare with."""
-    comparisons = dict(_list_comparisons(scores))
+    comparisons = dict(_list_named_comparisons(scores))
     if not comparisons:
         return []
     bins = {name: comparison.compute_calibration_bins() for name, comparison in comparisons.items()}
@@ -229,7 +229,9 @@ def _build_map(class_names: Sequence[str], logits: np.ndarray, words: Any) -> Ma
     groups = [(name, positions.xy[predicted == c]) for c, name in enumerate(class_names)]
     counts = "; ".join(f"{clip_text(name)}: {len(points)}" for name, points in groups if len(points))
     title = f"{len(positions.nodes):,} nodes placed by their predicted probabilities"
-    drawing = svg.draw_scatter(title, f"nodes by predicted class: {counts}", groups, shorten_names(class_names))
+    drawing = svg.draw_scatter(
+        title, f"nodes by predicted class: {counts}", groups, abbreviate_or_number_names(class_names)
+    )
     return words.map(drawing, positions, len(logits))
 
 

@@ -75,7 +75,7 @@ class CallbackList:
         self.context = context
 
     @contextlib.contextmanager
-    def open_training(self, states: list[tuple[str, dict[str, Any]]]) -> Iterator[CallbackList]:
+    def start_and_end_callbacks_context(self, states: list[tuple[str, dict[str, Any]]]) -> Iterator[CallbackList]:
         """Start all callbacks, with the states of a checkpoint if there is one, and end those that were started."""
         waiting = list(states)
         with contextlib.ExitStack() as ends:
@@ -100,6 +100,6 @@ class CallbackList:
         requests = [callback.on_epoch_end(self.context, row) for callback in self.callbacks]
         return bool(distributed.max_over_processes(int(any(requests))))
 
-    def state_dicts(self) -> list[tuple[str, dict[str, Any]]]:
+    def list_named_state_dicts(self) -> list[tuple[str, dict[str, Any]]]:
         """The states of all callbacks by the names of their classes."""
         return [(type(callback).__name__, callback.state_dict()) for callback in self.callbacks]
