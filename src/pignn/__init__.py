@@ -9,7 +9,20 @@ from .core.lazy import make_lazy_getattr_and_dir
 from .core.threads import limit_thread_spinning
 
 if TYPE_CHECKING:
-    from . import auditing, backbones, graphs, methods, noise, pairs, propagation, report, runs, studies, training
+    from . import (
+        auditing,
+        backbones,
+        graphs,
+        methods,
+        noise,
+        pairs,
+        propagation,
+        report,
+        runs,
+        serving,
+        studies,
+        training,
+    )
     from .auditing import find_label_issues
     from .core.errors import PignnError, PignnWarning
     from .graphs import list_datasets, load, read_graph
@@ -47,6 +60,7 @@ __all__ = [
     "read_graph",
     "report",
     "runs",
+    "serving",
     "studies",
     "train",
     "training",

@@ -14,7 +14,8 @@ import pignn
 from pignn import graphs
 from pignn.auditing import apply_decisions_to_graph, audit_labels, clean_labels, crossfit, find_label_issues
 from pignn.auditing.columns import BUILT_IN_COLUMNS
-from pignn.auditing.evidence import find_labeled_edge_positions, find_most_similar_rows
+from pignn.auditing.evidence import find_labeled_edge_positions
+from pignn.auditing.similarity import find_most_similar_rows
 from pignn.backbones import GraphInputs
 from pignn.core.errors import ConfigError, DataError, PignnWarning
 from pignn.noise import corrupt
@@ -348,3 +349,14 @@ def test_the_columns_are_those_that_are_declared_in_their_order() -> None:
     names = ["p_0" if column.name == "p" else column.name for column in BUILT_IN_COLUMNS]
     assert [name for name in audit_labels(data).issues if name not in ("p_1", "p_2", "p_3")] == names
     assert all(column.summary for column in BUILT_IN_COLUMNS)
+
+
+def test_errors_that_a_review_corrected_stay_errors_of_their_source() -> None:
+    graph = pignn.corrupt(pignn.load("csbm"), "symmetric", 0.3, splits=("all",), seed=0)
+    graph.label_source, graph.source_names = torch.zeros(len(graph.y), dtype=torch.long), ["ann"]
+    wrong = float((graph.y != graph.y_true).double().mean())
+    graph.trusted_mask = torch.arange(len(graph.y)) < 0.9 * len(graph.y)
+    graph.y_before = torch.where(graph.trusted_mask, graph.y, -1)
+    graph.y = torch.where(graph.trusted_mask, graph.y_true, graph.y)
+    (source,) = audit_labels(graph).source_summaries
+    assert source.error_rate == pytest.approx(wrong, abs=0.1)

@@ -472,3 +472,25 @@ def test_without_ids_nodes_are_rows(tmp_path: Path, name: str, content: bytes, e
         == 2
     )
     assert out.read_bytes() == expected
+
+
+def test_precision_needs_flagged_labels_and_has_no_width_where_all_were_checked() -> None:
+    rows = {"stratum": range(5), "inclusion": 1.0, "decision": ["relabel"] * 4 + ["keep"]}
+    top = pd.DataFrame({"part": "top", **rows})
+    found = estimate_from_review(top)
+    assert (found.top_precision, found.precision, found.precision_interval) == (0.8, None, None)
+    found = estimate_from_review(pd.concat([top, top.assign(part="flagged")], ignore_index=True))
+    assert found.precision_interval == (0.8, 0.8)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+def test_labels_are_corrected_in_the_encoding_of_the_file(tmp_path: Path, encoding: str) -> None:
+    text = "N° client;Ville;métier\r\né1;Nîmes;boulangère\r\né2;Orléans;épicier\r\n"
+    path, out = tmp_path / "clients.csv", tmp_path / "corrected.csv"
+    path.write_bytes(text.encode(encoding))
+    options = {"label_column": "métier", "id_column": "N° client"}
+    assert write_corrected_labels(path, out, {"é2": "boulangère"}, **options) == 1
+    assert out.read_bytes() == text.replace("épicier", "boulangère").encode(encoding)
+    if encoding == "cp1252":
+        with pytest.raises(DataError, match="cp1252, which has no 'ł'"):
+            write_corrected_labels(path, out, {"é2": "łódź"}, **options)

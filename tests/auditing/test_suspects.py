@@ -92,6 +92,13 @@ def test_neighbor_features_exclude_the_features_of_the_node() -> None:
     assert own.shape == (60, 5)
 
 
+def test_many_classes_get_a_wider_embedding() -> None:
+    inputs = GraphInputs.from_data(graphs.copy_checked_graph(graphs.csbm(200, 3, degree=4, num_features=180)))
+    for num_classes, width in ((3, views.EMBEDDING_DIM), (40, 180)):
+        assert views.compute_own_features(inputs, num_classes, 0).shape == (200, width)
+        assert views.embed_nodes(inputs, np.arange(50), 0.1, num_classes, 0).shape == (50, width)
+
+
 def test_models_fitted_to_a_sample_predict_all_labels_out_of_sample() -> None:
     rng = np.random.default_rng(0)
     z, given = rng.standard_normal((100, 4)).astype(np.float32), rng.integers(0, 3, 100)

@@ -25,8 +25,8 @@ FLAGS = [
     # names, with the nearest one
     ("unknown dataset 'croa'; did you mean 'cora'?", "--dataset", "croa"),
     ("unknown dataset ''; known: ", "--dataset", ""),
-    ("unknown method 'gcn'; a plain gcn is method 'vanilla' with backbone 'gcn'", "--method", "gcn"),
-    ("unknown method 'pignn'; did you mean 'pi-gnn'?", "--method", "pignn"),
+    ("'GCN' is method 'vanilla' with backbone 'gcn', and backbone is 'gat'", "--method", "GCN", "--backbone", "gat"),
+    ("unknown method 'pi-gn'; did you mean 'pi-gnn'?", "--method", "pi-gn"),
     ("unknown method 'x'; known: apl, appnp, ", "--method", "x"),
     ("unknown method ''; known: apl, appnp, ", "--method", ""),
     ("unknown backbone 'gnc'; did you mean 'gcn'?", "--backbone", "gnc"),

@@ -15,7 +15,8 @@ from safetensors.torch import load_file
 import pignn
 
 SHORT = ("--epochs", "12", "--warmup", "5", "--noise", "symmetric", "--rate", "0.4")
-WRITTEN = {"model", "predictions.csv", "history.csv", "learning-curve.png", "run.json", "checkpoint.safetensors"}
+TABLES = {"predictions.csv", "disagreements.csv", "history.csv"}
+WRITTEN = TABLES | {"model", "learning-curve.png", "run.json", "checkpoint.safetensors"}
 
 
 def rows(path):
@@ -49,7 +50,9 @@ def test_a_resumed_run_keeps_its_method(train, tmp_path):
     train(*noise, "--resume", "--out", tmp_path / "run").fails("warmup was 0")  # as pi-gnn, not as auto
     assert json.loads((tmp_path / "run" / "run.json").read_text())["method"] == "pi-gnn"
     assert train(*noise, "--force", "--out", tmp_path / "run").code == 0
-    assert {path.name for path in (tmp_path / "run").iterdir()} == {"model", "predictions.csv", "run.json"}
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {
+        *("model", "predictions.csv", "disagreements.csv", "run.json")
+    }
     train(*noise, "--resume", "--out", tmp_path / "run").fails("no epochs to continue; --force")
 
 
@@ -279,7 +282,7 @@ def test_demo_compares_two_methods_and_writes_its_files(command, tmp_path):
     assert "GCN" in result.out
     assert "PI-GNN" in result.out
     made = {path.name for path in (tmp_path / "demo").iterdir()}
-    assert made == WRITTEN - {"run.json", "checkpoint.safetensors"}
+    assert made == WRITTEN - {"run.json", "checkpoint.safetensors", "disagreements.csv"}
     history = rows(tmp_path / "demo" / "history.csv")
     assert [row["method"] for row in history] == ["GCN"] * 3 + ["PI-GNN"] * 3
     assert len(rows(tmp_path / "demo" / "predictions.csv")) == 1797

@@ -226,8 +226,8 @@ def test_pairs_step_aside_where_edges_do_not_tell_of_classes(homophily, low, hig
     data = pignn.corrupt(data, "symmetric", 0.3, seed=0)
     checked = copy_checked_graph(data)
     evidence = estimate_edge_evidence(GraphInputs.from_data(checked), checked.y, 5)
-    assert low <= evidence.strength <= high
+    assert low <= evidence.pair_loss_share <= high
     model = pignn.PIGNN(epochs=3, warmup=0).fit(data, progress=False)
-    assert ("edges tell little" in model.fit_facts().pairs) == (evidence.strength < 1)
+    assert ("edges tell little" in model.fit_facts().pairs) == (evidence.pair_loss_share < 1)
     full = pignn.PIGNN(epochs=3, warmup=0, preset="paper").fit(data, progress=False)
     assert "edges tell little" not in full.fit_facts().pairs

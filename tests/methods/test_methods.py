@@ -406,8 +406,10 @@ def test_wrong_settings_are_refused_in_one_line(noisy, settings, message):
 
 
 def test_unknown_methods_and_settings_are_refused_with_the_nearest_name():
-    with pytest.raises(ConfigError, match="unknown method 'pignn'; did you mean 'pi-gnn'"):
-        pignn.make("pignn")
+    with pytest.raises(ConfigError, match="unknown method 'pi-gn'; did you mean 'pi-gnn'"):
+        pignn.make("pi-gn")
+    assert pignn.make("PIGNN").name == "pi-gnn"
+    assert pignn.make("GraphSAGE").get_params()["backbone"] == "sage"
     with pytest.raises(ConfigError, match="unknown setting 'epoch'; did you mean 'epochs'"):
         pignn.make("pi-gnn", epoch=3)
 

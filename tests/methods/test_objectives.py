@@ -357,7 +357,7 @@ def test_propagated_labels_come_from_the_nearer_seed_and_nowhere_else():
         )
     )
     inputs = backbones.GraphInputs.from_data(data)
-    labels = lpm.propagate_labels(inputs, data.y, torch.tensor([0, 4]), 2, 0.9, 50)
+    labels = lpm.predict_by_propagating_labels(inputs, data.y, torch.tensor([0, 4]), 2, 0.9, 50)
     assert labels.tolist() == [0, 0, 0, 1, 1, -1, -1] or labels.tolist() == [0, 0, 1, 1, 1, -1, -1]
 
 

@@ -18,7 +18,7 @@ from pignn.methods.core.calibration import fit_inverse_temperature_and_likelihoo
 from pignn.methods.core.labels import GivenLabels, build_symmetric_transition, fit_transition
 from pignn.methods.denoised import (
     BALANCE_PRIOR_LABELS,
-    compute_leave_one_out_cosines,
+    compute_leave_one_out_cosines_of_labeled,
     estimate_transitions_and_posterior,
     fit_logistic_regression,
     fit_symmetric_rate,
@@ -98,7 +98,7 @@ def test_trusted_labels_stay_and_a_wrong_label_is_detected() -> None:
 def test_cosines_to_class_means_leave_the_node_itself_out() -> None:
     h = torch.nn.functional.normalize(torch.randn(9, 4, generator=torch.Generator().manual_seed(0)), dim=1)
     labels = given([0, 1, 2, 0, 1, 2, 0, 1, 2], classes=3)
-    found = compute_leave_one_out_cosines(h, labels)
+    found = compute_leave_one_out_cosines_of_labeled(h, labels)
     for i in range(9):
         keep = torch.arange(9) != i
         torch.testing.assert_close(

@@ -66,6 +66,27 @@ def test_flip_matrix_has_one_other_class_in_each_row() -> None:
     assert (np.diag(matrix) == 0.6).all()
 
 
+def test_previous_pair_matrix_is_the_pair_matrix_the_other_way() -> None:
+    np.testing.assert_array_equal(
+        build_transition_matrix("pair-previous", 0.3, 5), build_transition_matrix("pair", 0.3, 5).T
+    )
+
+
+def test_random_matrix_keeps_the_rate_and_is_drawn_once_per_seed() -> None:
+    matrix = build_transition_matrix("random", 0.4, 6, seed=3)
+    np.testing.assert_allclose(matrix.diagonal(), 0.6)
+    np.testing.assert_allclose(matrix.sum(axis=1), 1)
+    assert np.unique(matrix[~np.eye(6, dtype=bool)]).size == 30
+    np.testing.assert_array_equal(matrix, build_transition_matrix("random", 0.4, 6, seed=3))
+    assert not np.allclose(matrix, build_transition_matrix("random", 0.4, 6, seed=4))
+
+
+def test_entries_of_the_random_matrix_are_uniform_numbers_that_were_scaled() -> None:
+    # With three classes, u / (u + v) of two uniform numbers is below a quarter with probability 1/6.
+    first = np.array([build_transition_matrix("random", 1.0, 3, seed)[0, 1] for seed in range(3000)])
+    assert abs((first < 0.25).mean() - 1 / 6) < 0.02
+
+
 def test_flip_targets_are_uniform_over_the_other_classes() -> None:
     matrices = np.stack([build_transition_matrix("flip", 1.0, 4, seed) for seed in range(600)])
     np.testing.assert_allclose(matrices.mean(axis=0), (1 - np.eye(4)) / 3, atol=0.08)

@@ -76,12 +76,12 @@ def test_the_summary_has_no_keys_that_do_not_apply(noisy):
 def test_one_inference_serves_the_summary_all_files_and_the_page(noisy, inferences, tmp_path, method):
     settings = SHORT if method in ("pi-gnn", "vanilla") else {}
     if method == "auto":
-        pignn.train(noisy, method)  # what it asks of its candidates while it fits does not count
+        pignn.train(noisy, method, assess=False)  # what it asks of its candidates while it fits does not count
         fitting = len(inferences) - 1
         inferences.clear()
     else:
         fitting = 0
-    run = pignn.train(noisy, method, settings=settings, out=tmp_path / "run", report=True)
+    run = pignn.train(noisy, method, settings=settings, out=tmp_path / "run", report=True, assess=False)
     run.summary, run.predictions.table, run._repr_html_()
     run.report()
     run.save(tmp_path / "copy", report=True)
@@ -100,6 +100,8 @@ def test_the_files_of_the_command_and_of_python_are_equal(files, tmp_path):
     record = drop_times(python["run.json"])
     expected = drop_times(command["run.json"])
     options = record.pop("graph"), expected.pop("graph")
+    assert record["assessment"].pop("seconds") > 0
+    assert expected["assessment"].pop("seconds") > 0
     assert record == expected
     assert options[0].items() <= options[1].items()
     assert drop_times(command["model/model.json"]) == drop_times(python["model/model.json"])
@@ -184,7 +186,7 @@ def test_a_run_is_replaced_or_continued_only_if_asked_for(noisy, tmp_path):
     whole = pignn.train(noisy, settings=SHORT | {"epochs": 9})
     np.testing.assert_array_equal(longer.predictions.logits, whole.predictions.logits)
     pignn.train(noisy, "prototypes", out=tmp_path, force=True)
-    assert {path.name for path in tmp_path.iterdir()} == {"model", "predictions.csv", "run.json"}
+    assert {path.name for path in tmp_path.iterdir()} == {"model", "predictions.csv", "disagreements.csv", "run.json"}
 
 
 def test_a_saved_run_does_not_replace_files_unasked(noisy, tmp_path):

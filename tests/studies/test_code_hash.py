@@ -182,6 +182,8 @@ def test_noisygl_splits_have_the_sizes_of_the_benchmark():
     train, val, test = draw_noisygl_masks("dblp", y, 0)
     assert (train.sum(), val.sum()) == (17, 269)
     assert int(train.sum() + val.sum() + test.sum()) == len(y)
+    train, val, test = draw_noisygl_masks("blogcatalog", y, 0)
+    assert (train.sum(), val.sum()) == (89, 269)
 
 
 def test_published_numbers_ship_with_the_package():

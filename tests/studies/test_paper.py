@@ -41,6 +41,7 @@ BENCHMARKS = [
     "beyond-heterophily",
     "beyond-llm-labels",
     "beyond-random-splits",
+    "noisygl",
 ]
 
 
@@ -80,7 +81,8 @@ def test_published_numbers_are_those_that_the_paper_printed():
     assert paper.find_published_number("pair-noise", "cora", NoiseSpec("flip", 0.2), "GCN") is None
     assert paper.find_published_number("effectiveness", "cora", NoiseSpec("pair", 0.4), "GCN") is None
     assert paper.find_published_t_test("citeseer", NoiseSpec("flip", 0.8)) == (4.63, 0.001)
-    assert sum(number.std is not None for number in read_published_numbers().values()) == 507
+    means = read_published_numbers()
+    assert sum(number.std is not None for (study, *_), number in means.items() if study in NAMES) == 507
 
 
 @pytest.mark.parametrize("name", NAMES)

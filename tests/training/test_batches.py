@@ -144,7 +144,7 @@ def test_pairs_among_random_nodes_have_the_whole_loss_as_their_mean(target):
     graph = pairs.PairGraph(torch.randint(0, n, (2, 18)), n)
 
     def loss(nodes):
-        part = graph if nodes is None else graph.subgraph(nodes)
+        part = graph if nodes is None else graph.reweighted_subgraph(nodes)
         mine, other = (h, h_e) if nodes is None else (h[nodes], h_e[nodes])
         if target == "structure":
             return pairs.structure_loss(mine, part)

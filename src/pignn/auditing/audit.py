@@ -28,7 +28,7 @@ from ..report import (
 from . import diagnostics
 from .columns import Findings, list_audit_columns, tabulate_findings
 from .consensus import Consensus, combine_votes, copy_with_missing_labels_filled, replace_noise_by_consensus
-from .evidence import Evidence, prepare_evidence
+from .evidence import Evidence, check_labels_and_assign_folds
 from .judging import Judgment, judge_labels
 from .neighborhoods import build_neighborhoods
 
@@ -58,7 +58,7 @@ class SourceSummary:
     error_rate: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Audit:
     """The result of an audit. It shows itself in a notebook, and :meth:`report` gives its page.
 
@@ -107,10 +107,17 @@ class Audit:
 
     @property
     def source_summaries(self) -> list[SourceSummary]:
-        """Error rate per label source, highest first; empty where sources are not known."""
+        """Error rate per label source, highest first; empty where sources are not known.
+
+        A label that a review corrected is an error of its source, though it is right now.
+        """
         if "source" not in self.issues:
             return []
-        groups = self.issues.groupby("source")["p_wrong"]
+        p_wrong, before = self.issues["p_wrong"], self.evidence.given_before_review
+        if before is not None:
+            before = before[np.searchsorted(self.nodes, self.issues["node"])]
+            p_wrong = p_wrong.mask(before >= 0, (before != self.issues["given"]).astype(float))
+        groups = p_wrong.groupby(self.issues["source"])
         rows = [SourceSummary(str(name), len(p_wrong), float(p_wrong.mean())) for name, p_wrong in groups]
         return sorted(rows, key=lambda row: -row.error_rate)
 
@@ -193,6 +200,9 @@ class Audit:
         """The expected share of right labels per given class, as a matplotlib figure."""
         return plot_class_quality({row.class_name: row.quality for row in self.class_summaries})
 
+    def __repr__(self) -> str:
+        return f"Audit({self.overview.headline()})"
+
     def _repr_html_(self) -> str:
         html = render_audit_html(self.overview, self.issues, self.class_names)
         return html if self.consensus is None else self.consensus._repr_html_() + html
@@ -230,7 +240,7 @@ def audit_labels(
     if data.get("votes") is not None:
         consensus = combine_votes(data, folds=folds, seed=seed)
         data = copy_with_missing_labels_filled(data, consensus.plurality)
-    evidence = prepare_evidence(data, folds, seed)
+    evidence = check_labels_and_assign_folds(data, folds, seed)
     with threads_context(evidence.graph.x.numel()):
         judgment = judge_labels(evidence, judge)
         findings = fit_noise_and_build_findings(evidence, judgment, intervals)

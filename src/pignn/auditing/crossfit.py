@@ -11,20 +11,22 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import softmax
 from sklearn.base import clone
 from torch_geometric.data import Data
 
 from ..core.errors import DataError, PignnWarning
+from ..core.progress import track
 from ..core.settings import Int
 from ..methods import Method
 from ..noise.kinds import Floats, Ints
+from .logistic import fit_logistic
 
 Bools = NDArray[np.bool_]
 Singles = NDArray[np.float32]
 Features: TypeAlias = Singles | sp.csr_array
 MAX_TRAIN_LABELS = 100_000  # of one fold: more hardly change a logistic regression
+VAL_SHARE = 0.1  # of the labels that a copy learns from: they choose its epoch
 MAX_SOURCE_SHARE = 0.8  # of the labels; a larger source leaves too few to judge it by
 
 
@@ -96,7 +98,8 @@ class CrossFitLogistic:
         for number, (train, _) in enumerate(iter_train_and_test_positions(self.fold)):
             if len(train) > MAX_TRAIN_LABELS:
                 train = np.sort(rng.choice(train, MAX_TRAIN_LABELS, replace=False))
-            self.weights[number] = self._fit_fold_weights(self.features[train], bounded[train], self.weights[number])
+            # Never from another fold's weights: they have seen the labels that this fold judges.
+            self.weights[number] = fit_logistic(self.features[train], bounded[train], self.weights[number])
         return self.predict_proba(self.features, self.fold)
 
     def predict_proba(self, features: Features, fold: Ints) -> Floats:
@@ -119,24 +122,6 @@ class CrossFitLogistic:
         size = features.shape[1] * self.num_classes
         return softmax(features @ weights[:size].reshape(-1, self.num_classes) + weights[size:], axis=-1)
 
-    def _fit_fold_weights(self, features: Features, likelihood: Singles, initial_weights: Floats | None) -> Floats:
-        size = features.shape[1] * self.num_classes
-        transposed = sp.csr_array(features.T) if sp.issparse(features) else features.T
-
-        def compute_loss(weights: Floats) -> tuple[float, Floats]:
-            single = weights.astype(np.float32)
-            probs = self._predict_proba_from_weights(features, single)
-            joint = probs * likelihood
-            total = joint.sum(axis=1, keepdims=True)
-            difference = probs - joint / total
-            value = 0.5 * float((single[:size] ** 2).sum()) - float(np.log(total).sum(dtype=np.float64))
-            slope = np.concatenate([(transposed @ difference).ravel() + single[:size], difference.sum(axis=0)])
-            return value, slope.astype(np.float64)
-
-        begin = np.zeros(size + self.num_classes) if initial_weights is None else initial_weights
-        options = {"maxiter": 60 if initial_weights is None else 40}
-        return minimize(compute_loss, begin, jac=True, method="L-BFGS-B", options=options).x
-
 
 def fit_predict_proba_per_fold(
     data: Data, nodes: Ints, fold: Ints, num_classes: int, method: Method, seed: int
@@ -147,27 +132,52 @@ def fit_predict_proba_per_fold(
     per fold.
     """
     probs = np.empty((len(nodes), num_classes))
-    rng = np.random.default_rng(seed)
     chooser: Any = clone(method)
     if hasattr(chooser, "copy_and_refit"):
         chooser.fit(_copy_without_true_labels(data))
-    for train, test in iter_train_and_test_positions(fold):
+    for test, fold_probs in iter_fold_probs(data, nodes, fold, num_classes, chooser, seed):
+        probs[test] = fold_probs
+    return probs
+
+
+def iter_fold_probs(
+    data: Data,
+    nodes: Ints,
+    fold: Ints,
+    num_classes: int,
+    method: Method,
+    seed: int,
+    *,
+    val_share: float = VAL_SHARE,
+    **fit_options: Any,
+) -> Iterator[tuple[Ints, Floats]]:
+    """Fold by fold: the positions in it, and their class probabilities by a copy that learned from the other folds.
+
+    A fitted method that chooses among others keeps its choice. `val_share` of the labels choose the epoch. No copy gets
+    to see true labels, or labels of other nodes than these.
+    """
+    rng = np.random.default_rng(seed)
+    for train, test in track(iter_train_and_test_positions(fold), "cross-validation: folds"):
         graph = _copy_without_true_labels(data)
         y = torch.full_like(data.y, -1)
         y[nodes[train]] = data.y[nodes[train]]
         graph.y = y
         is_val = np.zeros(len(train), dtype=bool)
-        is_val[rng.permutation(len(train))[: len(train) // 10]] = True
+        is_val[rng.permutation(len(train))[: int(val_share * len(train))]] = True
         for name, positions in (("train", train[~is_val]), ("val", train[is_val]), ("test", train[:0])):
             mask = torch.zeros(data.num_nodes, dtype=torch.bool)
             mask[torch.from_numpy(nodes[positions])] = True
             graph[f"{name}_mask"] = mask
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PignnWarning)
-            model = chooser.copy_and_refit(graph) if hasattr(chooser, "copy_and_refit") else clone(method).fit(graph)
+            chooser: Any = method
+            model = (
+                chooser.copy_and_refit(graph)
+                if hasattr(method, "copy_and_refit")
+                else clone(method).fit(graph, **fit_options)
+            )
             fold_probs = model.predict_proba(graph)[nodes[test]]
-        probs[test] = np.pad(fold_probs, ((0, 0), (0, num_classes - fold_probs.shape[1])))
-    return probs
+        yield test, np.pad(fold_probs, ((0, 0), (0, num_classes - fold_probs.shape[1])))
 
 
 def _copy_without_true_labels(data: Data) -> Data:

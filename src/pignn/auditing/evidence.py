@@ -18,15 +18,13 @@ from ..graphs.homophily import compute_adjusted_homophily, compute_homophily
 from ..methods.core.base import build_inputs_and_warn
 from ..noise.kinds import Floats, Ints
 from .crossfit import Bools, CrossFitLogistic, Features, Singles, assign_folds
+from .similarity import find_most_similar_rows
 from .suspects import compute_class_reliability
 from .views import embed_nodes, list_edges_of_nodes
 
 EMBEDDING_ALPHA = 0.1
-NUM_SIMILAR = 15  # most similar labeled nodes per node
-MAX_COMPARED_LABELS = 50_000  # above this, labels are not compared pairwise
 MAX_NOISE_LABELS = 40_000  # labels from which the noise is estimated
 MAX_SMALL_CLASSES = 20  # up to so many classes, each may have fewer than two labels
-COMPARISONS_AT_ONCE = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +80,7 @@ class Evidence:
 
     @cached_property
     def embedding(self) -> Singles:
-        return embed_nodes(self.inputs, self.nodes, EMBEDDING_ALPHA, self.seed)
+        return embed_nodes(self.inputs, self.nodes, EMBEDDING_ALPHA, self.num_classes, self.seed)
 
     @cached_property
     def most_similar_positions(self) -> Ints | None:
@@ -111,7 +109,7 @@ class Evidence:
         return CrossFitLogistic(features, self.given[chosen], self.fold[chosen], self.num_classes, self.trusted[chosen])
 
 
-def prepare_evidence(data: Data, num_folds: int, seed: int) -> Evidence:
+def check_labels_and_assign_folds(data: Data, num_folds: int, seed: int) -> Evidence:
     """Check a graph, find its labels and assign each to a fold."""
     graph = _copy_checked_graph_with_masks(data)
     labels = graph.y.cpu().numpy()
@@ -178,23 +176,6 @@ def find_labeled_edge_positions(inputs: GraphInputs, nodes: Ints) -> tuple[Ints,
     position[nodes] = np.arange(len(nodes))
     other = position[col.numpy()]
     return row[other >= 0], other[other >= 0]
-
-
-def find_most_similar_rows(embedding: Singles) -> Ints | None:
-    """Positions of the most similar rows of each row, most similar first; None if there are too many to compare."""
-    if not 1 < len(embedding) <= MAX_COMPARED_LABELS:
-        return None
-    num_similar = min(NUM_SIMILAR, len(embedding) - 1)
-    similar = np.empty((len(embedding), num_similar), dtype=np.int64)
-    step, rows = max(1, COMPARISONS_AT_ONCE // len(embedding)), np.arange(len(embedding))
-    for start in range(0, len(embedding), step):
-        block = rows[start : start + step]
-        similarity = embedding[block] @ embedding.T
-        similarity[np.arange(len(block)), block] = -np.inf  # a node is not compared with itself
-        nearest = np.argpartition(-similarity, num_similar - 1, axis=1)[:, :num_similar]
-        order = np.argsort(-np.take_along_axis(similarity, nearest, axis=1), axis=1, kind="stable")
-        similar[block] = np.take_along_axis(nearest, order, axis=1)
-    return similar
 
 
 def count_classes_per_row(row: Ints, classes: Ints, num_rows: int, num_classes: int) -> Floats:

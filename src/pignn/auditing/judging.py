@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core.progress import track
 from ..methods import Method
-from ..noise.estimation import MAX_FIT_LABELS, fit_noise_model_and_mixing, unmix_probs
+from ..noise.estimation import MAX_FIT_LABELS, fit_noise_model_and_mixed_in_transition, unmix_probs
 from ..noise.kinds import Floats, Ints
 from ..noise.model import compute_confidence_in_classifier, compute_log_probs
 from . import dawid_skene
@@ -35,7 +36,7 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
     """Judge every label by models that never saw it; without a method, by all views."""
     own_features = compute_own_features(evidence.inputs, evidence.num_classes, evidence.seed)
     models = _make_classifier_per_view(evidence, own_features)
-    plain = [compute_log_probs(model.fit_predict_proba()) for model in models]
+    plain = [compute_log_probs(model.fit_predict_proba()) for model in track(models, "audit: views without noise")]
     matrix = _make_assumed_transition(evidence.num_classes)
     weights = compute_view_weights(plain, evidence.given, evidence.trusted, matrix, evidence.seed)
     given_probs = np.exp(mix_log_probs(plain, weights))
@@ -48,7 +49,9 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
             # Votes mislead where views hardly tell the classes apart.
             confidence = compute_confidence_in_classifier(evidence.given, given_probs)
             matrix = _raise_transition_to_rate(matrix, evidence, rate_dawid_skene * confidence)
-        logs = [compute_log_probs(model.fit_predict_proba(matrix)) for model in models]
+        logs = [
+            compute_log_probs(model.fit_predict_proba(matrix)) for model in track(models, "audit: views with noise")
+        ]
     else:
         logs = [_predict_unmixed_log_probs(evidence, method), plain[1]]
     weights = compute_view_weights(logs, evidence.given, evidence.trusted, matrix, evidence.seed)
@@ -82,7 +85,7 @@ def _estimate_transition(evidence: Evidence, given_probs: Floats) -> Floats:
         noisy = np.sort(np.random.default_rng(evidence.seed).choice(noisy, MAX_FIT_LABELS, replace=False))
     if not len(noisy):
         return np.eye(evidence.num_classes)
-    return fit_noise_model_and_mixing(evidence.given[noisy], given_probs[noisy])[0].transition
+    return fit_noise_model_and_mixed_in_transition(evidence.given[noisy], given_probs[noisy])[0].transition
 
 
 def _raise_transition_to_rate(transition: Floats, evidence: Evidence, min_rate: float) -> Floats:
@@ -117,7 +120,7 @@ def _predict_unmixed_log_probs(evidence: Evidence, method: Method) -> Floats:
     probs = fit_predict_proba_per_fold(
         evidence.graph, evidence.nodes, evidence.fold, evidence.num_classes, method, evidence.seed
     )
-    _, transition = fit_noise_model_and_mixing(
+    _, transition = fit_noise_model_and_mixed_in_transition(
         evidence.given[evidence.noise_sample_positions], probs[evidence.noise_sample_positions]
     )
     return compute_log_probs(probs if transition is None else unmix_probs(probs, transition))

@@ -12,6 +12,7 @@ from pathlib import Path
 from ..core.errors import ConfigError, DataError, OutputError, build_unknown_name_error
 from ..graphs.tables import FORMATS, find_format_name
 from ..io import files
+from .graph_rewriting import rewrite_gml, rewrite_graphml
 from .label_rewriting import build_rewritten_json_lines, build_rewritten_parquet, build_rewritten_text_table
 
 UNLABELED_CELLS = ("", "-1")
@@ -19,7 +20,10 @@ REWRITERS = {
     "text": build_rewritten_text_table,
     "jsonl": build_rewritten_json_lines,
     "parquet": build_rewritten_parquet,
+    "graphml": rewrite_graphml,
+    "gml": rewrite_gml,
 }
+STRICT = ("parquet", "graphml", "gml")  # a copy is of the same format
 SUFFIXES = tuple(suffix for name in REWRITERS for suffix in FORMATS.get(name).suffixes)
 
 
@@ -99,7 +103,9 @@ def write_corrected_labels(
     if out.exists() and out.resolve() == path.resolve():
         raise OutputError(f"{out} is the original, which stays as it is; choose another --out")
     suffix, format = path.suffix.lower(), find_format_name(path) or ""
-    if suffix not in SUFFIXES or (format == "parquet") != (find_format_name(out) == "parquet"):
+    if suffix not in SUFFIXES or (
+        (format in STRICT or find_format_name(out) in STRICT) and format != find_format_name(out)
+    ):
         advice = (
             "unpack it first"
             if format in REWRITERS and suffix not in SUFFIXES

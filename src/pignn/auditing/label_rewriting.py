@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import contextlib
 import io
 import json
 from collections.abc import Callable, Iterator
@@ -18,7 +20,9 @@ def build_rewritten_text_table(
     path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None
 ) -> bytes:
     """CSV and the like: only changed cells differ. Without ids, rows are numbered from 0."""
-    content = path.read_bytes()
+    original = path.read_bytes()
+    encoding = _find_encoding(original)
+    content = original if encoding == "utf-8" else original.decode(encoding).encode()
     records = _iter_record_spans(content)
     try:
         start, end = next(records)
@@ -48,7 +52,28 @@ def build_rewritten_text_table(
         if new is not None:
             parts += [content[kept:a], _encode_cell(new, content[a:b], delimiter)]
             kept = b
-    return b"".join([*parts, content[kept:]])
+    rewritten = b"".join([*parts, content[kept:]])
+    try:
+        return rewritten if encoding == "utf-8" else rewritten.decode().encode(encoding)
+    except UnicodeEncodeError as error:
+        letter = error.object[error.start]
+        raise DataError(
+            f"{path} is in {encoding}, which has no '{letter}' for a decided label; save it as UTF-8"
+        ) from None
+
+
+def _find_encoding(content: bytes) -> str:
+    """As tables are read: UTF-8, UTF-16 with a byte order mark, else Windows-1252."""
+    for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+        if content.startswith(mark):
+            return encoding
+    if content.startswith(codecs.BOM_UTF8):
+        return "utf-8"
+    for encoding in ("utf-8", "cp1252"):
+        with contextlib.suppress(UnicodeDecodeError):
+            content.decode(encoding)
+            return encoding
+    return "utf-8"  # its odd bytes are kept
 
 
 def build_rewritten_json_lines(

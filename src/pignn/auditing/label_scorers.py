@@ -19,7 +19,7 @@ from ..core.registry import Entry, Registry
 from ..core.settings import Int, check_settings, setting
 from .audit import audit_labels
 from .crossfit import iter_train_and_test_positions
-from .evidence import Evidence, prepare_evidence
+from .evidence import Evidence, check_labels_and_assign_folds
 
 FOLD_SEED = 0
 SCORERS: Registry[type[LabelScorer]] = Registry(
@@ -31,6 +31,7 @@ SCORERS: Registry[type[LabelScorer]] = Registry(
         Entry("margin", f"{__name__}:MarginScorer", "how far another class leads over the given label"),
         Entry("neighbors", f"{__name__}:NeighborScorer", "share of labeled neighbors with another label"),
         Entry("gcn-cleanlab", f"{__name__}:CleanlabScorer", "label quality of cleanlab, from a cross-validated GCN"),
+        Entry("graph-cleaner", f"{__name__}:GraphCleanerScorer", "GraphCleaner's detector, from a cross-validated GCN"),
     ],
 )
 
@@ -45,11 +46,11 @@ class LabelScorer(ABC):
         check_settings(self)
 
     @abstractmethod
-    def score_labels_with_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+    def score_suspicion_with_run_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
         """(score of each label from 0 to 1, what was measured beside)."""
 
     def gather_evidence(self, data: Data) -> Evidence:
-        return prepare_evidence(data, self.folds, FOLD_SEED)
+        return check_labels_and_assign_folds(data, self.folds, FOLD_SEED)
 
 
 @dataclass(kw_only=True)
@@ -58,7 +59,7 @@ class AuditScorer(LabelScorer):
 
     method: str = "smoothed"
 
-    def score_labels_with_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+    def score_suspicion_with_run_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
         audit = audit_labels(data, self.method, folds=self.folds, seed=FOLD_SEED)
         issues = audit.issues.sort_values("node")
         truth = data.y_true.numpy()[issues["node"]]
@@ -80,7 +81,7 @@ class LogisticScorer(LabelScorer):
         evidence = self.gather_evidence(data)
         return evidence.make_classifier(evidence.embedding).fit_predict_proba()
 
-    def score_labels_with_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+    def score_suspicion_with_run_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
         return 1 - self.predict_proba(data)[np.arange(data.num_nodes), data.y.numpy()], {}
 
 
@@ -88,7 +89,7 @@ class LogisticScorer(LabelScorer):
 class MarginScorer(LogisticScorer):
     """The same regression, by the lead of the best other class."""
 
-    def score_labels_with_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+    def score_suspicion_with_run_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
         probs, nodes, given = self.predict_proba(data), np.arange(data.num_nodes), data.y.numpy()
         own = probs[nodes, given].copy()
         probs[nodes, given] = -1
@@ -99,25 +100,23 @@ class MarginScorer(LogisticScorer):
 class NeighborScorer(LabelScorer):
     """The share of neighbors that disagree: finer than whether their majority does, and better."""
 
-    def score_labels_with_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+    def score_suspicion_with_run_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
         votes = self.gather_evidence(data).neighbor_class_counts
         same = votes[np.arange(data.num_nodes), data.y.numpy()]
         return 1 - same / np.maximum(votes.sum(axis=1), 1), {}
 
 
 @dataclass(kw_only=True)
-class CleanlabScorer(LabelScorer):
-    """cleanlab's label quality from out-of-fold probabilities of a GCN."""
+class NetworkScorer(LabelScorer):
+    """A scorer that reads out-of-fold probabilities of a GCN."""
 
     epochs: int = setting(200, Int(min=1), "number of training epochs per fold")
 
-    def score_labels_with_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
-        from cleanlab.rank import get_label_quality_scores
-
+    def predict_proba(self, data: Data) -> np.ndarray:
+        """Probabilities of all nodes, [N, classes], each from a network that has not seen the node's label."""
         from ..methods import make
 
-        given = data.y.numpy()
-        probs = np.empty((len(given), graphs.num_classes(data)))
+        probs = np.empty((data.num_nodes, graphs.num_classes(data)))
         for train, test in iter_train_and_test_positions(self.gather_evidence(data).fold):
             graph = data.clone()
             graph.y[torch.from_numpy(test)] = -1
@@ -126,7 +125,30 @@ class CleanlabScorer(LabelScorer):
             graph.val_mask = graph.test_mask = torch.zeros(data.num_nodes, dtype=torch.bool)
             model = make("vanilla", epochs=self.epochs, selection="last").fit(graph)
             probs[test] = model.predict_proba(graph)[test]
-        return 1 - get_label_quality_scores(given, probs), {}
+        return probs
+
+
+@dataclass(kw_only=True)
+class CleanlabScorer(NetworkScorer):
+    """cleanlab's label quality from out-of-fold probabilities of a GCN."""
+
+    def score_suspicion_with_run_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+        from cleanlab.rank import get_label_quality_scores
+
+        return 1 - get_label_quality_scores(data.y.numpy(), self.predict_proba(data)), {}
+
+
+@dataclass(kw_only=True)
+class GraphCleanerScorer(NetworkScorer):
+    """GraphCleaner's detector (Li et al., ICML 2023): it learns to see labels that were flipped on purpose."""
+
+    def score_suspicion_with_run_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+        from ..backbones import GraphInputs
+        from ..methods.graph_cleaner import NeighborhoodFeatures, detect_wrong_labels
+
+        probs, nodes = self.predict_proba(data), np.arange(data.num_nodes)
+        features = NeighborhoodFeatures(GraphInputs.from_data(graphs.copy_checked_graph(data)))
+        return detect_wrong_labels(features, probs, data.y.numpy(), nodes, nodes, FOLD_SEED), {}
 
 
 class AuditWork:
@@ -138,7 +160,7 @@ class AuditWork:
     def evaluate(
         self, method: str, settings: dict[str, Any], trial_settings: list[dict[str, Any]], seed: int, data: Data
     ) -> tuple[np.ndarray, np.ndarray, dict[str, float | None], dict[str, Any]]:
-        scores, measures = SCORERS.get(method)(**settings).score_labels_with_measures(data)
+        scores, measures = SCORERS.get(method)(**settings).score_suspicion_with_run_measures(data)
         wrong = data.y.numpy() != data.y_true.numpy()
         highest = np.argsort(-scores, kind="stable")[: wrong.sum()]
         measures["precision_at_k"] = float(wrong[highest].mean()) if wrong.any() else None

@@ -87,7 +87,8 @@ class ReviewEstimate:
     rate: float | None
     rate_interval: tuple[float, float] | None
     top_precision: float | None  # of the most probable suspects that were decided
-    precision: float | None  # of all labels that confident learning flagged or that are in the top part
+    # Of all labels that confident learning flagged or that are in the top part. None if no flagged one was drawn.
+    precision: float | None
     precision_interval: tuple[float, float] | None
     level: float
 
@@ -115,18 +116,24 @@ def estimate_from_review(decisions: pd.DataFrame, *, level: float = 0.95) -> Rev
     total = top.size + flagged.size + rest.size
     rate = interval = None
     if random and total:
-        ends = [top.get_fewest_and_most_wrong(), *(part.compute_wrong_label_bounds(error) for part in random)]
+        ends = [top.get_fewest_and_most_wrong(), *(part.compute_wrong_count_bounds(error) for part in random)]
         low, high = (sum(end[side] for end in ends) / total for side in (0, 1))
         rate = _estimate_wrong_share([top, *random])
         interval = (max(low, 0.0), min(high, 1.0))
     precision = precision_interval = None
     listed = top.size + flagged.size
+<<<<<<< HEAD
     # Flagged labels of which none was drawn would be unseen; then there is no interval.
     if listed:
         low, high = top.get_fewest_and_most_wrong()
         if flagged.drawn:
-            ends_flagged = flagged.compute_wrong_label_bounds(1 - level)
+            ends_flagged = flagged.compute_wrong_count_bounds(1 - level)
             low, high = low + ends_flagged[0], high + ends_flagged[1]
+=======
+    if flagged.drawn:  # otherwise the top part alone would pass for all that are flagged
+        ends = [top.get_fewest_and_most_wrong(), flagged.compute_wrong_label_bounds(1 - level)]
+        low, high = (sum(end[side] for end in ends) for side in (0, 1))
+>>>>>>> docs
         precision = _estimate_wrong_share([top, flagged])
         precision_interval = (max(low / listed, 0.0), min(high / listed, 1.0))
     return ReviewEstimate(
@@ -200,8 +207,10 @@ class _ReviewPart:
     def get_fewest_and_most_wrong(self) -> tuple[float, float]:
         return float(self.wrong), float(self.wrong + self.open)
 
-    def compute_wrong_label_bounds(self, error: float) -> tuple[float, float]:
+    def compute_wrong_count_bounds(self, error: float) -> tuple[float, float]:
         """Bounds of the number of wrong labels, which are exceeded with probability at most `error`."""
+        if self.drawn == self.size:  # nothing was left to chance
+            return self.get_fewest_and_most_wrong()
         low = compute_binomial_interval(self.wrong, self.drawn, error)[0]
         high = compute_binomial_interval(self.wrong + self.open, self.drawn, error)[1]
         return self.size * max(low - self.slack, 0.0), self.size * min(high + self.slack, 1.0)

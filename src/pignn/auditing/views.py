@@ -22,6 +22,7 @@ from ..propagation import Embedding, scale_rows_to_unit_length, smooth
 from .crossfit import Features, Singles
 
 EMBEDDING_DIM, DIMENSIONS_PER_CLASS = 128, 4  # an embedding holds up to 32 classes
+WIDE_EMBEDDING_DIM = 512  # for more classes than that
 # Of the structure, twice as many dimensions as classes: enough to tell classes, too few to tell small regions, whose
 # labels may be wrong together.
 MIN_STRUCTURE_DIM, MAX_STRUCTURE_DIM, STRUCTURE_ROUNDS, OVERSAMPLING = 16, 128, 8, 8
@@ -30,15 +31,16 @@ MAX_DENSITY = 0.2  # of features that are worth a sparse matrix
 LARGE_GRAPH_NODES, COLUMNS_AT_ONCE = 1_000_000, 16  # on a large graph, so many columns are smoothed at a time
 
 
-def embed_nodes(inputs: GraphInputs, nodes: Ints, alpha: float, seed: int) -> Singles:
-    """Smoothed features of `nodes` in at most 128 dimensions, as rows of length 1.
+def embed_nodes(inputs: GraphInputs, nodes: Ints, alpha: float, num_classes: int, seed: int) -> Singles:
+    """Smoothed features of `nodes` in at most 128 dimensions (512 for many classes), as rows of length 1.
 
-    No more features than that are smoothed as they are, a block of columns at a time, and only the rows of `nodes` are
+    No more than 128 features are smoothed as they are, a block of columns at a time, and only the rows of `nodes` are
     kept: an embedding would only rotate them, which changes no logistic regression.
     """
     rows = torch.from_numpy(nodes)
     if _needs_embedding(inputs):
-        return Embedding(EMBEDDING_DIM, alpha=alpha, seed=seed).fit_transform(inputs)[rows].numpy()
+        width = _choose_width(inputs, num_classes)
+        return Embedding(width, alpha=alpha, seed=seed).fit_transform(inputs)[rows].numpy()
     scale = inputs.x.abs().sum(dim=1, keepdim=True)
     scale = torch.where(scale > 0, 1 / scale, 0.0)
     width = COLUMNS_AT_ONCE if inputs.num_nodes > LARGE_GRAPH_NODES else inputs.x.shape[1]
@@ -49,15 +51,16 @@ def embed_nodes(inputs: GraphInputs, nodes: Ints, alpha: float, seed: int) -> Si
 def compute_own_features(inputs: GraphInputs, num_classes: int, seed: int) -> Features:
     """Features of all nodes as rows of length 1: as they are where they are few, otherwise an embedding.
 
-    An embedding is too narrow for very many classes. Sparse features, such as words, are then used as they are. With
-    few classes the embedding is better: all words together predict the errors of a rule.
+    A narrow embedding cannot hold very many classes. Sparse features, such as words, are then used as they are, and
+    dense ones, such as topics of texts, get a wider embedding. With few classes the narrow one is better: all words
+    together predict the errors of a rule.
     """
     if not _needs_embedding(inputs):
         return scale_rows_to_unit_length(inputs.x).numpy()
-    sparse = _get_features_if_sparse(inputs) if num_classes * DIMENSIONS_PER_CLASS > EMBEDDING_DIM else None
+    sparse = _get_features_if_sparse(inputs) if _exceed_embedding_dim(num_classes) else None
     if sparse is not None:
         return _scale_sparse_rows(sparse)
-    return Embedding(EMBEDDING_DIM, alpha=1.0, seed=seed).fit_transform(inputs).numpy()
+    return Embedding(_choose_width(inputs, num_classes), alpha=1.0, seed=seed).fit_transform(inputs).numpy()
 
 
 def average_neighbor_features(inputs: GraphInputs, own_features: Features, nodes: Ints, seed: int) -> Features:
@@ -111,6 +114,16 @@ def list_edges_of_nodes(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, torch.T
     # The entries of a node follow its start; what earlier nodes had is taken off the running number.
     entry = np.arange(len(row)) + np.repeat(start - (np.cumsum(size) - size), size)
     return row, col[torch.from_numpy(entry)]
+
+
+def _exceed_embedding_dim(num_classes: int) -> bool:
+    return num_classes * DIMENSIONS_PER_CLASS > EMBEDDING_DIM
+
+
+def _choose_width(inputs: GraphInputs, num_classes: int) -> int:
+    """Dimensions of an embedding; on a large graph, wide ones would take too much memory."""
+    is_wide = _exceed_embedding_dim(num_classes) and inputs.num_nodes <= LARGE_GRAPH_NODES
+    return WIDE_EMBEDDING_DIM if is_wide else EMBEDDING_DIM
 
 
 def _needs_embedding(inputs: GraphInputs) -> bool:

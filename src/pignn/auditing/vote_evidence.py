@@ -49,7 +49,7 @@ class VoteEvidence:
         everybody, nobody = np.arange(votes.num_nodes), np.zeros(len(self.voted), dtype=bool)
         self.views = []
         for alpha in ALPHAS:
-            features = embed_nodes(self.inputs, everybody, alpha, self.seed)
+            features = embed_nodes(self.inputs, everybody, alpha, votes.num_classes, self.seed)
             model = CrossFitLogistic(features[self.voted], plurality, self.fold, votes.num_classes, nobody)
             self.views.append((features, model))
 

@@ -9,7 +9,9 @@ from .adapter import PyGAdapter
 from .appnp import APPNP
 from .base import Backbone
 from .gat import GAT
+from .gatv2 import GATv2
 from .gcn import GCN
+from .gin import GIN
 from .init import INITIALIZATIONS, initialize_parameters
 from .inputs import GraphInputs
 from .mlp import MLP
@@ -17,6 +19,7 @@ from .registry import BACKBONES, Builder, build, get_default_lr, get_paper_hidde
 from .sage import GraphSAGE
 from .scaling import FEATURE_SCALINGS, ChunkedFeatures, FeatureScaling
 from .sgc import SGC
+from .tuned import TunedGCN
 
 __all__ = [
     "APPNP",
@@ -24,6 +27,7 @@ __all__ = [
     "FEATURE_SCALINGS",
     "GAT",
     "GCN",
+    "GIN",
     "INITIALIZATIONS",
     "MLP",
     "SGC",
@@ -31,9 +35,11 @@ __all__ = [
     "Builder",
     "ChunkedFeatures",
     "FeatureScaling",
+    "GATv2",
     "GraphInputs",
     "GraphSAGE",
     "PyGAdapter",
+    "TunedGCN",
     "build",
     "get_default_lr",
     "get_paper_hidden_channels",

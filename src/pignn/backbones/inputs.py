@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from ..core.errors import ConfigError
 from ..graphs import simplify_edges
-from ..graphs.sparse import ChunkedOperator, Operator, SparseFeatures, SparsityPattern
+from ..graphs.sparse import ChunkedOperator, Operator, SparseFeatures, SparsityPattern, WeightedOperator
 from .scaling import MAX_SPARSE_DENSITY, ChunkedFeatures, FeatureScaling
 
 ALL_ROWS = slice(None)
@@ -70,7 +70,7 @@ class GraphInputs:
     def as_chunked(self) -> GraphInputs:
         """A copy for inference, whose matrices are built a few million entries at a time and not kept."""
         result = copy.copy(self)
-        for name in ("gcn_adj", "mean_adj", "adj_with_self_loops"):
+        for name in ("gcn_adj", "mean_adj", "sum_adj", "adj_with_self_loops"):
             result.__dict__.pop(name, None)
         result.chunked = True
         return result
@@ -142,12 +142,15 @@ class GraphInputs:
         return torch.segment_reduce(self.edge_weight, "sum", lengths=self.adj.entries_per_row, initial=0)
 
     @cached_property
-    def gcn_adj(self) -> Operator | ChunkedOperator:
+    def gcn_adj(self) -> Operator | ChunkedOperator | WeightedOperator:
         """D^{-½}(A + I)D^{-½}, with D the (weighted) in-degrees of A + I."""
         scale = (1 + (self.degree if self.parent_degrees is None else self.parent_degrees[0])).rsqrt()
         target_scale = scale
         if self.parent_degrees is not None:  # each sampled neighbor stands for those that were left out
             target_scale = scale * (self.parent_degrees[1] / self.adj.entries_per_row.clamp(min=1))
+
+        if self.edge_weight is not None and self.edge_weight.requires_grad:
+            return WeightedOperator(self.adj, scale[self.adj.row] * scale[self.adj.col] * self.edge_weight, scale**2)
 
         def compute_entries(part: SparsityPattern, rows: slice, entries: slice) -> Tensor:
             values = part.repeat_for_entries(target_scale[rows]).mul_(scale[part.col])
@@ -162,9 +165,12 @@ class GraphInputs:
         return Operator(matrix, matrix, scale.square())
 
     @cached_property
-    def mean_adj(self) -> Operator | ChunkedOperator:
+    def mean_adj(self) -> Operator | ChunkedOperator | WeightedOperator:
         """D^{-1}A, the (weighted) mean over the neighbors. Zero for a node without any."""
         share = 1 / self.degree.clamp(min=torch.finfo(self.raw_x.dtype).tiny)
+        if self.edge_weight is not None and self.edge_weight.requires_grad:
+            share = 1 / self.degree.clamp(min=1e-6)  # links of weight 0 alone have no finite gradient otherwise
+            return WeightedOperator(self.adj, share[self.adj.row] * self.edge_weight)
 
         def compute_entries(part: SparsityPattern, rows: slice, entries: slice) -> Tensor:
             values = part.repeat_for_entries(share[rows])
@@ -177,6 +183,23 @@ class GraphInputs:
             return Operator.from_values(self.adj, values)
         weight = 1 if self.edge_weight is None else self.edge_weight
         return Operator(self.adj.to_csr(values), self.adj.to_csr(share[self.adj.col] * weight))
+
+    @cached_property
+    def sum_adj(self) -> Operator | ChunkedOperator | WeightedOperator:
+        """A, the (weighted) sum over the neighbors. Each sampled neighbor stands for those that were left out."""
+        scale = torch.ones(self.num_nodes, dtype=self.raw_x.dtype, device=self.device)
+        if self.parent_degrees is not None:
+            scale = self.parent_degrees[1] / self.adj.entries_per_row.clamp(min=1)
+        if self.edge_weight is not None and self.edge_weight.requires_grad:
+            return WeightedOperator(self.adj, scale[self.adj.row] * self.edge_weight)
+
+        def compute_entries(part: SparsityPattern, rows: slice, entries: slice) -> Tensor:
+            values = part.repeat_for_entries(scale[rows])
+            return values if self.edge_weight is None else values.mul_(self.edge_weight[entries])
+
+        if self.chunked:
+            return ChunkedOperator(self.adj, compute_entries)
+        return Operator.from_values(self.adj, compute_entries(self.adj, ALL_ROWS, ALL_ROWS))
 
     @cached_property
     def adj_with_self_loops(self) -> SparsityPattern:

@@ -52,7 +52,7 @@ class FeatureScaling:
         probe = x[:: max(1, -(-len(x) // num_rows))]
         density = float(probe.count_nonzero()) / probe.numel()
         if kind == "columns" or (kind == "auto" and density > 1 - MIN_ZEROS_OF_ROWS):
-            return cls("columns", *_fit_column_center_and_spread(probe, is_sparse=density < MAX_SPARSE_DENSITY))
+            return cls("columns", *_fit_robust_center_and_spread(probe, is_sparse=density < MAX_SPARSE_DENSITY))
         return cls("rows", scale=_compute_large_column_divisors(probe) if kind == "auto" else None)
 
     def to(self, device: torch.device) -> FeatureScaling:
@@ -107,7 +107,7 @@ class ChunkedFeatures:
         return torch.cat([self.scaling.apply(chunk) @ weight for chunk in chunks])
 
 
-def _fit_column_center_and_spread(probe: Tensor, *, is_sparse: bool) -> tuple[Tensor | None, Tensor]:
+def _fit_robust_center_and_spread(probe: Tensor, *, is_sparse: bool) -> tuple[Tensor | None, Tensor]:
     """Center (none for sparse features) and spread of each column; 1 where a column does not vary."""
     probe = probe.double()
     if is_sparse:

@@ -94,7 +94,9 @@ def _discard_output() -> None:
 
 
 # How messages of the library name arguments that are options here.
-ARGUMENT = re.compile(r"\b(resume|force|report|new_class)=True\b|\b(nodes|edges|label|id|out|split_index)=(?![\w(\[)])")
+ARGUMENT = re.compile(
+    r"\b(resume|force|report|new_class)=True\b|\b(nodes|edges|label|id|out|split_index|known)=(?![\w(\[)])"
+)
 
 
 def _replace_arguments_by_options(message: object) -> str:

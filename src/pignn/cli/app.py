@@ -12,9 +12,11 @@ from .audit import audit
 from .convert import convert
 from .datasets import datasets
 from .demo import demo
+from .example import example
 from .inspect import inspect
 from .methods import methods
 from .predict import predict
+from .serve import serve
 from .study import study
 from .task import task
 from .train import train
@@ -44,7 +46,7 @@ def options(
     """Node classification when the labels of a graph cannot be trusted."""
 
 
-for command in (demo, inspect, train, predict, audit, apply, convert, datasets, methods):
+for command in (demo, example, inspect, train, predict, serve, audit, apply, convert, datasets, methods):
     app.command()(command)
 app.add_typer(study)
 app.add_typer(task)

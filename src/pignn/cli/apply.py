@@ -23,7 +23,9 @@ class CorrectionOptions:
     decisions: Annotated[
         Path, Argument(help="Filled-in review.csv of `pignn audit --review`: CSV, JSON lines or Parquet.")
     ]
-    nodes: Annotated[Path, Option(help="Table that was audited (CSV, TSV, JSON lines, Parquet); it is not changed.")]
+    nodes: Annotated[
+        Path, Option(help="File that was audited (CSV, TSV, JSON lines, Parquet, GraphML, GML); it is not changed.")
+    ]
     label: Annotated[str, Option(help="Its column of labels.")]
     out: Annotated[Path, Option(help="The corrected file to write.")]
     id: Annotated[str | None, Option(help="Its column of ids (default: as the audit says, or id).")] = None
@@ -49,8 +51,13 @@ def apply(*, options: CorrectionOptions, json: Json = False) -> None:
       pignn apply audits/first/review.csv --nodes papers.csv --label topic --out papers.corrected.csv
       pignn apply decisions.csv --nodes papers.csv --id paper --label topic --out papers.corrected.csv
       pignn apply decisions.csv --audit audits/first --nodes papers.csv --label topic --out papers.corrected.csv
+      pignn apply decisions.csv --nodes graph.graphml --label kind --out corrected.graphml
       pignn apply review.csv --nodes papers.tsv --id paper --label topic --out corrected.tsv --json
     """
+    from ..runs import early_checks, run_folder
+
+    early_checks.check_files_exist({"nodes": options.nodes, "known": options.decisions})
+    run_folder.check_outputs([options.out], [options.nodes, options.decisions], force=options.force)
     from .. import runs
 
     correction = runs.apply_decisions(**vars(options))
@@ -62,16 +69,16 @@ def apply(*, options: CorrectionOptions, json: Json = False) -> None:
 
 def _show_correction(correction: Correction, decisions: Path) -> None:
     estimate, out = correction.estimate, correction.out
-    show_facts(
-        {
-            "reviewed": estimate.reviewed,
-            "unsure or not decided": estimate.unsure,
-            "labels changed": correction.num_changed,
-            "wrong among all labels": _format_share(estimate.rate, estimate.rate_interval),
-            "wrong among the top suspects": _format_share(estimate.top_precision, None),
-            "wrong among all flagged": _format_share(estimate.precision, estimate.precision_interval),
-        }
-    )
+    facts = {
+        "reviewed": estimate.reviewed,
+        "unsure or not decided": estimate.unsure,
+        "labels changed": correction.num_changed,
+        "wrong among all labels": _format_share(estimate.rate, estimate.rate_interval),
+        "wrong among the top suspects": _format_share(estimate.top_precision, None),
+    }
+    if estimate.precision_interval is not None:
+        facts["wrong among top and flagged"] = _format_share(estimate.precision, estimate.precision_interval)
+    show_facts(facts)
     if out is not None and out.suffix.lower() in (".parquet", ".pq"):
         show_message("Parquet was written anew: the same columns and rows, other bytes")
     show_message(
@@ -83,5 +90,7 @@ def _show_correction(correction: Correction, decisions: Path) -> None:
 def _format_share(share: float | None, interval: tuple[float, float] | None) -> str:
     if interval is None:
         return "unknown: no randomly drawn label has been reviewed yet" if share is None else f"{share:.1%}"
+    if share is not None and interval[0] == interval[1]:
+        return f"{share:.1%}, all of them checked"
     between = f"{interval[0]:.1%} to {interval[1]:.1%}"
     return f"unknown, {between}: too little is decided yet" if share is None else f"{share:.1%} ({between})"

@@ -13,12 +13,13 @@ from .graph_options import LabeledGraphOptions
 from .option_groups import expand_option_groups
 from .options import Json, Noise, Rate, Setting, parse_settings
 from .output import show_facts, show_import_summary, show_json, show_message, show_table
+from .stored_settings import check_method
 
 if TYPE_CHECKING:
     from ..auditing import Audit, Consensus
     from ..runs import AuditRun
 
-NUM_SHOWN = 10  # suspects
+NUM_SHOWN = 10  # questions
 
 
 @dataclass(kw_only=True)
@@ -65,16 +66,25 @@ def audit(
       pignn audit --dataset digits --noise symmetric --rate 0.2 --json
       pignn audit --dataset digits --noise symmetric --rate 0.2 --method pi-gnn --set epochs=100
     """
-    from .. import runs
-
     arguments = graph.to_arguments("audit")
     if graph.nodes is not None and (options.noise != "none" or options.rate is not None):
         raise ConfigError("--noise and --rate corrupt labels to try an audit out; they are for --dataset")
     if options.review is not None and options.out is None:
         raise ConfigError("--review needs --out: the folder for review.csv")
+    settings = parse_settings(setting)
+    from ..runs import early_checks, run_folder
+
+    early_checks.check_noise(options.noise, options.rate)
+    if method != "smoothed":
+        check_method(method, settings)
+    if options.out is not None:
+        run_folder.check_audit_folder(options.out, options.review is not None, [], force=options.force)
+    early_checks.check_graph(arguments)
+    from .. import runs
+
     run = runs.audit(
         method=method,
-        settings=parse_settings(setting),
+        settings=settings,
         warn=not json,  # in JSON the notes have the warnings
         on_graph_read=None if json else show_import_summary,
         **vars(options),
@@ -107,10 +117,10 @@ def _show_next_steps(run: AuditRun, out: Path | None) -> None:
 
 
 def _show_consensus(consensus: Consensus) -> None:
-    from ..report.audit import list_annotator_rows, list_consensus_facts
+    from ..report.audit import list_consensus_facts, list_most_active_annotator_rows
 
     show_facts(list_consensus_facts(consensus.to_dict()))
-    rows = list_annotator_rows([asdict(row) for row in consensus.annotator_summaries])
+    rows = list_most_active_annotator_rows([asdict(row) for row in consensus.annotator_summaries])
     questions = consensus.suggest_questions(NUM_SHOWN).to_dict("records")
     for title, table in (("annotators", rows), ("whom to ask next", questions)):
         print()
@@ -119,6 +129,8 @@ def _show_consensus(consensus: Consensus) -> None:
 
 
 def _show_audit(audit: Audit) -> None:
+    from ..report.audit.overview import select_likely_errors
+
     overview = audit.overview
     show_facts(
         {
@@ -130,7 +142,7 @@ def _show_audit(audit: Audit) -> None:
             "homophily": audit.homophily,
         }
     )
-    suspects = [_build_suspect_row(audit, row) for row in audit.issues.head(NUM_SHOWN).to_dict("records")]
+    suspects = [_build_suspect_row(audit, row) for row in select_likely_errors(audit.issues).to_dict("records")]
     for title, rows in (
         ("by given class", [asdict(row) for row in audit.class_summaries]),
         ("by source", [asdict(row) for row in audit.source_summaries]),
@@ -139,6 +151,8 @@ def _show_audit(audit: Audit) -> None:
         if rows:
             print()
             show_table(rows, title=title)
+    if not suspects:
+        print("\nno label is more probably wrong than right")
 
 
 def _build_suspect_row(audit: Audit, row: dict[Any, Any]) -> dict[str, Any]:

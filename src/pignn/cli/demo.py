@@ -49,7 +49,7 @@ def demo(
         if not json:
             show_message(f"digits: {graph.num_nodes:,} nodes; {summary}")
         runs = {
-            title: _train_and_collect_facts(graph, name, epochs, seed)
+            title: _train_and_return_predictions_and_facts(graph, name, epochs, seed)
             for title, name in (("GCN", "vanilla"), ("PI-GNN", "pi-gnn"))
         }
         _write_demo_files(out, {title: predictions for title, (predictions, _) in runs.items()})
@@ -63,7 +63,9 @@ def demo(
     show_message(f"model, predictions.csv, history.csv and learning-curve.png are in {out}")
 
 
-def _train_and_collect_facts(graph: Data, name: str, epochs: int, seed: int) -> tuple[Predictions, dict[str, Any]]:
+def _train_and_return_predictions_and_facts(
+    graph: Data, name: str, epochs: int, seed: int
+) -> tuple[Predictions, dict[str, Any]]:
     from .. import methods
     from ..runs import Predictions
 

@@ -12,7 +12,19 @@ from ..core.errors import ConfigError
 from ..graphs.tables import has_graph_suffix
 from .options import Root, parse_json_or_text, parse_key_value_pairs
 
-COLUMNS = ("label", "id", "name", "trusted", "source", "votes", "delimiter", "edges", "edge_columns", "drop_unknown")
+COLUMNS = (
+    "label",
+    "id",
+    "name",
+    "trusted",
+    "source",
+    "votes",
+    "delimiter",
+    "edges",
+    "edge_columns",
+    "drop_unknown",
+    "truth",
+)
 TABLES = "CSV, TSV, JSON lines or Parquet"
 
 
@@ -104,6 +116,9 @@ class LabeledGraphOptions(GraphOptions):
 
     trusted: Annotated[str | None, Option(help="Column of --nodes: 1 where the label was verified.")] = None
     source: Annotated[str | None, Option(help="Column of --nodes: who or what gave the label.")] = None
+    truth: Annotated[
+        str | None, Option(help="Column of --nodes with true labels, where known: for scores only, never learned from.")
+    ] = None
     votes: Annotated[
         Path | None,
         Option(help=f"Labels of several annotators: {TABLES}, with columns node, annotator, label (and confidence)."),

@@ -26,6 +26,9 @@ def inspect(*, graph: LabeledGraphOptions, json: Json = False) -> None:
     arguments = GraphOptions.to_arguments(graph, "inspect")
     if "nodes" not in arguments:
         raise ConfigError("inspect shows a graph of your own: give its files with --nodes and --edges")
+    from ..runs import early_checks
+
+    early_checks.check_graph(arguments)
     from ..runs import inspect_graph
 
     summary = inspect_graph(**arguments)
@@ -35,4 +38,5 @@ def inspect(*, graph: LabeledGraphOptions, json: Json = False) -> None:
     print("\n".join(summary.list_fact_lines()), end="\n\n")
     show_table(summary.list_column_records())
     if summary.features:
-        show_message(f"\n--features '{summary.features}'")
+        quoted = summary.features.replace("'", "'\\''")  # as shells want it
+        show_message(f"\n--features '{quoted}'")

@@ -52,7 +52,7 @@ def load_stored_setting_options() -> list[SettingOption]:
     return [SettingOption(**row) for row in json.loads(FILE.read_text(encoding="utf-8"))]
 
 
-def parse_number_or_list(value: Any) -> Any:
+def parse_number_or_list_else_text(value: Any) -> Any:
     """The number or list that a text is; any other text is a name, even true."""
     parsed = parse_json_or_text(value) if isinstance(value, str) else value
     return value if isinstance(value, str) and isinstance(parsed, bool | None | dict) else parsed
@@ -67,3 +67,6 @@ elif __name__ != "__main__":
 else:
     rows = [asdict(option) for option in build_setting_options()]
     FILE.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    from .stored_settings import write_stored_settings
+
+    write_stored_settings()

@@ -18,6 +18,9 @@ def predict(
     *,
     model: Annotated[Path, Argument(help="Folder of a model or of a training run.")],
     graph: GraphOptions,
+    known: Annotated[
+        Path | None, Option(help="Table of old nodes that --edges join the new ones to; they are not predicted.")
+    ] = None,
     out: Annotated[Path, Option(help="The CSV file to write.")] = Path("predictions.csv"),
     force: Annotated[bool, Option("--force", help="Replace the file if it exists.")] = False,
     json: Json = False,
@@ -31,12 +34,19 @@ def predict(
 
     \b
       pignn predict runs/mine --nodes new_papers.csv --edges new_citations.csv --out predictions.csv
+      pignn predict runs/mine --nodes new_papers.csv --edges new_citations.csv --known papers.csv
       pignn predict runs/first --dataset digits --out predictions.csv
       pignn predict runs/first/model --dataset digits --data num_neighbors=15 --json
     """
+    arguments = graph.to_arguments("predict") | {"known": known}
+    from ..runs import early_checks, run_folder
+
+    early_checks.check_model_folder(model)
+    run_folder.check_outputs([out], [], force=force)
+    early_checks.check_files_exist(arguments)
     from .. import runs
 
-    predictions = runs.predict(model, out=out, force=force, **graph.to_arguments("predict"))
+    predictions = runs.predict(model, out=out, force=force, **arguments)
     facts = predictions.summary.to_dict()
     if json:
         show_json(facts | {"out": str(out)})

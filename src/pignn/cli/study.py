@@ -62,7 +62,7 @@ class StudyOptions(GraphSelection):
     def load_study(self, metric: str | None = None, *, as_run: bool = True) -> Study:
         """The study with its options. ``as_run`` takes an unchanged one as it was last run in ``out``."""
         from ..studies import get_study, read_study
-        from ..studies.study import parse_seeds
+        from ..studies.study import parse_seeds_or_count
 
         changes = (self.datasets, self.noises, self.rates, self.seeds, self.methods, self.protocol, self.trials)
         last_run = self.out / f"{self.name}.toml"
@@ -74,7 +74,7 @@ class StudyOptions(GraphSelection):
             datasets=split_at_commas(self.datasets),
             noises=split_at_commas(self.noises),
             rates=_parse_numbers(self.rates, "--rates"),
-            seeds=None if self.seeds is None else parse_seeds(self.seeds),
+            seeds=None if self.seeds is None else parse_seeds_or_count(self.seeds),
             methods=split_at_commas(self.methods),
             settings=parse_key_value_pairs(self.setting, "--set", text_keys=("pair_labels",)),
             protocol=self._choose_protocol_if_changed(loaded),

@@ -10,10 +10,11 @@ from typer import Option
 
 from ..core.errors import ConfigError
 from .graph_options import LabeledGraphOptions
-from .method_options import SettingOptions, parse_number_or_list
+from .method_options import SettingOptions, parse_number_or_list_else_text
 from .option_groups import expand_option_groups
 from .options import Json, Noise, Rate, Setting, parse_settings
-from .output import show_facts, show_import_summary, show_json, show_message
+from .output import show_facts, show_import_summary, show_json, show_message, show_table
+from .stored_settings import check_method
 
 if TYPE_CHECKING:
     from ..runs import TrainingInterrupted, TrainingRun
@@ -38,8 +39,20 @@ class CleaningOptions:
         ),
     ] = False
 
-    def choose_cleaning_mode(self) -> str | None:
-        chosen = [name.partition("_")[0] for name, is_set in vars(self).items() if is_set]
+    audit: Annotated[
+        Path | None,
+        Option(help="Folder of an audit of this graph: its suspects are meant (default: dropped), without another."),
+    ] = None
+    decisions: Annotated[Path | None, Option(help="Decisions of a review: their labels are learned, and trusted.")] = (
+        None
+    )
+
+    def to_arguments(self) -> dict[str, Any]:
+        return {"clean": self._choose(), "audit": self.audit, "decisions": self.decisions}
+
+    def _choose(self) -> str | None:
+        modes = ("drop_suspects", "relabel_suspects", "weight_by_quality")
+        chosen = [name.partition("_")[0] for name in modes if getattr(self, name)]
         if len(chosen) > 1:
             raise ConfigError(
                 "--drop-suspects, --relabel-suspects and --weight-by-quality exclude each other; give one"
@@ -55,6 +68,13 @@ class OutputOptions:
     report: Annotated[bool, Option("--report", help="Also write report.html, a page to look at and send.")] = False
     resume: Annotated[bool, Option("--resume", help="Continue the run in --out.")] = False
     force: Annotated[bool, Option("--force", help="Replace the run in --out when this one is done.")] = False
+    assess: Annotated[
+        bool,
+        Option(
+            "--assess/--no-assess",
+            help="Whether to estimate what the model is worth, by cross-validation on given labels.",
+        ),
+    ] = True
     checkpoint_every: Annotated[int, Option(help="Epochs between two checkpoints.")] = 50
     checkpoint_minutes: Annotated[float, Option(help="Also write a checkpoint after this many minutes.")] = 5.0
 
@@ -65,7 +85,7 @@ def train(
     graph: LabeledGraphOptions,
     val: Annotated[
         float,
-        Option(help="Share of the labels of --nodes to hold out for choosing the epoch (see --split-seed)."),
+        Option(help="Share of the labels of --nodes to hold out and to score; networks choose the epoch by them."),
     ] = 0.0,
     noise: Noise = "none",
     rate: Rate = None,
@@ -98,21 +118,19 @@ def train(
       pignn train --dataset cora --noise flip --rate 0.4 --method vanilla --backbone gat --json
       pignn train --dataset cora --noise llm_labels.npz --set hidden_channels=64 --set class_weight=balanced
       pignn train --dataset csbm --data num_nodes=5000 --data homophily=0.6 --noise pair --rate 0.3
+      pignn train --nodes papers.csv --edges citations.csv --label topic --val 0.2 --truth checked_topic
       pignn train --nodes papers.csv --edges citations.csv --label topic --drop-suspects --out runs/cleaned
+      pignn train --nodes papers.csv --edges citations.csv --label topic --audit audits/first --decisions decisions.csv
       torchrun --nproc-per-node 2 -m pignn train --dataset digits --noise pair --rate 0.2 --batch-size 128
     """
+    options = {"noise": noise, "rate": rate, "seed": seed, "method": method, **vars(output), **cleaning.to_arguments()}
+    options["settings"] = _merge_settings(vars(settings), setting)
+    arguments = graph.to_arguments("train", val)
+    _check_early(options, arguments)
     from .. import runs
 
-    options: dict[str, Any] = {"noise": noise, "rate": rate, "seed": seed, "clean": cleaning.choose_cleaning_mode()}
     try:
-        run = runs.train(
-            method=method,
-            settings=_merge_settings(vars(settings), setting),
-            on_graph_read=None if json else show_import_summary,
-            **options,
-            **vars(output),
-            **graph.to_arguments("train", val),
-        )
+        run = runs.train(on_graph_read=None if json else show_import_summary, **options, **arguments)
     except runs.TrainingInterrupted as interrupt:
         return _show_interrupt_and_get_code(interrupt, output.out, json)
     _show_run(run, json)
@@ -122,9 +140,21 @@ def train(
     return 0
 
 
+def _check_early(options: dict[str, Any], arguments: dict[str, Any]) -> None:
+    """Tell mistakes before torch is imported."""
+    from ..runs import early_checks, run_folder
+
+    early_checks.check_noise(options["noise"], options["rate"])
+    check_method(options["method"], options["settings"])
+    folder_options = {name: options[name] for name in ("report", "resume", "force")}
+    run_folder.check_training_options(options["out"], **folder_options)
+    early_checks.check_review_files(options["audit"], options["decisions"])
+    early_checks.check_graph(arguments)
+
+
 def _merge_settings(flags: dict[str, Any], pairs: list[str] | None) -> dict[str, Any]:
     """Settings from their own options and from --set; one that is given twice is refused."""
-    settings = {key: parse_number_or_list(value) for key, value in flags.items() if value is not None}
+    settings = {key: parse_number_or_list_else_text(value) for key, value in flags.items() if value is not None}
     for key, value in parse_settings(pairs).items():
         if key in settings:
             raise ConfigError(f"{key} is given twice: by --{key.replace('_', '-')} and by --set")
@@ -137,6 +167,9 @@ def _show_run(run: TrainingRun, json: bool) -> None:
         return
     facts = run.summary.to_dict()
     show_json(facts) if json else show_facts({k: v for k, v in facts.items() if not isinstance(v, dict)})
+    if run.assessment is not None and not json:
+        print(f"\n{run.assessment}\n")
+        show_table([dict(row) for _, row in run.assessment.classes.astype(object).iterrows()])
 
 
 def _show_interrupt_and_get_code(interrupt: TrainingInterrupted, out: Path | None, json: bool) -> int:

@@ -15,9 +15,9 @@ from torch_geometric.data import Data, HeteroData
 from ..core.errors import ConfigError, DataError, PignnWarning
 from ..core.settings import Int
 from ..core.text import format_count
+from .tables.cells import MAX_MAGNITUDE
 
 MASKS = ("train_mask", "val_mask", "test_mask")
-MAX_MAGNITUDE = 1e18  # of a feature or weight: squares and sums of larger ones are infinite in float32
 
 
 def num_classes(data: Data) -> int:
@@ -64,6 +64,11 @@ def check_data_type(data: Any) -> None:
     if not isinstance(data, Data):
         raise DataError(
             f"expected a torch_geometric.data.Data, not {type(data).__name__}; of a PyG dataset, pass dataset[0]"
+        )
+    names = data.get("class_names")
+    if isinstance(names, list) and names and isinstance(names[0], list):  # PyG's Batch collects them
+        raise DataError(
+            "a Batch of several graphs has class_names once per graph; set batch.class_names = batch.class_names[0]"
         )
 
 

@@ -116,6 +116,22 @@ class Operator:
         return _OperatorProduct.apply(x, self)
 
 
+class WeightedOperator:
+    """A sparse matrix whose values are learned, perhaps with a diagonal: ``M @ x`` is differentiable in all three."""
+
+    def __init__(self, pattern: SparsityPattern, values: Tensor, diagonal: Tensor | None = None) -> None:
+        self.pattern, self.values = pattern, values
+        self.diagonal = None if diagonal is None else diagonal[:, None]
+
+    @property
+    def shape(self) -> torch.Size:
+        return torch.Size(self.pattern.shape)
+
+    def __matmul__(self, x: Tensor) -> Tensor:
+        result = weighted_spmm(self.pattern, self.values, x.contiguous())
+        return result if self.diagonal is None else result + self.diagonal * x
+
+
 class ChunkedOperator:
     """The same product with a matrix that is built some rows at a time and never held. For inference only."""
 
@@ -202,6 +218,26 @@ class _WeightedSpmm(torch.autograd.Function):
         transposed, order = ctx.pattern.transpose_and_entry_order
         grad = grad.contiguous()
         return ctx.pattern.compute_dot_products_at_entries(grad, x), spmm(transposed.to_csr(values[order]), grad), None
+
+
+def dot_products(pattern: SparsityPattern, h: Tensor) -> Tensor:
+    """h_i·h_j at every entry (i, j) of a square pattern, differentiable, without gathering rows of ``h``."""
+    return _DotProducts.apply(h, pattern)
+
+
+class _DotProducts(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, pattern: SparsityPattern) -> Tensor:
+        ctx.save_for_backward(h)
+        ctx.pattern = pattern
+        return pattern.compute_dot_products_at_entries(h, h)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (h,) = ctx.saved_tensors
+        transposed, order = ctx.pattern.transpose_and_entry_order
+        grad = grad.contiguous()
+        return spmm(ctx.pattern.to_csr(grad), h) + spmm(transposed.to_csr(grad[order]), h), None
 
 
 def row_softmax(pattern: SparsityPattern, logits: Tensor) -> Tensor:

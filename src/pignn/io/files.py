@@ -15,14 +15,13 @@ import socket
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ModelFileError, OutputError
 from .digests import compute_digest
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 UNFINISHED = ".unfinished-"  # in the name of a folder that is being filled
 
@@ -171,6 +170,8 @@ def _digest_tensors(tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) 
 
 def write_tensors_and_metadata(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> None:
     """Write a safetensors file. ``metadata`` goes into its header as JSON, with a checksum of it and the tensors."""
+    from safetensors.torch import save
+
     ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     # One entry: safetensors writes several in no particular order, and equal content should be equal bytes.
     header = json.dumps({"metadata": metadata, "sha256": _digest_tensors(ready, metadata)})
@@ -179,8 +180,10 @@ def write_tensors_and_metadata(path: Path, tensors: Mapping[str, Tensor], metada
 
 def read_tensors_and_metadata(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Tensors and metadata that :func:`write_tensors_and_metadata` wrote."""
+    from safetensors import SafetensorError, safe_open
+
     if not path.is_file():
-        raise ModelFileError(f"{path} does not exist")
+        raise ModelFileError(f"{path} does not exist; is it the right folder?")
     try:
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {})["pignn"])

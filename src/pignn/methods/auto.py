@@ -16,6 +16,7 @@ from torch_geometric.data import Data
 from .. import graphs
 from ..backbones import GraphInputs
 from ..core.errors import DataError, ModelFileError, PignnWarning
+from ..core.progress import progress_context, track
 from ..core.settings import Bool, Choice, Float, setting
 from ..core.threads import threads_context
 from ..propagation import NodeViews
@@ -95,12 +96,12 @@ class Auto(Method):
     )
     directed: bool = setting(False, Bool(), "propagate along the direction of edges only")
 
-    def fit(self, data: Data, *, split_index: int | None = None) -> Self:
+    def fit(self, data: Data, *, split_index: int | None = None, progress: bool | None = None) -> Self:
         """Choose by the given labels, and learn from them."""
         self.check_settings()
         start = time.perf_counter()
         data = graphs.copy_checked_graph(data, split_index=split_index)
-        with threads_context(data.x.numel()):
+        with threads_context(data.x.numel()), progress_context(progress):
             self._choose_and_fit(data, start)
         self.seconds_ = time.perf_counter() - start
         self._set_fitted_attributes(data)
@@ -250,7 +251,7 @@ class Auto(Method):
 
     def _iter_until_deadline(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
         """The candidates, until the time is over. The first one always comes."""
-        for number, candidate in enumerate(candidates):
+        for number, candidate in enumerate(track(candidates, "auto: methods tried")):
             if number and self._deadline is not None and time.perf_counter() > self._deadline:
                 self._untried += 1
             else:
@@ -268,8 +269,8 @@ class Auto(Method):
 
     def _store_ensemble(self, ensemble: Ensemble, fitted: dict[Candidate, Any], num_labels: int) -> None:
         """Keep what is averaged, and the best candidate that can predict for other graphs."""
-        self.weights_, self.inverse_temperature_ = ensemble.weights, ensemble.inverse_temperature
-        self.bias_ = ensemble.bias
+        self.weights_, self.bias_ = ensemble.weights, ensemble.bias
+        self.inverse_temperature_ = ensemble.inverse_temperature
         self.transition_, self.agreement_ = ensemble.transition, ensemble.agreement
         self.holdout_log_likelihood_ = ensemble.log_likelihood
         self.uniform_mass_ = 1 / (num_labels + 1)
@@ -369,10 +370,8 @@ class Auto(Method):
 
     def _set_state(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
         self.transition_, self.bias_ = tensors["auto.transition"], tensors["auto.bias"]
-        view_tensors = _select_and_strip_prefix(tensors, "views.")
-        self.views_ = NodeViews.from_state(
-            view_tensors, metadata["views"], directed=self.directed, seed=int(self.seed) % 2**31
-        )
+        view_tensors, seed = _select_and_strip_prefix(tensors, "views."), int(self.seed) % 2**31
+        self.views_ = NodeViews.from_state(view_tensors, metadata["views"], directed=self.directed, seed=seed)
         self.models_, self.candidates_ = {}, {}
         for number, inner in enumerate(metadata["models"]):
             if inner["method"] not in LEARNER_CLASSES:

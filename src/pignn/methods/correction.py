@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-from ..core.errors import ConfigError, PignnWarning
+from ..core.errors import ConfigError
 from ..core.settings import Anything, setting
 from ..noise.matrix_kinds import parse_transition_matrix
 from ..training import Phase
 from .core.learner import Step, Task
-from .core.losses import noisy_cross_entropy
+from .core.losses import backward_cross_entropy, invert_transition, noisy_cross_entropy
 from .core.network import NetworkMethod
 from .core.noise_estimation import estimate_noise_with_explanation
-
-MAX_CONDITION_NUMBER = 1e3  # of a matrix that can be inverted
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -70,17 +65,7 @@ class Backward(TransitionMethod):
 
     def prepare_phase(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
         super().prepare_phase(task, networks, phase)
-        matrix = np.asarray(self.transition_)
-        if np.linalg.cond(matrix) > MAX_CONDITION_NUMBER:
-            warnings.warn(
-                "the transition matrix can hardly be inverted: its rows are too alike; 'forward' needs no inverse",
-                PignnWarning,
-                stacklevel=2,
-            )
-        inverse = np.linalg.pinv(matrix, rcond=1 / MAX_CONDITION_NUMBER)
-        self._inverse = torch.as_tensor(inverse, dtype=torch.float32, device=task.y.device)
+        self._inverse = invert_transition(torch.as_tensor(self.transition_, device=task.y.device))
 
     def objective(self, step: Step) -> Tensor:
-        losses = -F.log_softmax(step.logits, dim=-1)
-        corrected = (self._inverse[step.y] * losses).sum(-1)
-        return step.weighted_mean(corrected.where(~step.trusted, losses.gather(1, step.y[:, None]).view(-1)))
+        return step.weighted_mean(backward_cross_entropy(step.logits, step.y, self._inverse, step.trusted))

@@ -21,7 +21,7 @@ COSINE_SCALES = [COSINE_SCALE * 10 ** (k / 8) for k in range(-8, 9)]
 NOISE_RATES = [0.01, *(k / 20 for k in range(1, 16))]
 
 
-def compute_leave_one_out_cosines(embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+def compute_leave_one_out_cosines_of_labeled(embedded: Tensor, given_labels: GivenLabels) -> Tensor:
     """The cosine between each labeled node and the mean of each class *without that node*, [labels, classes]."""
     x = embedded[given_labels.nodes]
     share = F.one_hot(given_labels.y, given_labels.num_classes).to(embedded) * given_labels.weight[:, None]
@@ -48,7 +48,7 @@ def fit_symmetric_rate(class_cosines: Tensor, y: Tensor) -> float:
     return best_rate
 
 
-def estimate_transitions(cosines: Tensor, given_labels: GivenLabels) -> list[Tensor]:
+def estimate_symmetric_and_free_transitions(cosines: Tensor, given_labels: GivenLabels) -> list[Tensor]:
     """Two transition matrices: one of symmetric noise, and one in which every entry is free.
 
     The latter is what :func:`pignn.noise.estimate` finds, pulled towards symmetric noise of the same rate, the more the
@@ -74,8 +74,8 @@ def estimate_transitions_and_posterior(
     The probabilities are averaged over the matrices: few labels cannot tell which one is right, and the mean errs less
     than either. Trusted labels stay as they are.
     """
-    cosines = compute_leave_one_out_cosines(embedded, given_labels)
-    transitions = estimate_transitions(cosines, given_labels) if transitions is None else transitions
+    cosines = compute_leave_one_out_cosines_of_labeled(embedded, given_labels)
+    transitions = estimate_symmetric_and_free_transitions(cosines, given_labels) if transitions is None else transitions
     posterior = torch.zeros_like(cosines)
     for transition in transitions:
         log_noise = compute_label_log_likelihoods(given_labels, transition)
@@ -126,7 +126,7 @@ class Denoised(EmbeddingClassifier):
 
     l2: float = setting(1.0, Float(), "strength of the L2 penalty, relative to a sum over the labels")
 
-    def _fit_weights_and_set_noise(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _set_transitions_and_return_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         self.transitions_, self.posterior_ = estimate_transitions_and_posterior(
             embedded, given_labels, self.transitions_
         )

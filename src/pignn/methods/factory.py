@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ConfigError, build_unknown_name_error
-from .registry import METHODS
+from .registry import METHODS, find_method
 
 if TYPE_CHECKING:
     from .core.base import Method
@@ -23,14 +23,24 @@ def resolve_method_class(name: str) -> type[Method]:
 
 
 def make(name: str, **settings: Any) -> Method:
-    """The method called ``name``, with its settings: ``make("pi-gnn", backbone="gat", warmup=20)``."""
+    """The method called ``name``, with its settings: ``make("pi-gnn", backbone="gat", warmup=20)``.
+
+    The name of a plain network, such as ``"GCN"``, is ``vanilla`` with that backbone.
+    """
+    asked, (name, backbone) = name, find_method(name)
+    if backbone is not None and str(settings.setdefault("backbone", backbone)).lower() != backbone:
+        raise ConfigError(
+            f"'{asked}' is method 'vanilla' with backbone '{backbone}', and backbone is '{settings['backbone']}'; "
+            "give one of them"
+        )
     kind = resolve_method_class(name)
     names = kind._get_param_names()
     for setting in settings:
         if setting not in names:
             if setting in resolve_method_class("vanilla")._get_param_names():
                 raise ConfigError(
-                    f"method '{name}' has no setting '{setting}': that is for methods that train networks"
+                    f"method '{name}' has no setting '{setting}': that is for methods that train networks; "
+                    "leave it out, or take vanilla or pi-gnn"
                 )
             raise ConfigError(f"method '{name}': {build_unknown_name_error('setting', setting, names)}")
     return kind(**settings)

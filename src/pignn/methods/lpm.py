@@ -36,7 +36,7 @@ def compute_edge_similarities(inputs: GraphInputs) -> Tensor:
     return inputs.adj.compute_dot_products_at_entries(unit, unit).clamp(min=1e-3)
 
 
-def propagate_labels(
+def predict_by_propagating_labels(
     inputs: GraphInputs, y: Tensor, seeds: Tensor, num_classes: int, alpha: float, num_hops: int
 ) -> Tensor:
     """The class of each node by F ← αŜF + (1 − α)Y from the labels of ``seeds``, Ŝ the row-normalized similarities.
@@ -89,7 +89,7 @@ class LPM(NetworkMethod):
             raise DataError(
                 "lpm needs trusted labels: --trusted COLUMN, or data.trusted_mask in Python, for training nodes"
             )
-        labels = propagate_labels(task.inputs, task.y, seeds, task.num_classes, self.alpha, self.num_hops)
+        labels = predict_by_propagating_labels(task.inputs, task.y, seeds, task.num_classes, self.alpha, self.num_hops)
         self._propagated = labels.where((labels >= 0) & ~task.trusted, task.y)
 
     def objective(self, step: Step) -> Tensor:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..backbones import GraphInputs, initialize_parameters
-from ..core.errors import ConfigError, DataError
+from ..core.errors import DataError
 from ..core.settings import Float, Int, setting
 from ..graphs.sparse import SparsityPattern
 from ..training import Phase
@@ -67,6 +68,8 @@ class Planetoid(NetworkMethod):
     neither is drawn: −log σ(γ e_i·w_c) with γ = ±1. Unlike in the paper, the class loss does not reach the embedding.
     It predicts for the nodes of its own graph only, and has no backbone.
     """
+
+    needs_whole_graph: ClassVar[bool] = True
 
     dimensions: int = setting(50, Int(min=1), "dimensions of the embedding")
     context_epochs: int = setting(200, Int(min=1), "epochs that learn the embedding from walks alone, at the start")
@@ -132,8 +135,3 @@ class Planetoid(NetworkMethod):
         nodes = torch.cat([step.nodes[first], step.nodes[first][differs]])
         contexts = torch.cat([step.nodes[same], step.nodes[second][differs]])
         return nodes, contexts, torch.cat([torch.ones(len(first)), -torch.ones(int(differs.sum()))]).to(first.device)
-
-    def check_settings(self) -> None:
-        super().check_settings()
-        if self.batch_size is not None:
-            raise ConfigError("planetoid-t learns an embedding of every node and has no mini-batches: leave batch_size")

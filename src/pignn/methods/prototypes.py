@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from ..core.settings import Choice, Float, Int, setting
 from ..propagation import scale_rows_to_unit_length
-from .core.calibration import estimate_transition_from_scores
+from .core.calibration import estimate_transition_of_untrusted_labels
 from .core.embedding_classifier import EmbeddingClassifier
 from .core.labels import (
     IMPOSSIBLE_LOGIT,
@@ -132,7 +132,7 @@ class Prototypes(EmbeddingClassifier):
         """Unit vectors, [classes, dimensions]."""
         return self.weight_.T / self.concentration
 
-    def _fit_weights_and_set_noise(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _set_transitions_and_return_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         mixture = self._fit_mixture(embedded, given_labels)
         self.transition_, self.posterior_, self.num_rounds_ = mixture.transition, mixture.posterior, mixture.num_rounds
         return self.concentration * mixture.prototypes.T
@@ -140,10 +140,10 @@ class Prototypes(EmbeddingClassifier):
     def _compute_weights_from_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         return self.concentration * self._fit_mixture(embedded, given_labels).prototypes.T
 
-    def _update_transition_by_held_out(self, given_labels: GivenLabels) -> None:
+    def _set_transition_if_no_noise_model(self, given_labels: GivenLabels) -> None:
         if self.noise == "none":  # class means have no noise model, but the temperature needs one
             self.transition_ = (
-                estimate_transition_from_scores(self.held_out_, given_labels.y, given_labels.trusted)
+                estimate_transition_of_untrusted_labels(self.held_out_, given_labels.y, given_labels.trusted)
                 if self.transitions_ is None
                 else torch.stack(self.transitions_).mean(0)
             )

@@ -27,9 +27,20 @@ METHODS: Registry[Any] = Registry(
             "loss correction by the inverse transition matrix (Patrini et al., CVPR 2017)",
         ),
         _make_entry(
+            "c-gnn", "c_gnn:CGNN", "contrast of two views, labels purified by neighbors (Yuan et al., ICASSP 2023)"
+        ),
+        _make_entry("clnode", "clnode:CLNode", "a curriculum from easy to hard nodes (Wei et al., WSDM 2023)"),
+        _make_entry(
             "co-teaching",
             "co_teaching:CoTeaching",
             "two networks teach each other the small-loss nodes (Han et al., NeurIPS 2018)",
+        ),
+        _make_entry("cp", "cp:CP", "communities are predicted beside classes (Zhang et al., ICDM 2020)"),
+        _make_entry(
+            "cr-gnn", "cr_gnn:CRGNN", "labels on which two contrasted views agree (Li et al., Neural Networks 2024)"
+        ),
+        _make_entry(
+            "d-gnn", "d_gnn:DGNN", "GIN with backward correction, matrix from its surest nodes (NT et al., 2019)"
         ),
         _make_entry(
             "decoupling",
@@ -48,6 +59,11 @@ METHODS: Registry[Any] = Registry(
             "forward", "correction:Forward", "loss correction by the transition matrix (Patrini et al., CVPR 2017)"
         ),
         _make_entry("gce", "gce:GCE", "generalized cross-entropy (Zhang & Sabuncu, NeurIPS 2018)"),
+        _make_entry(
+            "graph-cleaner",
+            "graph_cleaner:GraphCleaner",
+            "a detector of flipped labels, then training without what it finds (Li et al., ICML 2023)",
+        ),
         _make_entry("ica", "ica:ICA", "iterative classification by logistic regression (Lu & Getoor, ICML 2003)"),
         _make_entry("jocor", "jocor:JoCoR", "two networks with a joint loss of agreement (Wei et al., CVPR 2020)"),
         _make_entry(
@@ -62,6 +78,9 @@ METHODS: Registry[Any] = Registry(
         ),
         _make_entry("lpm", "lpm:LPM", "label propagation + meta learning on trusted nodes (Xia et al., 2021)"),
         _make_entry("mlp", "references:MLP", "features alone, no graph"),
+        _make_entry(
+            "nrgnn", "nrgnn:NRGNN", "links to labeled nodes are predicted, pseudo-labels mined (Dai et al., KDD 2021)"
+        ),
         _make_entry("pi-gnn", "pi_gnn:PIGNN", "cross-entropy + pair regularizer (Du et al., TMLR 2023)"),
         _make_entry(
             "planetoid-t", "planetoid:Planetoid", "embedding that predicts walks and labels (Yang et al., ICML 2016)"
@@ -70,6 +89,9 @@ METHODS: Registry[Any] = Registry(
             "prototypes",
             "prototypes:Prototypes",
             "nearest class direction in smoothed features, with a noise model; no network",
+        ),
+        _make_entry(
+            "rtgnn", "rtgnn:RTGNN", "two networks on predicted links divide and mend labels (Qian et al., WSDM 2023)"
         ),
         _make_entry(
             "s-model", "s_model:SModel", "a learned noise layer after the softmax (Goldberger & Ben-Reuven, ICLR 2017)"
@@ -81,9 +103,35 @@ METHODS: Registry[Any] = Registry(
             "t_revision:TRevision",
             "importance weights with a revised transition matrix (Xia et al., NeurIPS 2019)",
         ),
+        _make_entry("tss", "tss:TSS", "labels far from class boundaries first (Wu et al., ICML 2024)"),
+        _make_entry(
+            "unionnet", "unionnet:UnionNET", "labels weighed and corrected by similar nodes (Li et al., PAKDD 2021)"
+        ),
         _make_entry("vanilla", "vanilla:Vanilla", "the backbone alone, trained by cross-entropy"),
     ],
 )
+
+
+# A plain network by its own name is a method too, as papers call it.
+PLAIN_NETWORKS = {"gcn": "gcn", "gat": "gat", "sage": "sage", "graphsage": "sage"}
+
+
+def find_method(name: str) -> tuple[str, str | None]:
+    """The method that a name means, and its backbone where the name says it: "GCN" is vanilla with a GCN.
+
+    Case, blanks and hyphens do not matter: "PI-GNN", "Co-Teaching" and "label propagation" are names too.
+    """
+    if not isinstance(name, str) or name in METHODS:
+        return name, None
+    squeezed = _squeeze(name)
+    if squeezed in PLAIN_NETWORKS:
+        return "vanilla", PLAIN_NETWORKS[squeezed]
+    known = {_squeeze(each): each for each in METHODS.list_names()}
+    return known.get(squeezed, name), None
+
+
+def _squeeze(name: str) -> str:
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 def list_methods() -> list[Entry]:

@@ -66,12 +66,12 @@ def estimate(
     known = np.flatnonzero(given >= 0)
     rng = np.random.default_rng(seed)
     sample = known if len(known) <= MAX_FIT_LABELS else np.sort(rng.choice(known, MAX_FIT_LABELS, replace=False))
-    fitted, mixed_in = fit_noise_model_and_mixing(given[sample], probs[sample])
+    fitted, mixed_in = fit_noise_model_and_mixed_in_transition(given[sample], probs[sample])
     log_probs = compute_log_probs(probs if mixed_in is None else unmix_probs(probs, mixed_in))
     return estimate_from_model(given, log_probs, fitted, intervals=intervals, level=level, seed=seed)
 
 
-def fit_noise_model_and_mixing(given: Ints, probs: Floats) -> tuple[NoiseModel, Floats | None]:
+def fit_noise_model_and_mixed_in_transition(given: Ints, probs: Floats) -> tuple[NoiseModel, Floats | None]:
     """The noise model, and the T that had to be taken out of the probabilities for it (None: nothing)."""
     best = fit_noise_model(given, compute_log_probs(probs))
     best_mixed_in: Floats | None = None

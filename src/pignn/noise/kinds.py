@@ -6,13 +6,15 @@ import zlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from torch_geometric.data import Data
 
 from ..core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]

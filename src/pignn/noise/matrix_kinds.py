@@ -57,6 +57,28 @@ class FlipNoise(MatrixNoise):
         return _build_shift_matrix(rate, make_generator("flip-targets", seed).integers(1, num_classes, num_classes))
 
 
+class PreviousPairNoise(MatrixNoise):
+    """1 − ε on the diagonal, ε at (i, i − 1 mod n): what the NoisyGL benchmark calls pair noise."""
+
+    name = "pair-previous"
+
+    def build_matrix(self, rate: float, num_classes: int, seed: int) -> Floats:
+        return _build_shift_matrix(rate, np.full(num_classes, -1))
+
+
+class RandomMatrixNoise(MatrixNoise):
+    """1 − ε on the diagonal, ε shared out at random elsewhere: uniform numbers per row, scaled, once per seed."""
+
+    name = "random"
+
+    def build_matrix(self, rate: float, num_classes: int, seed: int) -> Floats:
+        matrix = make_generator("random-matrix", seed).random((num_classes, num_classes))
+        np.fill_diagonal(matrix, 0.0)
+        matrix *= rate / matrix.sum(axis=1, keepdims=True)
+        np.fill_diagonal(matrix, 1.0 - rate)
+        return matrix
+
+
 class OneSidedNoise(MatrixNoise):
     """1 − ε on the diagonal, ε at (i, 0), for i > 0. Class 0 keeps its labels: other classes are sometimes missed."""
 
@@ -101,7 +123,7 @@ class CustomMatrixNoise(MatrixNoise):
 def build_transition_matrix(kind: str, rate: float, num_classes: int, seed: int = 0) -> Floats:
     """T of a kind of noise that has one, such as `symmetric`: [classes, classes], float64, rows sum to 1.
 
-    The seed matters to `flip` only.
+    The seed matters to `flip` and `random` only.
     """
     noise = make_noise_kind(kind)
     if not isinstance(noise, MatrixNoise):

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.errors import ConfigError, DataError
+from ..core.errors import DataError
 from ..io.safe_readers import read_npy, read_npz
 from .kinds import Floats, Ints, LabelsToCorrupt, NoiseKind
 from .matrix_kinds import parse_transition_matrix
-from .registry import make_noise_kind
+from .registry import is_noise_file, make_noise_kind
 
 LABEL_KEYS = ("noisy_label", "labels", "y")
 MATRIX_KEYS = ("matrix", "transition")
@@ -103,9 +103,7 @@ def load_noise(name_or_path: str) -> str | RecordedLabels | Floats:
     `.npy` and `.csv` files (numbers separated by commas, no header) hold a transition matrix.
     """
     path = Path(name_or_path)
-    if path.suffix.lower() not in (".npz", ".npy", ".csv"):
-        if path.is_file():
-            raise ConfigError(f"{path}: a noise file must end in .npz (labels or matrix), .npy or .csv (matrix)")
+    if not is_noise_file(name_or_path):
         make_noise_kind(name_or_path)
         return name_or_path
     arrays = _read_arrays(path)
@@ -127,8 +125,7 @@ def _build_recorded_labels(arrays: Mapping[str, NDArray[Any]], path: Path) -> Re
 
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """The arrays of a file by name. A file of one array holds a matrix."""
-    if not path.is_file():
-        raise DataError(f"{path}: no such file of labels or transition matrix")
+    is_noise_file(str(path))
     if path.suffix.lower() == ".npz":
         return read_npz(path)
     if path.suffix.lower() == ".npy":

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, DataError
 from ..core.registry import Entry, Registry
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ NOISES: Registry[type[NoiseKind]] = Registry(
         Entry("symmetric", f"{_MATRIX}:SymmetricNoise", "a wrong label is any other class, all equally likely"),
         Entry("pair", f"{_MATRIX}:PairNoise", "class i becomes class i + 1"),
         Entry("flip", f"{_MATRIX}:FlipNoise", "class i becomes one other class, drawn once per seed"),
+        Entry("pair-previous", f"{_MATRIX}:PreviousPairNoise", "class i becomes class i - 1 (NoisyGL's pair noise)"),
+        Entry("random", f"{_MATRIX}:RandomMatrixNoise", "a transition matrix that is drawn once per seed"),
         Entry("one-sided", f"{_MATRIX}:OneSidedNoise", "every class but 0 is sometimes labeled 0, as if it was missed"),
         Entry("instance", f"{_DEPENDENT}:InstanceNoise", "how likely a label is wrong depends on the features"),
         Entry("rule", f"{_DEPENDENT}:KeywordRuleNoise", "labels follow keywords, that is, sums of some features"),
@@ -33,8 +36,27 @@ def list_noises() -> list[Entry]:
     return NOISES.list_entries()
 
 
-def make_noise_kind(name: str) -> NoiseKind:
-    """The kind of noise called `name`, or an error that names the nearest one."""
+def is_noise_file(name_or_path: str) -> bool:
+    """Whether it is a file with labels or a transition matrix, and not a name. A file that is missing is an error."""
+    path = Path(name_or_path)
+    if path.suffix.lower() not in (".npz", ".npy", ".csv"):
+        if path.is_file():
+            raise ConfigError(f"{path}: a noise file must end in .npz (labels or matrix), .npy or .csv (matrix)")
+        return False
+    if not path.is_file():
+        raise DataError(f"{path}: no such file of labels or transition matrix; check the path")
+    return True
+
+
+def resolve_noise_name(name: str) -> str:
+    """The name of a kind of noise, or an error that names the nearest one."""
     if name == "asymmetric":
-        raise ConfigError("noise 'asymmetric' has two meanings: 'pair' (i to i + 1) and 'flip' (i to a random class)")
-    return NOISES.get(name)()
+        raise ConfigError(
+            "noise 'asymmetric' has two meanings: 'pair' (i to i + 1) and 'flip' (i to a random class); give one"
+        )
+    return NOISES.resolve_name(name)
+
+
+def make_noise_kind(name: str) -> NoiseKind:
+    """The kind of noise called `name`."""
+    return NOISES.get(resolve_noise_name(name))()

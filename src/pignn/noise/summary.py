@@ -42,7 +42,7 @@ class NoiseSummary:
         splits = "".join(f", {name} {rate:.1%}" for name, rate in self.split_rates.items())
         return (
             f"{self.wrong} of {self.labeled} given labels wrong ({self.rate:.1%}{splits}); "
-            f"{self.pair_rate:.1%} of their pair labels wrong"
+            f"{self.pair_rate:.1%} of their pairs wrongly called same or different class"
         )
 
 

@@ -46,7 +46,7 @@ class PairGraph:
         self.c = self.num_pairs / (2 * (self.num_pairs - self.num_edges)) if self.num_edges else 0.5
         self._tiles: dict[int, dict[tuple[int, int], Tensor]] = {}
 
-    def subgraph(self, nodes: Tensor) -> PairGraph:
+    def reweighted_subgraph(self, nodes: Tensor) -> PairGraph:
         """The pairs among some randomly drawn nodes, weighted so that the expected loss is that of the whole graph.
 
         Of b nodes, an ordered pair of distinct ones stands for N(N − 1)/(b(b − 1)) pairs, a self-pair for N/b.

@@ -55,7 +55,7 @@ def structure_loss(
         estimates: pair labels of the same embeddings, for :func:`regularizer` with the same graph and sample: what is
             computed here of them is not computed again.
     """
-    graph = _check_sample(as_pair_graph(edges, h), sample)
+    graph = _check_sample_and_return_graph(as_pair_graph(edges, h), sample)
     terms = PairTerms(STRUCTURE, None, _compute_scale(beta, graph), needs_value, sample, estimates)
     return _PairLoss.apply(h, graph, terms)
 
@@ -87,7 +87,7 @@ def regularizer(
         sample: as in :func:`structure_loss`.
     """
     target = resolve_target(target)
-    graph = _check_sample(as_pair_graph(edges, h), sample)
+    graph = _check_sample_and_return_graph(as_pair_graph(edges, h), sample)
     if isinstance(labels, Tensor):
         check_embeddings(labels)
         labels = EstimatedPairLabels(labels.to(h.dtype))
@@ -114,7 +114,7 @@ def compute_structure_loss_and_regularizer(
     target = resolve_target(target)
     if h_e.dtype != h.dtype:
         raise DataError(f"both embeddings must be of one kind of numbers, not {h_e.dtype} and {h.dtype}")
-    graph = _check_sample(as_pair_graph(as_pair_graph(edges, h), h_e), None)
+    graph = _check_sample_and_return_graph(as_pair_graph(as_pair_graph(edges, h), h_e), None)
     if not isinstance(target, SigmoidTarget) or not target.can_share_pass_with_estimator(h_e):
         alone = structure_loss(h_e, graph, needs_value=needs_value)
         return alone, regularizer(h, h_e, graph, target=target, beta=beta, needs_value=needs_value)
@@ -129,7 +129,7 @@ def all_pairs_softplus(h: Tensor) -> Tensor:
     return _PairLoss.apply(h, None, PairTerms(STRUCTURE, None, scale=1.0))
 
 
-def _check_sample(graph: PairGraph, sample: PairSample | None) -> PairGraph:
+def _check_sample_and_return_graph(graph: PairGraph, sample: PairSample | None) -> PairGraph:
     if sample is not None and sample.num_nodes != graph.num_nodes:
         raise DataError(f"the sample is of {sample.num_nodes} nodes, the graph has {graph.num_nodes}")
     if sample is None and graph.edge_fraction < 1:

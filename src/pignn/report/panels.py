@@ -37,7 +37,7 @@ class Panel:
     y_label: str = ""
     bars: bool = False
 
-    def list_distinct_x(self) -> list[str]:
+    def list_x_in_order_of_appearance(self) -> list[str]:
         """The x values of all series, in the order of appearance."""
         return list(dict.fromkeys(x for series in self.series for x in series.x))
 

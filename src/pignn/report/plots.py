@@ -133,7 +133,7 @@ def _style_axis(axis: Axes, title: str, x_label: str, y_label: str = "") -> None
 
 
 def _plot_panel(axis: Axes, panel: Panel, labels: Sequence[str]) -> None:
-    levels = panel.list_distinct_x()
+    levels = panel.list_x_in_order_of_appearance()
     position = {x: i for i, x in enumerate(levels)}
     width = 0.8 / max(len(panel.series), 1)
     for i, series in enumerate(panel.series):

@@ -127,7 +127,7 @@ def _place_panel(panel: Panel) -> PlacedPanel:
     points = [series.list_points() for series in panel.series]
     values = [v for rows in points for _, mean, std in rows for v in (mean - std, mean + std)]
     values += [value for series in panel.series for _, value in series.list_reference_points()]
-    levels = panel.list_distinct_x()
+    levels = panel.list_x_in_order_of_appearance()
     step = (RIGHT - LEFT) / max(len(levels), 1)
     # Series are drawn beside each other, lines only slightly: marks of equal values stay visible.
     width = step * 0.8 / max(len(panel.series), 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,8 @@ from .._version import __version__
 from ..auditing import Audit, tables
 from ..auditing.audit import DEFAULT_METHOD
 from ..auditing.label_files import SUFFIXES
-from ..core.errors import ConfigError, OutputError, PignnWarning
+from ..core.errors import ConfigError, PignnWarning
+from ..core.progress import progress_context
 from ..core.records import Record
 from ..graphs.tables import has_graph_suffix, open_table
 from ..io import files
@@ -30,12 +31,10 @@ from ..noise import Corrupt, NoiseEstimate
 from ..report.cards import build_audit_card
 from .consensus_files import CONSENSUS_FILES, list_consensus_files, write_consensus
 from .graph_source import GraphSource, build_corruption
-from .run_folder import check_outputs, open_output_folder
+from .run_folder import check_audit_folder, open_output_folder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-AUDIT_FILES = ("suspects.csv", "card.md", "audit.html", "audit.json")
 
 
 class AuditOrigin(msgspec.Struct, kw_only=True):
@@ -68,7 +67,7 @@ class AuditSummary(Record, kw_only=True):
     pignn: str = ""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AuditRun:
     """An audit with the graph that it judged. ``review`` are the labels to check by hand, if any were asked for."""
 
@@ -151,6 +150,9 @@ class AuditRun:
         """The expected share of right labels per given class, as a matplotlib figure."""
         return self.audit.plot_classes()
 
+    def __repr__(self) -> str:
+        return f"AuditRun({self.audit.overview.headline()})"
+
     def _repr_html_(self) -> str:
         return self.audit._repr_html_()
 
@@ -204,7 +206,7 @@ def audit(
     with open_output_folder(folder):
         data = _load_data(source, corruption, table, on_graph_read)
         start = time.perf_counter()
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), progress_context():
             if not warn:
                 warnings.simplefilter("ignore")
             result = auditing.audit_labels(data, judge, folds=folds, seed=seed, intervals=intervals)
@@ -232,16 +234,6 @@ def _load_data(
         return auditing.apply_decisions_to_graph(data, decisions)
     _warn_if_already_corrected(data)
     return data
-
-
-def check_audit_folder(
-    folder: Path, has_review: bool, inputs: Any, *, force: bool, more_files: Sequence[str] = ()
-) -> None:
-    """Refuse to replace an audit unasked, an input, or a file that is of no audit."""
-    if (folder / "audit.json").exists() and not force:
-        raise OutputError(f"{folder} holds an audit already; force=True replaces it, decisions in review.csv included")
-    names = (*AUDIT_FILES, *more_files, *(["review.csv"] if has_review else []))
-    check_outputs((folder / name for name in names), inputs, force=force)
 
 
 def _choose_audit_method(method: str | Method, settings: Mapping[str, Any], seed: int) -> str | Method:

@@ -45,7 +45,7 @@ class Correction:
     num_changed: int | None = None  # labels, once the file is written
 
     @cached_property
-    def trusted_labels(self) -> pd.DataFrame:
+    def trusted_label_table(self) -> pd.DataFrame:
         """The labels that were verified: node, label, decision and, where they are known, reviewer and time."""
         decided = self._decided
         labels = decided["label"].where(decided["decision"] == "relabel", get_reviewed_labels(decided))
@@ -78,7 +78,7 @@ class Correction:
             new_class=self.new_class,
             reviewed=dict(zip(self._decided["node"], get_reviewed_labels(self._decided), strict=True)),
         )
-        auditing.write_rounded_csv(trusted_path, self.trusted_labels)
+        auditing.write_rounded_csv(trusted_path, self.trusted_label_table)
         return replace(saved, num_changed=num_changed)
 
     def to_dict(self) -> dict[str, Any]:

@@ -15,9 +15,8 @@ from torch_geometric.data import Data
 
 from .. import graphs
 from ..core.errors import ConfigError, DataError, PignnWarning
-from ..graphs.datasets import list_datasets
-from ..graphs.tables import get_format_suffix, list_suffixes
 from ..noise import Corrupt, load_noise
+from .early_checks import check_is_no_file, is_graph_store
 
 MASKS = ("train_mask", "val_mask", "test_mask")
 
@@ -108,20 +107,12 @@ def reduce_masks_to_split(graph: Data, split_index: int | None, title: str) -> D
 
 
 def _load_dataset_or_store(name_or_path: str, options: dict[str, Any]) -> Data:
-    if _is_graph_store(name_or_path):
+    if is_graph_store(name_or_path):
         return _load_store(name_or_path, options)
-    if get_format_suffix(name_or_path) in list_suffixes():
-        raise ConfigError(
-            f"{name_or_path} is not the name of a dataset; read your own graph with nodes=, edges= and label="
-        )
+    check_is_no_file(name_or_path)
     graph = graphs.load(name_or_path, **options)
     # An index was used while loading.
     return reduce_masks_to_split(graph, None, name_or_path) if options.get("split") == "own" else graph
-
-
-def _is_graph_store(name: str) -> bool:
-    is_dataset = name.lower() in {info.name for info in list_datasets()}
-    return bool(name) and not is_dataset and (os.sep in name or Path(name).is_dir())
 
 
 def _load_store(path: str, options: dict[str, Any]) -> Data:

@@ -14,13 +14,14 @@ import torch
 from torch_geometric.data import Data
 
 from .. import graphs
-from ..core.errors import ModelFileError, PignnWarning
+from ..core.errors import ConfigError, ModelFileError, PignnWarning
 from ..core.records import Record
 from ..methods import Method, load_model
 from ..methods.core.scoring import select_scored_nodes_and_labels
 from ..report.predictions import build_prediction_table, write_predictions
 from ..training.metrics import score as metric_score
 from .graph_source import GraphSource
+from .known_nodes import join_known_nodes, keep_first_nodes
 from .run_folder import check_outputs
 
 
@@ -117,6 +118,7 @@ def predict(
     *,
     out: str | Path | None = None,
     force: bool = False,
+    known: str | Path | pd.DataFrame | None = None,
     **graph_options: Any,
 ) -> Predictions:
     """Predict classes and probabilities of all nodes of a graph with a trained model.
@@ -128,6 +130,7 @@ def predict(
         graph: a graph, the name of a dataset or the folder of a graph store; None for files.
         out: the CSV file to write, if any.
         force: replace ``out`` if it exists.
+        known: table of old nodes that ``edges`` join the new ones to. They are read, and not predicted.
         graph_options: of files, as :func:`pignn.read_graph` takes them (``nodes=``, ``edges=``, ...); of a dataset, as
             :func:`pignn.load` takes them.
     """
@@ -137,6 +140,8 @@ def predict(
         model_files = folder.iterdir() if folder is not None and folder.is_dir() else ()
         check_outputs([Path(out)], [*source.input_paths, *model_files], force=force)
     fitted = model if isinstance(model, Method) else load_model(model)
+    if known is not None:
+        return _predict_with_known_nodes(fitted, folder, source, known, out)
     data = _load_for_prediction(fitted, folder, source) if source.graph is None else source.load()
     has_true_labels = source.is_named or data.get("y_true") is not None
     predictions = Predictions.infer(fitted, data, model_folder=folder, has_true_labels=has_true_labels)
@@ -144,6 +149,24 @@ def predict(
         write_predictions(Path(out), predictions.table)
     if has_true_labels and list(data.get("class_names") or []) != fitted.class_names_:
         warnings.warn("the graph has other classes than the model; nothing is scored", PignnWarning, stacklevel=2)
+    return predictions
+
+
+def _predict_with_known_nodes(
+    model: Method, folder: Path | None, source: GraphSource, known: Any, out: str | Path | None
+) -> Predictions:
+    """Predict new nodes with the old ones that they link to as neighbors."""
+    encoder = None if folder is None else graphs.load_feature_encoder(folder)
+    if encoder is None or source.options.get("nodes") is None:
+        raise ConfigError("known= is for tables of nodes and the folder of a model that was trained on such")
+    options = dict(source.options)
+    frame, id, num_new = join_known_nodes(options["nodes"], known, encoder, options.get("id"), options.get("delimiter"))
+    joined = GraphSource(None, options | {"nodes": frame, "id": id, "label": None, "name": None})
+    data = joined.load(encoder=encoder, class_names=model.class_names_)
+    logits = model.embed(data)[:num_new]
+    predictions = Predictions(model, keep_first_nodes(data, num_new), logits, folder, has_true_labels=False)
+    if out is not None:
+        write_predictions(Path(out), predictions.table)
     return predictions
 
 

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from ..core.errors import OutputError
+from ..core.errors import ConfigError, OutputError
 from ..io import files
-from ..training import checkpoint
+from ..io.locks import hold_file_lock
+from ..training.checkpoint_files import has_checkpoint
 
-RUN_FILES = ("model/model.json", "predictions.csv", "history.csv", "learning-curve.png", "run.json")
+RUN_FILES = (
+    "model/model.json",
+    "predictions.csv",
+    "history.csv",
+    "learning-curve.png",
+    "disagreements.csv",
+    "run.json",
+)
+LOCK_FILE = ".pignn.lock"
+OTHER_FILES = ("report.html", "review.csv")
+AUDIT_FILES = ("suspects.csv", "card.md", "audit.html", "audit.json")
 
 
 def has_finished_or_interrupted_run(folder: Path) -> bool:
     """Whether a folder holds a finished or an interrupted training run."""
-    return (folder / "run.json").exists() or checkpoint.has_checkpoint(folder)
+    return (folder / "run.json").exists() or has_checkpoint(folder)
 
 
 def check_outputs(paths: Iterable[Path], inputs: Iterable[Path | str | None], *, force: bool) -> None:
@@ -34,21 +44,73 @@ def check_outputs(paths: Iterable[Path], inputs: Iterable[Path | str | None], *,
             raise OutputError(f"{path} exists already; force=True replaces it")
 
 
+def check_is_no_file(folder: Path) -> None:
+    """Refuse a file where a folder would go."""
+    if folder.is_file():
+        raise OutputError(f"cannot write into {folder}: it is a file, not a folder; choose another")
+
+
+def check_training_options(folder: Path | None, *, report: bool, resume: bool, force: bool) -> None:
+    """Refuse options about the folder of a training that contradict each other."""
+    if resume and force:
+        raise ConfigError("resume=True continues a run, force=True replaces it; give one of them")
+    for name, value, purpose in (("report", report, "for report.html"), ("resume", resume, "of the run to continue")):
+        if value and folder is None:
+            raise ConfigError(f"{name}=True needs out=, the folder {purpose}")
+    if folder is not None:
+        check_is_no_file(folder)
+    if folder is not None and (folder / "audit.json").exists():
+        raise OutputError(f"{folder} holds an audit, whose files stay together; choose another folder for the training")
+
+
+def check_audit_folder(
+    folder: Path, has_review: bool, inputs: Any, *, force: bool, more_files: Sequence[str] = ()
+) -> None:
+    """Refuse to replace an audit unasked, an input, or a file that is of no audit."""
+    check_is_no_file(folder)
+    if has_finished_or_interrupted_run(folder):
+        raise OutputError(f"{folder} holds a training run, whose files stay together; choose another folder")
+    if (folder / "audit.json").exists() and not force:
+        raise OutputError(f"{folder} holds an audit already; force=True replaces it, decisions in review.csv included")
+    names = (*AUDIT_FILES, *more_files, *(["review.csv"] if has_review else []))
+    check_outputs((folder / name for name in names), inputs, force=force)
+
+
 @contextlib.contextmanager
 def open_output_folder(folder: Path | None) -> Iterator[None]:
     """Create a writable folder. If the run fails before it writes anything, remove the folder again."""
     created = [] if folder is None else [path for path in (folder, *folder.parents) if not path.exists()]
+    before = set() if folder is None or not folder.is_dir() else {path.name for path in folder.iterdir()}
     try:
         if folder is not None:
             files.create_writable_folder(folder)
             if (folder / "model").exists() and not (folder / "model").is_dir():
                 raise OutputError(f"{folder / 'model'} is a file where the model's folder would go; choose another")
-        yield
-    except BaseException:
+        with _lock_folder(folder):
+            yield
+    except BaseException as error:
+        if folder is not None and isinstance(error, OutputError):  # a part would stand in the way of the next try
+            for name in {path.partition("/")[0] for path in (*RUN_FILES, *AUDIT_FILES, *OTHER_FILES)} - before:
+                path = folder / name
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
         for path in created:
             with contextlib.suppress(OSError):
                 path.rmdir()  # only if it is empty
         raise
+
+
+@contextlib.contextmanager
+def _lock_folder(folder: Path | None) -> Iterator[None]:
+    """Let one run at a time write into a folder. Of the processes that torchrun started, the first one holds it."""
+    if folder is None or os.environ.get("RANK", "0") != "0":
+        yield
+        return
+    path = folder / LOCK_FILE
+    with hold_file_lock(path, f"another run is writing into {folder} now; wait for it, or choose another folder"):
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -57,12 +119,14 @@ def note_checkpoint_on_interrupt(folder: Path | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        if folder is not None and checkpoint.has_checkpoint(folder) and not hasattr(interrupt, "run"):
+        if folder is not None and has_checkpoint(folder) and not hasattr(interrupt, "run"):
             interrupt.add_note(f"a checkpoint is in {folder}; resume=True continues from it")
         raise
 
 
 def render_html(facts: Mapping[str, Any]) -> str:
     """Facts as a table for a notebook; nested ones are left out."""
+    import pandas as pd
+
     shown = {key: value for key, value in facts.items() if value is not None and not isinstance(value, dict | list)}
     return str(pd.Series(shown, dtype=object).to_frame().to_html(header=False))

@@ -6,14 +6,17 @@ import inspect
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+from sklearn.base import clone
 from torch_geometric.data import Data
 
 from .. import auditing, methods
-from ..core.errors import ConfigError, OutputError, build_unknown_name_error
+from ..auditing import Audit
+from ..core.errors import ConfigError, DataError, OutputError, build_unknown_name_error
 from ..core.settings import list_settings
 from ..methods import Method
 from ..methods.registry import METHODS
@@ -21,9 +24,18 @@ from ..noise import Corrupt
 from ..training import checkpoint, distributed
 from ..training.callbacks import Callback
 from ..training.interrupt import DeferredInterrupt
+from .assessment import MIN_SECONDS, SECONDS_PER_FIT, assess
 from .consensus_files import list_consensus_files
+from .early_checks import check_review_files
 from .graph_source import GraphSource, build_corruption
-from .run_folder import check_outputs, has_finished_or_interrupted_run, note_checkpoint_on_interrupt, open_output_folder
+from .run_folder import (
+    check_outputs,
+    check_training_options,
+    has_finished_or_interrupted_run,
+    note_checkpoint_on_interrupt,
+    open_output_folder,
+)
+from .saved_audit import SavedAudit, read_saved_audit
 from .training_run import TREATMENTS, TrainingRun, list_run_files
 
 
@@ -46,24 +58,25 @@ class TrainingJob:
     source: GraphSource
     corruption: Corrupt | None
     clean: str | None
+    decisions: pd.DataFrame | None
+    audit_folder: Path | None
     seed: int
     folder: Path | None
     report: bool
     resume: bool
     force: bool
+    assess: bool
     fit_options: dict[str, Any]
 
     def check(self, noise: Any) -> None:
         """Refuse options that contradict each other, and outputs that would replace what must stay."""
         if self.clean is not None and self.clean not in TREATMENTS:
             raise build_unknown_name_error("way to clean", self.clean, TREATMENTS)
-        if self.resume and self.force:
-            raise ConfigError("resume=True continues a run, force=True replaces it; give one of them")
+        if self.audit_folder is not None:
+            check_review_files(self.audit_folder, None)
+        check_training_options(self.folder, report=self.report, resume=self.resume, force=self.force)
         folder = self.folder
         if folder is None:
-            for name, purpose in (("report", "for report.html"), ("resume", "of the run to continue")):
-                if getattr(self, name):
-                    raise ConfigError(f"{name}=True needs out=, the folder {purpose}")
             return
         if has_finished_or_interrupted_run(folder) and not self.force:
             if not has_epochs(self.model):
@@ -89,6 +102,8 @@ class TrainingJob:
             if on_graph_read is not None:
                 on_graph_read(data)
             run, signal = self._fit(data if self.corruption is None else self.corruption(data))
+            if signal is None and self.assess:
+                run, signal = self._assess(run)
             if run.rank == 0:
                 with deferred:  # what was learned is written whole, unless somebody insists
                     run.predictions  # noqa: B018
@@ -107,7 +122,8 @@ class TrainingJob:
                 f"clean='{self.clean}' is for one label per node; votes are weighted already: leave it out"
             )
         data = data if consensus is None else consensus.copy_with_consensus_labels(data)
-        audit = None if self.clean is None else auditing.audit_labels(data, seed=self.seed)
+        data = data if self.decisions is None else auditing.apply_decisions_to_graph(data, self.decisions)
+        audit = None if self.clean is None else self._audit(data)
         training_data = data if audit is None else auditing.clean_labels(data, audit.issues, str(self.clean))
         try:
             self.model.fit(training_data, **self.fit_options)
@@ -130,6 +146,30 @@ class TrainingJob:
         )
         return run, signal
 
+    def _audit(self, data: Data) -> Audit | SavedAudit:
+        """The audit that was made before, else one now."""
+        if self.audit_folder is not None:
+            return read_saved_audit(self.audit_folder, data)
+        return auditing.audit_labels(data, seed=self.seed)
+
+    def _assess(self, run: TrainingRun) -> tuple[TrainingRun, int | None]:
+        """The run with what its model is worth, or with the reason why that is not known; the signal that came."""
+        if distributed.get_rank_and_world_size()[1] > 1:
+            return replace(run, assessment_note="several processes train one model: its worth is not estimated"), None
+        limit = max(MIN_SECONDS, SECONDS_PER_FIT * run.seconds)
+        changed = None if run.training_data is run.data else run.training_data
+        predicted = None if run.data.get("y_true") is None else run.predictions.predicted_classes
+        try:
+            found = assess(
+                self.model, run.data, training_data=changed, seed=self.seed, max_seconds=limit, predicted=predicted
+            )
+        except DataError as error:
+            return replace(run, assessment_note=f"the worth of the model is not known: {error}"), None
+        except KeyboardInterrupt as error:
+            note = "the worth of the model is not known: interrupted"
+            return replace(run, assessment_note=note), getattr(error, "code", 130) - 128
+        return replace(run, assessment=found), None
+
 
 def train(
     graph: Data | str | Path | None = None,
@@ -139,56 +179,67 @@ def train(
     noise: Any = "none",
     rate: float | None = None,
     clean: str | None = None,
+    decisions: str | Path | pd.DataFrame | None = None,
+    audit: str | Path | None = None,
     seed: int = 0,
     out: str | Path | None = None,
     report: bool = False,
     resume: bool = False,
     force: bool = False,
+    assess: bool = True,
     checkpoint_every: int = 50,
     checkpoint_minutes: float = 5.0,
     callbacks: Iterable[str | Callback] = (),
     on_graph_read: Callable[[Data], None] | None = None,
     **graph_options: Any,
 ) -> TrainingRun:
-    """Train a node classifier on a graph whose labels are noisy.
-
-    An interrupt is raised as :class:`TrainingInterrupted` when the best classifier so far is saved.
+    """Train a node classifier on a graph whose labels are noisy. An interrupt raises :class:`TrainingInterrupted`.
 
     Args:
         graph: a graph, which is used as it is; the name of a dataset or the folder of a graph store; None for files.
-        method: a name, or a method with settings such as ``pignn.PIGNN(epochs=100)``. Default: ``auto``, or ``pi-gnn``
-            if ``settings`` has one that only networks have.
-        settings: of the method.
-        noise: label noise to add, as :func:`pignn.corrupt` takes it, or a file with labels or a transition matrix.
-        rate: share of labels to corrupt.
+        method: a name with its ``settings``, or ``pignn.PIGNN(epochs=100)``. Default: ``auto``, ``pi-gnn`` if needed.
+        noise: label noise to add, as :func:`pignn.corrupt` takes it with its ``rate``, or a file with labels or matrix.
         clean: audit the labels first, and ``"drop"``, ``"relabel"`` or ``"weight"`` the suspects.
+        decisions: of a review, a file or a table: their labels are learned from, and trusted.
+        audit: folder of an audit of this graph, whose suspects are cleaned (default: dropped) without another audit.
         seed: random seed for label noise, audit and training.
-        out: folder for the model, predictions, history, checkpoints and run.json; with ``report`` for report.html too.
-        resume: continue the run in ``out``; ``force`` replaces it.
+        out: folder for all results, with ``report`` a page too; ``resume`` continues its run, ``force`` replaces it.
+        assess: estimate the model's accuracy by cross-validation on given labels, in up to thrice the training time.
         checkpoint_every: epochs between two checkpoints, at most ``checkpoint_minutes`` apart.
-        callbacks: objects that follow the epochs of the training, or their names.
-        on_graph_read: called with the graph before training, to show it.
-        graph_options: ``nodes=``, ``edges=``, ``label=``, ... of :func:`pignn.read_graph`, or those of
-            :func:`pignn.load`; see :class:`~pignn.runs.graph_source.GraphSource`.
+        callbacks: objects that follow the epochs, or their names; ``on_graph_read`` is called with the graph before.
+        graph_options: those of :func:`pignn.read_graph`, or of :func:`pignn.load`; see ``GraphSource``.
     """
-    folder = None if out is None else Path(out)
+    folder, audit_folder = (None if path is None else Path(path) for path in (out, audit))
     model, reason = choose_method(method, settings or {}, seed, folder if resume else None)
+    model = hold_out_validation_labels(model, settings or {}) if graph_options.get("val") else model
     source = GraphSource(graph, _default_directed_to_model(graph, graph_options, model))
     job = TrainingJob(
         model=model,
         method_reason=reason,
         source=source,
         corruption=build_corruption(noise, rate, seed, source),
-        clean=clean,
+        clean=clean or ("drop" if audit is not None else None),
+        decisions=auditing.read_decisions(decisions) if isinstance(decisions, str | Path) else decisions,
+        audit_folder=audit_folder,
         seed=seed,
         folder=folder,
         report=report,
         resume=resume,
         force=force,
+        assess=assess,
         fit_options=_build_fit_options(model, callbacks, folder, checkpoint_every, checkpoint_minutes, resume),
     )
     job.check(noise)
     return job.execute(on_graph_read)
+
+
+def hold_out_validation_labels(model: Method, settings: Mapping[str, Any]) -> Method:
+    """The method without the labels that the user holds out; ``auto`` and linear methods learn from them otherwise."""
+    if model.get_params().get("labels") != "train+val":
+        return model
+    if "labels" in settings:
+        raise ConfigError("val holds labels out, and labels='train+val' learns from them; leave one of them out")
+    return clone(model).set_params(labels="train")
 
 
 def is_restarted_by_torchrun() -> bool:

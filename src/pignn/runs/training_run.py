@@ -22,10 +22,12 @@ from ..report import build_training_page, plot_learning_curves, render_figure, w
 from ..report.cards import build_model_card
 from ..report.training.summary import TrainingRecord, TrainingSummary
 from ..training import checkpoint
+from .assessment import Assessment
 from .consensus_files import list_consensus_files, write_consensus
 from .graph_source import GraphSource
 from .predictions import Predictions
 from .run_folder import RUN_FILES, check_outputs, open_output_folder, render_html
+from .saved_audit import SavedAudit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +36,7 @@ TREATMENTS = {"drop": "left out", "relabel": "given the suggested label", "weigh
 ONE_CLASS = "all nodes are given one class: little was learned; try lr=0.001, or features of smaller scale"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TrainingRun:
     """A trained model with the graph that it learned from.
 
@@ -47,17 +49,23 @@ class TrainingRun:
     training_data: Data
     source: GraphSource
     seconds: float
-    audit: Audit | None = None
+    audit: Audit | SavedAudit | None = None
     clean: str | None = None
     consensus: Consensus | None = None  # of several annotators: its labels were learned from
     method_reason: str = ""
     rank: int = 0
     folder: Path | None = None  # where its checkpoints are
+    assessment: Assessment | None = None  # what the model is worth
+    assessment_note: str = ""  # why that is not known
 
     @cached_property
     def predictions(self) -> Predictions:
         """Of all nodes, by the one inference of this run."""
         return Predictions.infer(self.model, self.data)
+
+    def __repr__(self) -> str:
+        worth = "" if self.assessment is None else f", {self.assessment!r}"
+        return f"TrainingRun({self.model!r}{worth})"
 
     @property
     def history(self) -> pd.DataFrame:
@@ -88,6 +96,8 @@ class TrainingRun:
         self._add_noise_to_summary(summary)
         self._add_fit_facts_to_summary(summary)
         self._add_scores_to_summary(summary)
+        summary.assessment = None if self.assessment is None else self.assessment.to_dict()
+        summary.assessment_note = self.assessment_note or None
         return summary
 
     def _add_noise_to_summary(self, summary: TrainingSummary) -> None:
@@ -119,7 +129,8 @@ class TrainingRun:
         if has_truth and bool(data.test_mask.any()):
             summary.test_accuracy = predictions.score()
             summary.test_macro_f1 = predictions.score(metric="macro_f1")
-        if not has_truth and bool(data.val_mask.any()) and not self.fit_facts.learns_from_val:
+        has_val_labels = bool((data.val_mask & (data.y >= 0)).any())
+        if has_val_labels and not self.fit_facts.learns_from_val and (not has_truth or "truth" in self.source.options):
             summary.val_agreement = predictions.score(split="val", against="given")
 
     def save(self, folder: str | Path, *, report: bool = False, force: bool = False) -> None:
@@ -148,8 +159,11 @@ class TrainingRun:
             files.write_bytes(folder / "learning-curve.png", render_figure(self.plot_history()))
         else:
             stale += ["history.csv", "learning-curve.png"]
+        stale += [] if self.assessment is not None else ["disagreements.csv"]
         for name in stale:  # of a run that this one replaces
             (folder / name).unlink(missing_ok=True)
+        if self.assessment is not None:
+            write_predictions(folder / "disagreements.csv", self.assessment.disagreements)
         if report:
             self.report(folder / "report.html")
         record = TrainingRecord(

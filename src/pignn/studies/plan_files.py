@@ -15,7 +15,16 @@ import tomli_w
 from ..core.errors import ConfigError, PignnError, build_unknown_name_error
 from .measures import get_measure
 from .protocol import PRESETS, Protocol
-from .study import DatasetSpec, NoiseSpec, Study, StudyRow, expand_rows, format_seeds, is_named_dataset, parse_seeds
+from .study import (
+    DatasetSpec,
+    NoiseSpec,
+    Study,
+    StudyRow,
+    expand_rows,
+    format_seeds,
+    is_named_dataset,
+    parse_seeds_or_count,
+)
 from .toml_lines import Key, find_line
 
 MAX_PLAN_BYTES = 1 << 20
@@ -83,7 +92,7 @@ class PlanReader:
             if not re.fullmatch(r"[\w.+-]{1,80}", name):
                 raise ConfigError(f"name must be letters, digits, '-', '_' or '.', not '{name}'")
         with self._error_location_context("seeds"):
-            seeds = parse_seeds(plan.seeds)
+            seeds = parse_seeds_or_count(plan.seeds)
         with self._error_location_context("metric"):
             get_measure(plan.metric)
         with self._error_location_context("protocol"):

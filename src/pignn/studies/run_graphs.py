@@ -27,6 +27,8 @@ _cached_graphs: dict[str, tuple[Data, str]] = {}
 GRAPH_KEYS = ("x", "edge_index", "crow", "col", "edge_weight", "label_weight")
 LABEL_KEYS = ("y", "y_true", "train_mask", "val_mask", "test_mask", "trusted_mask")
 
+NOISYGL_TRAIN_SHARES = {"dblp": 0.01, "blogcatalog": 0.05}  # of all nodes, where the benchmark splits by shares
+
 
 def load_clean_graph_and_digest(spec: GraphSpec) -> tuple[Data, str]:
     """The graph before noise, with its masks, and the digest of features and edges. The last few are cached."""
@@ -70,15 +72,15 @@ def _load_split_graph(spec: GraphSpec) -> Data:
 def draw_noisygl_masks(name: str, y: Tensor, seed: int) -> Masks | None:
     """The splits of the NoisyGL benchmark.
 
-    ``None`` where the dataset has an official one, 1 % + 15 % of the nodes on DBLP, and on the others 20 nodes per
-    class, 500 for validation and 1,000 for testing, drawn by ``seed``.
+    ``None`` where the dataset has an official one, 1 % + 15 % of the nodes on DBLP, 5 % + 15 % on BlogCatalog, and on
+    the others 20 nodes per class, 500 for validation and 1,000 for testing, drawn by ``seed``.
     """
     if get_dataset(name).has_official_split:
         return None
     generator = torch.Generator().manual_seed(seed)
-    if name == "dblp":
+    if name in NOISYGL_TRAIN_SHARES:
         order = torch.randperm(y.numel(), generator=generator)
-        train, val = int(0.01 * y.numel()), int(0.15 * y.numel())
+        train, val = int(NOISYGL_TRAIN_SHARES[name] * y.numel()), int(0.15 * y.numel())
         test = y.numel() - train - val
     else:
         chosen = split_per_class(y, seed=seed).train_mask

@@ -60,7 +60,7 @@ class NeighborSampler:
         col = local_ids[adj.col[entry].long()]
         local_ids[nodes] = -1
         pattern = SparsityPattern(crow.to(torch.int32), col.to(torch.int32), (num_reached, num_reached))
-        return Batch(seeds, nodes, build_subgraph_inputs(self.inputs, nodes, pattern, entry))
+        return Batch(seeds, nodes, build_sampled_subgraph_inputs(self.inputs, nodes, pattern, entry))
 
 
 class PyGNeighborSampler:
@@ -81,7 +81,7 @@ class PyGNeighborSampler:
         num_nodes = sampled.node.numel()
         pattern = SparsityPattern.from_row_sorted(sampled.col[order], sampled.row[order], (num_nodes, num_nodes))
         return Batch(
-            seeds, sampled.node, build_subgraph_inputs(self.inputs, sampled.node, pattern, sampled.edge[order])
+            seeds, sampled.node, build_sampled_subgraph_inputs(self.inputs, sampled.node, pattern, sampled.edge[order])
         )
 
 
@@ -93,7 +93,9 @@ def make_neighbor_sampler(inputs: GraphInputs, num_neighbors: Sequence[int]) -> 
     return PyGNeighborSampler(inputs, num_neighbors) if uses_pyg else NeighborSampler(inputs, num_neighbors)
 
 
-def build_subgraph_inputs(inputs: GraphInputs, nodes: Tensor, pattern: SparsityPattern, entry: Tensor) -> GraphInputs:
+def build_sampled_subgraph_inputs(
+    inputs: GraphInputs, nodes: Tensor, pattern: SparsityPattern, entry: Tensor
+) -> GraphInputs:
     """The part of a graph with these nodes, and of their edges the entries that were sampled."""
     weight = None if inputs.edge_weight is None else inputs.edge_weight[entry]
     crow = inputs.adj.crow

@@ -19,10 +19,9 @@ from torch.optim import Optimizer
 from ..core.errors import ModelFileError, PignnWarning
 from ..io.files import read_tensors_and_metadata, write_tensors_and_metadata
 from . import distributed
+from .checkpoint_files import CHECKPOINT_FILE, PREVIOUS_FILE, has_checkpoint
 
 FORMAT = 2
-CHECKPOINT_FILE = "checkpoint.safetensors"
-PREVIOUS_FILE = "checkpoint.before.safetensors"
 
 
 class Checkpointer:
@@ -117,11 +116,6 @@ def write_checkpoint_from_all_processes(
     os.replace(new, path)
 
 
-def has_checkpoint(folder: Path) -> bool:
-    """Whether a training in this folder can be resumed."""
-    return (folder / CHECKPOINT_FILE).exists() or (folder / PREVIOUS_FILE).exists()
-
-
 def read_newest_checkpoint(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors and header of the last checkpoint, or of the one before if the last is damaged or incomplete."""
     try:
@@ -144,7 +138,7 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return tensors, header
 
 
-def restore_checkpoint(
+def restore_checkpoint_and_get_selected_weights(
     tensors: Mapping[str, Tensor],
     header: Mapping[str, Any],
     networks: Mapping[str, nn.Module],

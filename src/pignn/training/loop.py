@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 from ..core.errors import PignnError
 from . import distributed
 from .callbacks.base import Callback, CallbackList, TrainingContext
-from .checkpoint import Checkpointer, restore_checkpoint
+from .checkpoint import Checkpointer, restore_checkpoint_and_get_selected_weights
 from .interrupt import DeferredInterrupt
 from .selection import Selection
 
@@ -115,7 +115,7 @@ class TrainingLoop:
             return
         learner.start_phase(phase)
         for epoch in range(done, phase.epochs):
-            row, is_improved = self._run_epoch_and_check_best(learner, phase, epoch)
+            row, is_improved = self._run_epoch_and_get_row_and_is_best(learner, phase, epoch)
             self.history.append(row)
             callbacks.context.best_epoch = self.selection.epoch
             is_over = callbacks.notify_epoch_end_and_ask_to_stop(row, is_improved=is_improved)
@@ -126,7 +126,9 @@ class TrainingLoop:
             if is_over or self.stopped_by:
                 return
 
-    def _run_epoch_and_check_best(self, learner: Learner, phase: Phase, epoch: int) -> tuple[dict[str, Any], bool]:
+    def _run_epoch_and_get_row_and_is_best(
+        self, learner: Learner, phase: Phase, epoch: int
+    ) -> tuple[dict[str, Any], bool]:
         """The row of one epoch, and whether its classifier is the best so far."""
         start = time.perf_counter()
         needs_value = epoch % VALUE_EVERY_EPOCHS == 0 or epoch == phase.epochs - 1
@@ -196,7 +198,7 @@ class TrainingLoop:
         num_done, num_epochs = len(header["history"]), sum(phase.epochs for phase in self.phases)
         if num_done > num_epochs:
             raise self.checkpointer.build_resume_error(f"{num_done} epochs are done, and only {num_epochs} asked for")
-        best = restore_checkpoint(tensors, header, learner.networks, learner.optimizers)
+        best = restore_checkpoint_and_get_selected_weights(tensors, header, learner.networks, learner.optimizers)
         self.selection.load_state_dict(best, header["selection"])
         self.attempt = header.get("attempt", 0)
         self.history, self.position = header["history"], (header["position"][0], header["position"][1])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from .base import Dataset, FileDataset
-from .registry import DATASETS, get_dataset, get_dataset_location_text, is_available, list_datasets
+from .registry import DATASETS, find_dataset_location_text, get_dataset, is_available, list_datasets
 
 __all__ = [
     "DATASETS",
     "Dataset",
     "FileDataset",
+    "find_dataset_location_text",
     "get_dataset",
-    "get_dataset_location_text",
     "is_available",
     "list_datasets",
 ]

@@ -86,7 +86,7 @@ def _select_split(name: str, masks: Masks, split: str, index: int | None, own_ma
     num_splits = max(mask.size(1) if mask.dim() == 2 else 1 for mask in masks)
     if index is not None and not 0 <= index < num_splits:
         hint = "" if split == "own" or own_masks is None else "; the splits of its own need split='own'"
-        raise ConfigError(f"split_index {index} is out of range: {name} has {num_splits} here{hint}")
+        raise ConfigError(f"split_index {index} is out of range: {name} has {num_splits} here; choose from 0 on{hint}")
     if num_splits == 1:
         return Masks(*(mask.reshape(-1) for mask in masks))
     wide = [mask if mask.dim() == 2 else mask[:, None].expand(-1, num_splits) for mask in masks]

@@ -4,13 +4,18 @@ An :class:`ImportSpec` (the options) turns files or objects into a :class:`RawGr
 encodes as PyG's `Data`.
 """
 
-from .build_data import build_data
-from .feature_encoder import FeatureEncoder, load_feature_encoder
-from .from_objects import from_networkx, from_pandas, from_scipy
-from .import_spec import ImportSpec
-from .raw_graph import Origin, RawGraph
-from .reading import read_graph
-from .summary import ImportSummary, summarize_import
+from typing import TYPE_CHECKING
+
+from ...core.lazy import make_lazy_getattr_and_dir
+
+if TYPE_CHECKING:
+    from .build_data import build_data
+    from .feature_encoder import FeatureEncoder, load_feature_encoder
+    from .from_objects import from_networkx, from_pandas, from_scipy
+    from .import_spec import ImportSpec
+    from .raw_graph import Origin, RawGraph
+    from .reading import check_graph_files, read_graph
+    from .summary import ImportSummary, summarize_import
 
 __all__ = [
     "FeatureEncoder",
@@ -19,6 +24,7 @@ __all__ = [
     "Origin",
     "RawGraph",
     "build_data",
+    "check_graph_files",
     "from_networkx",
     "from_pandas",
     "from_scipy",
@@ -26,3 +32,6 @@ __all__ = [
     "read_graph",
     "summarize_import",
 ]
+
+# Imported on first use, so that mistakes in files are told without waiting for torch.
+__getattr__, __dir__ = make_lazy_getattr_and_dir(__name__, __file__)

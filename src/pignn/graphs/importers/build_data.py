@@ -25,13 +25,12 @@ from ..tables.reader import open_table
 from .column_kinds import compute_missing_mask, is_list_column, is_numeric_column
 from .feature_encoder import FeatureEncoder, select_feature_columns_and_kinds
 from .graph_arrays import find_required_features
-from .import_spec import ROLES, ImportSpec
+from .import_spec import ROLES, STRUCTURE, ImportSpec
 from .labels import convert_label_numbers, parse_labels_and_class_names, parse_sources_and_names, parse_trusted_mask
 from .node_ids import NodeIds
 from .raw_graph import RawGraph
 from .votes import check_vote_options, set_votes_in_place
 
-STRUCTURE = "structure"
 LEAK_SAMPLE_ROWS, MISSING_SPELLINGS = 1000, 8  # that tell a column of many values, missing ones aside
 
 
@@ -47,7 +46,7 @@ def build_data(raw_graph: RawGraph, spec: ImportSpec, name: str) -> Data:
         raw_graph.origin.notes += [f"edges: {note}" for note in simple.notes]
     data = Data(edge_index=ends, y=torch.full((raw_graph.num_nodes,), -1))
     _add_labels(data, raw_graph, spec)
-    raw_graph, columns = _join_features_file_and_columns(raw_graph, spec)
+    raw_graph, columns = _add_features_file_to_nodes(raw_graph, spec)
     if spec.encoder is None:
         encoder = _fit_encoder(raw_graph, spec, columns)
         _warn_about_leaks(raw_graph.frame, encoder.input_columns, data.y.numpy())
@@ -100,7 +99,7 @@ def copy_raw_graph_with_changes(raw_graph: RawGraph, **changes: Any) -> RawGraph
     return copy
 
 
-def _join_features_file_and_columns(raw_graph: RawGraph, spec: ImportSpec) -> tuple[RawGraph, list[str] | None]:
+def _add_features_file_to_nodes(raw_graph: RawGraph, spec: ImportSpec) -> tuple[RawGraph, list[str] | None]:
     """Put features from a file or array beside the nodes; returns its columns, None where there is no such file."""
     features = spec.separate_features
     if features is None:
@@ -140,7 +139,8 @@ def _add_labels(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
     is_labeled = data.y >= 0
     if spec.trusted is not None:
         title = f"{raw_graph.title}, column '{spec.trusted}'"
-        trusted = parse_trusted_mask(raw_graph.frame[spec.trusted], title, raw_graph.origin.first_row_number)
+        column = raw_graph.frame[spec.trusted]
+        trusted = torch.from_numpy(parse_trusted_mask(column, title, raw_graph.origin.first_row_number))
         if count := int((trusted & ~is_labeled).sum()):
             _warn(
                 f"{raw_graph.title}: {format_count(count, 'node')} trusted but without a label; "
@@ -150,25 +150,30 @@ def _add_labels(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
     if spec.source is not None:
         column, title = raw_graph.frame[spec.source], f"{raw_graph.title}, column '{spec.source}'"
         label_source, data.source_names = parse_sources_and_names(column, title)
-        data.label_source = torch.where(is_labeled, label_source, -1)
+        data.label_source = torch.where(is_labeled, torch.from_numpy(label_source), -1)
     if spec.has_votes:
         set_votes_in_place(data, raw_graph, spec)
     if raw_graph.label_weight is not None:
         data.label_weight = torch.from_numpy(raw_graph.label_weight)
-    if raw_graph.y_true is not None:
+    if spec.truth is not None:
+        title = f"{raw_graph.title}, column '{spec.truth}'"
+        data.y_true = parse_labels_and_class_names(raw_graph.frame[spec.truth], title, data.get("class_names"))[0]
+    elif raw_graph.y_true is not None:
         data.y_true = _map_true_labels(raw_graph, raw_graph.y_true, data.get("class_names"), model_classes)
 
 
 def _add_given_labels(data: Data, raw_graph: RawGraph, label: str, model_classes: Sequence[str] | None) -> None:
     column, title, names = raw_graph.frame[label], f"{raw_graph.title}, column '{label}'", raw_graph.class_names
     if names is not None and is_numeric_column(column):
-        data.y = convert_label_numbers(column.to_numpy(np.float64, na_value=-1), names, title, model_classes)
+        numbers = convert_label_numbers(column.to_numpy(np.float64, na_value=-1), names, title, model_classes)
+        data.y = torch.from_numpy(numbers)
         data.class_names = names if model_classes is None else list(model_classes)
         return
-    data.y, data.class_names = parse_labels_and_class_names(column, title, model_classes)
+    y, data.class_names = parse_labels_and_class_names(column, title, model_classes)
     # Declared classes stay in their order, also those without a label.
     if model_classes is None and names is not None and set(data.class_names) <= set(names):
-        data.y, data.class_names = parse_labels_and_class_names(column, title, names)
+        y, data.class_names = parse_labels_and_class_names(column, title, names)
+    data.y = torch.from_numpy(y)
 
 
 def _map_true_labels(
@@ -178,7 +183,7 @@ def _map_true_labels(
     title = f"{raw_graph.title}, 'y_true'"
     if raw_graph.class_names is not None:
         others = names if names is not None and list(names) != raw_graph.class_names else model_classes
-        return convert_label_numbers(y_true, raw_graph.class_names, title, others)
+        return torch.from_numpy(convert_label_numbers(y_true, raw_graph.class_names, title, others))
     if names is None:
         return torch.from_numpy(y_true)
     positions = {name: i for i, name in enumerate(names)} | {"-1": -1}

@@ -39,7 +39,7 @@ def read_edges(
     table = open_edge_table(edges, spec.delimiter)
     notes = []
     if not isinstance(table, FrameTable):
-        _treat_edge_header_as_row(table, ids)
+        _turn_header_of_known_nodes_into_edge_in_place(table, ids)
         notes.append(f"edges: {table.describe_layout()}")
     chosen = _choose_edge_columns(table, spec.edge_columns)
     weight_text = "" if chosen.weight is None else f", weight '{chosen.weight}'"
@@ -59,7 +59,7 @@ def read_edges(
             weights.append(parse_edge_weights(column, table.name, first_row_number, WITHOUT_WEIGHTS)[keep])
     if unknown.num_edges:
         message = unknown.build_message(num_rows, table.name, ids.title)
-        advice = _format_unknown_nodes_advice(unknown, num_rows, ids, frame)
+        advice = _format_unknown_nodes_advice(unknown, num_rows, ids, frame, is_prediction=spec.encoder is not None)
         if not spec.drop_unknown:
             raise DataError(f"{message}; {advice}")
         if 2 * unknown.num_edges > num_rows:
@@ -74,7 +74,7 @@ def _warn(message: str) -> None:
     warnings.warn(message, PignnWarning, stacklevel=4)
 
 
-def _treat_edge_header_as_row(table: Table, ids: NodeIds) -> None:
+def _turn_header_of_known_nodes_into_edge_in_place(table: Table, ids: NodeIds) -> None:
     """Take a header of two known nodes for an edge."""
     names = table.columns[:2]
     if not ids.are_integers and table.has_header and int(ids.index.isin(names).sum()) == len({*names}):
@@ -96,12 +96,18 @@ def _get_required_column(frame: pd.DataFrame, name: str, table: Table, first_row
     return frame[name]
 
 
-def _format_unknown_nodes_advice(unknown: UnknownNodes, num_rows: int, ids: NodeIds, frame: pd.DataFrame) -> str:
+def _format_unknown_nodes_advice(
+    unknown: UnknownNodes, num_rows: int, ids: NodeIds, frame: pd.DataFrame, *, is_prediction: bool
+) -> str:
     """What to do about unknown nodes: another column may have their ids."""
     sample = {name.strip("'") for name, _ in unknown.counts.most_common(5)}
     for name in frame.columns:
         column = frame[name]
-        if sample and column.is_unique and sample <= set(column.astype(str).str.strip()):
+        if not sample or not column.is_unique:
+            continue
+        texts = set(column.dropna().astype(str).str.strip())
+        # Rows are numbered where there is no column of ids, and 00600 was read as 600.
+        if sample <= texts or (texts != set(map(str, ids.values)) and sample <= {text.lstrip("0") for text in texts}):
             return f"column '{name}' has them: give it as --id (id=)"
     known = {text.lstrip("0"): text for text in map(str, ids.values)}
     if sample and all(name.lstrip("0") in known for name in sample):
@@ -109,6 +115,11 @@ def _format_unknown_nodes_advice(unknown: UnknownNodes, num_rows: int, ids: Node
         return (
             f"leading zeros were lost in one of the tables ('{name}' is '{known[name.lstrip('0')]}' in the other), as "
             "spreadsheets do; save it again with the ids as text"
+        )
+    if is_prediction:
+        return (
+            "give the table that has them with --known (known=), or leave such edges out with --drop-unknown "
+            "(drop_unknown=True)"
         )
     if unknown.num_edges > num_rows / 2:
         examples = ", ".join(map(quote_cell_for_message, ids.values[:3].tolist()))

@@ -6,12 +6,10 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
-import torch
-from torch import Tensor
 
 from ...core.errors import ConfigError, DataError, ModelFileError, PignnWarning, build_unknown_name_error
 from ...core.text import format_count, format_error_in_one_line
@@ -29,6 +27,9 @@ from .encoders import (
     TfidfEncoder,
 )
 from .raw_graph import RawGraph
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 FILE_NAME, TENSORS_FILE = "features.json", "features.safetensors"
 _ENCODERS: dict[tuple[str, ...], type[NumericEncoder | CategoryEncoder | TfidfEncoder]] = {
@@ -123,6 +124,8 @@ class FeatureEncoder(msgspec.Struct, eq=False):
         x = np.empty((raw_graph.num_nodes, self.width), np.float32)
         for encoder, features in self._iter_encoders_with_features(x):
             encoder.encode_into(raw_graph, features)
+        import torch
+
         return torch.from_numpy(x)
 
     def describe_unseen_values(self, raw_graph: RawGraph, x: np.ndarray) -> str:
@@ -142,6 +145,8 @@ class FeatureEncoder(msgspec.Struct, eq=False):
 
     def save(self, folder: PathLike) -> None:
         """Write ``features.json`` into the folder of a model, and ``features.safetensors`` if there are matrices."""
+        import torch
+
         tensors = {name: torch.from_numpy(encoder.components) for name, encoder in self._iter_named_tensor_encoders()}
         if tensors:
             write_tensors_and_metadata(Path(folder) / TENSORS_FILE, tensors, {"kind": "features"})

@@ -7,15 +7,16 @@ import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import DataError
 from ...core.text import format_count, format_error_in_one_line
 from ..tables.formats import FORMATS, find_format_name
 from .graph_arrays import build_raw_graph_from_arrays, build_raw_graph_from_networkx
 from .raw_graph import RawGraph
+
+if TYPE_CHECKING:
+    import torch
 
 _SAVE_ADVICE = "a graph is saved with torch.save(data, ...) or as a dictionary of tensors"
 # Classes that a .pt file may ask for and that stand for something people do save.
@@ -40,6 +41,7 @@ def read_raw_graph_file(path: Path) -> RawGraph:
 
 def read_torch_arrays(path: Path) -> dict[str, Any]:
     """Read a .pt file in torch's safe mode: tensors, texts, lists, and the classes that PyG's `Data` is made of."""
+    import torch
     from torch_geometric.data import Data
     from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
     from torch_geometric.data.storage import AttrType, GlobalStorage
@@ -77,6 +79,8 @@ def read_torch_arrays(path: Path) -> dict[str, Any]:
 @contextlib.contextmanager
 def _safe_globals_context(classes: list[Any]) -> Iterator[None]:
     """Let torch's safe mode build these classes and PyG's `EdgeIndex`, and nothing else that packages declared safe."""
+    import torch
+
     before = torch.serialization.get_safe_globals()
     edge_index = [each for each in before if getattr(each, "__module__", "") == "torch_geometric.edge_index"]
     torch.serialization.clear_safe_globals()
@@ -102,6 +106,8 @@ def _ignore_arguments_and_return_empty_dict(*_: Any) -> dict[Any, Any]:
 
 def _convert_if_tensor(value: Any, name: str, path: Path) -> Any:
     """A tensor as an array, if it is as large as it claims; a sparse one as a SciPy matrix; others as they are."""
+    import torch
+
     if not isinstance(value, torch.Tensor):
         return value
     try:
@@ -121,6 +127,7 @@ def _convert_if_tensor(value: Any, name: str, path: Path) -> Any:
 
 def _to_scipy_matrix(value: torch.Tensor, name: str, path: Path) -> Any:
     """A sparse tensor as a SciPy matrix. Torch trusts the indices that it loads, so they are checked first."""
+    import torch
     from scipy.sparse import coo_matrix, csc_matrix, csr_matrix
 
     if value.layout == torch.sparse_coo:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -15,10 +15,13 @@ from ...core.errors import ConfigError, build_unknown_name_error
 from ...core.settings import SEED, Float
 from ..tables.formats import get_format_suffix, list_suffixes
 from ..tables.text_files import parse_delimiter
-from .feature_encoder import FeatureEncoder
+
+if TYPE_CHECKING:
+    from .feature_encoder import FeatureEncoder
 
 Features: TypeAlias = str | os.PathLike[str] | Sequence[str] | np.ndarray | None
-ROLES = ("id", "label", "trusted", "source", "name")
+STRUCTURE = "structure"  # the word for features of the graph alone
+ROLES = ("id", "label", "trusted", "source", "name", "truth")
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class ImportSpec:
     source: str | None = None
     votes: str | os.PathLike[str] | pd.DataFrame | None = None
     name: str | None = None
+    truth: str | None = None
     edge_columns: str | Sequence[str] | None = None
     delimiter: str | None = None
     drop_unknown: bool = False
@@ -69,7 +73,12 @@ class ImportSpec:
 
     def map_columns_to_roles(self) -> dict[str, str]:
         """The columns that are no features, and what they are."""
-        words = {"trusted": "label's trust", "source": "label's source", "name": "name of the node"}
+        words = {
+            "trusted": "label's trust",
+            "source": "label's source",
+            "name": "name of the node",
+            "truth": "true label",
+        }
         columns = {role: getattr(self, role) for role in reversed(ROLES)}
         roles = {column: words.get(role, role) for role, column in columns.items() if column is not None}
         return dict.fromkeys(self.vote_columns, "label") | roles
@@ -85,7 +94,7 @@ class ImportSpec:
         if label is not None:
             names = [label] if label in table_columns or "," not in label else _split_names(label)
         if len(set(names)) < len(names):
-            raise ConfigError(f"label names a column twice: {', '.join(names)[:80]}")
+            raise ConfigError(f"label names a column twice: {', '.join(names)[:80]}; name each once")
         only = names[0] if len(names) == 1 else None
         return replace(self, label=only, vote_columns=tuple(names) if len(names) > 1 or self.votes is not None else ())
 
@@ -110,9 +119,10 @@ class ImportSpec:
         others = [column for column in self.vote_columns if column != self.label]
         names = [*given.values(), *others]
         for column in names:
-            if names.count(column) > 1 and column in (self.id, self.trusted):
+            if names.count(column) > 1 and column in (self.id, self.trusted, self.truth):
                 raise ConfigError(
-                    f"column '{column}' cannot be two things; it is the {self.map_columns_to_roles()[column]}"
+                    f"column '{column}' cannot be two things; it is the {self.map_columns_to_roles()[column]}; "
+                    "name another column for one of them"
                 )
         if (self.trusted or self.source) and self.label is None and not self.has_votes:
             raise ConfigError("trusted and source are about labels: say with label which column has them")

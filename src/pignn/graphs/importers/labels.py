@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
-from torch import Tensor
 
 from ...core.errors import DataError, PignnWarning
 from ...core.text import format_count
@@ -24,7 +22,7 @@ _FLAG_VALUES = {"1": 1, "true": 1, "yes": 1, "y": 1, "t": 1, "0": 0, "false": 0,
 
 def parse_labels_and_class_names(
     column: pd.Series[Any], title: str, model_classes: Sequence[str] | None = None
-) -> tuple[Tensor, list[str]]:
+) -> tuple[np.ndarray, list[str]]:
     """Given labels as class numbers, -1 where there is none, and the names of the classes.
 
     Names are in alphabetical order, or in numerical order if all are integers. With the classes of a trained model,
@@ -43,22 +41,22 @@ def parse_labels_and_class_names(
 
 def convert_label_numbers(
     values: np.ndarray, names: list[str], title: str, model_classes: Sequence[str] | None = None
-) -> Tensor:
+) -> np.ndarray:
     """Labels that are positions in a list of names, as in a `Data`, or in that of a trained model."""
     if bool(((values < -1) | (values >= len(names)) | (values != np.trunc(values))).any()):
         raise DataError(f"{title}: labels must be -1 to {len(names) - 1}, as there are {len(names)} class names")
     y = values.astype(np.int64)
     if model_classes is None:
         _warn_about_similar_names(names, title)
-        return torch.from_numpy(y)
+        return y
     _warn_about_new_classes([names[i] for i in np.unique(y[y >= 0])], model_classes, title)
     return _map_codes_to_positions(y, names, model_classes)
 
 
-def _map_codes_to_positions(codes: np.ndarray, values: Sequence[str], names: Sequence[str]) -> Tensor:
+def _map_codes_to_positions(codes: np.ndarray, values: Sequence[str], names: Sequence[str]) -> np.ndarray:
     """Codes of values as positions of these values in `names`, -1 for those that are not there and for -1."""
     positions = {name: i for i, name in enumerate(names)}
-    return torch.from_numpy(np.array([*(positions.get(value, -1) for value in values), -1])[codes])
+    return np.array([*(positions.get(value, -1) for value in values), -1])[codes]
 
 
 def _warn_about_new_classes(names: list[str], model_classes: Sequence[str], title: str) -> None:
@@ -100,7 +98,7 @@ def _choose_sort_key(values: list[str]) -> Any:
     return int if are_integers else str
 
 
-def parse_trusted_mask(column: pd.Series[Any], title: str, first_row_number: int) -> Tensor:
+def parse_trusted_mask(column: pd.Series[Any], title: str, first_row_number: int) -> np.ndarray:
     """Which labels were verified. ``first_row_number`` is the number of the first row."""
     codes, values = _encode_texts_as_codes(column, title)
     flags = np.array([*(_FLAG_VALUES.get(value.lower(), 2) for value in values), 0])[codes]
@@ -110,10 +108,10 @@ def parse_trusted_mask(column: pd.Series[Any], title: str, first_row_number: int
             f"{title}, row {first_row_number + row:,}: 1 or 0, yes or no expected, "
             f"not {quote_cell_for_message(column.iloc[row])}"
         )
-    return torch.from_numpy(flags.astype(bool))
+    return flags.astype(bool)
 
 
-def parse_sources_and_names(column: pd.Series[Any], title: str) -> tuple[Tensor, list[str]]:
+def parse_sources_and_names(column: pd.Series[Any], title: str) -> tuple[np.ndarray, list[str]]:
     """Who gave each label, as numbers, -1 where nobody is named; and the names in alphabetical order."""
     codes, values = _encode_texts_as_codes(column, title)
     names = sorted({value for value in values if value})

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from .node_ids import NodeIds
-from .structure import compute_structural_features
 
 
 @dataclass(repr=False)
@@ -81,4 +80,6 @@ class RawGraph:
 
     @cached_property
     def structural_features(self) -> np.ndarray:
+        from .structure import compute_structural_features
+
         return compute_structural_features(self.crow, self.col)

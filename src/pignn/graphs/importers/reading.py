@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from torch_geometric.data import Data
 
-from ...core.errors import ConfigError, DataError
+from ...core.errors import ConfigError, DataError, PignnWarning
 from ..tables.arrays import PathLike
 from ..tables.formats import has_graph_suffix
 from ..tables.reader import STANDARD_INPUT, open_table
 from ..tables.table import FrameTable, Table
-from .build_data import build_data
 from .edges import read_edges
-from .feature_encoder import FeatureEncoder
+from .feature_encoder import FeatureEncoder, select_feature_columns_and_kinds
 from .graph_files import read_raw_graph_file
-from .import_spec import Features, ImportSpec
+from .import_spec import STRUCTURE, Features, ImportSpec
+from .labels import parse_labels_and_class_names, parse_trusted_mask
 from .node_ids import ID_NAMES, NodeIds
 from .raw_graph import RawGraph
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+MAX_CHECKED_BYTES = 1 << 24  # of files that are read twice, to tell mistakes before torch is imported
 
 
 def read_graph(
@@ -35,6 +41,7 @@ def read_graph(
     source: str | None = None,
     votes: PathLike | pd.DataFrame | None = None,
     name: str | None = None,
+    truth: str | None = None,
     edge_columns: str | Sequence[str] | None = None,
     delimiter: str | None = None,
     drop_unknown: bool = False,
@@ -63,6 +70,7 @@ def read_graph(
         votes: labels of several annotators, one per row: columns node (or the column of ids), annotator, label and
             perhaps confidence, above 0 and at most 1. `label` then is one more annotator. See `data.votes`.
         name: column with names of the nodes for people, which tables and pages show beside the ids.
+        truth: column with true labels, where some are known: predictions are scored with them, and nothing learns them.
         edge_columns: columns of `edges`: from, to and perhaps weight, as a list or "from,to". Default: by their names
             or order.
         delimiter: between the columns of text files. Default: detected.
@@ -74,24 +82,54 @@ def read_graph(
         class_names: classes of a trained model, in its order.
     """
     options = {name: value for name, value in locals().items() if name not in ("nodes", "edges")}
-    return _import_graph(nodes, edges, ImportSpec(**options))
+    from .build_data import build_data
+
+    name = "graph" if isinstance(nodes, pd.DataFrame) else Path(nodes).name.partition(".")[0]
+    return build_data(*_read_raw_graph_and_complete_spec(nodes, edges, ImportSpec(**options)), name)
 
 
-def _import_graph(nodes: PathLike | pd.DataFrame, edges: PathLike | pd.DataFrame | None, spec: ImportSpec) -> Data:
+def check_graph_files(nodes: PathLike, edges: PathLike | None, spec: ImportSpec) -> None:
+    """Raise what reading these files would raise about files, columns, ids and labels, without torch.
+
+    Of large files only the headers are read, as they will be read once more. Warnings are left to that reading too.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PignnWarning)
+        if sum(os.path.getsize(path) for path in (nodes, edges) if path and os.path.isfile(path)) > MAX_CHECKED_BYTES:
+            if not has_graph_suffix(nodes):
+                table = open_table(nodes, spec.delimiter, with_encoding_check=False)
+                spec.resolve_vote_columns(table.columns).check_column_roles(table.columns, table.name)
+            return
+        raw_graph, spec = _read_raw_graph_and_complete_spec(nodes, edges, spec)
+        columns = [str(name) for name in raw_graph.frame.columns]
+        if spec.features is not None and spec.separate_features is None:
+            names = [str(name) for name in spec.features if name != STRUCTURE or STRUCTURE in columns]  # type: ignore[union-attr]
+            select_feature_columns_and_kinds(names, columns, spec.map_columns_to_roles())
+        title = f"{raw_graph.title}, column "
+        if spec.label is not None and raw_graph.class_names is None and not spec.has_votes:
+            parse_labels_and_class_names(raw_graph.frame[spec.label], f"{title}'{spec.label}'", spec.class_names)
+        if spec.trusted is not None:
+            row = raw_graph.origin.first_row_number
+            parse_trusted_mask(raw_graph.frame[spec.trusted], f"{title}'{spec.trusted}'", row)
+
+
+def _read_raw_graph_and_complete_spec(
+    nodes: PathLike | pd.DataFrame, edges: PathLike | pd.DataFrame | None, spec: ImportSpec
+) -> tuple[RawGraph, ImportSpec]:
+    """Read a graph from two tables, or from one file that holds all of it."""
     if isinstance(nodes, pd.DataFrame):
         if edges is None:
             raise ConfigError("the edges are missing; give them as a data frame or file")
-        return build_data(*_read_raw_graph_and_complete_spec(FrameTable("nodes", nodes), edges, spec), "graph")
-    name = Path(nodes).name.partition(".")[0]
+        return _read_tables(FrameTable("nodes", nodes), edges, spec)
     if has_graph_suffix(nodes):
         if edges is not None:
             raise ConfigError(f"{nodes} holds a whole graph; leave the edges out")
-        return build_data(*assign_roles_and_complete_spec(read_raw_graph_file(Path(nodes)), spec), name)
+        return assign_roles_and_complete_spec(read_raw_graph_file(Path(nodes)), spec)
     if edges is None:
         if not Path(nodes).exists():
             raise DataError(f"cannot read {nodes}: no such file")
         raise ConfigError(f"{nodes} holds nodes only: give the edges, with --edges FILE (edges=)")
-    return build_data(*_read_raw_graph_and_complete_spec(open_table(nodes, spec.delimiter), edges, spec), name)
+    return _read_tables(open_table(nodes, spec.delimiter), edges, spec)
 
 
 def assign_roles_and_complete_spec(raw_graph: RawGraph, spec: ImportSpec) -> tuple[RawGraph, ImportSpec]:
@@ -111,9 +149,7 @@ def assign_roles_and_complete_spec(raw_graph: RawGraph, spec: ImportSpec) -> tup
     return raw_graph, spec
 
 
-def _read_raw_graph_and_complete_spec(
-    nodes: Table, edges: PathLike | pd.DataFrame, spec: ImportSpec
-) -> tuple[RawGraph, ImportSpec]:
+def _read_tables(nodes: Table, edges: PathLike | pd.DataFrame, spec: ImportSpec) -> tuple[RawGraph, ImportSpec]:
     """Read a table of nodes and one of edges."""
     id_column = next((name for name in nodes.columns if nodes.has_header and name.lower() in ID_NAMES), None)
     spec = spec.resolve_vote_columns(nodes.columns).with_default_roles(nodes.columns, {"id": id_column})
@@ -134,11 +170,12 @@ def _read_raw_graph_and_complete_spec(
         raise ConfigError(f"nodes and edges are both {nodes.name}; each needs a table of its own")
     _set_node_ids_and_roles_in_place(raw_graph, spec)
     ids = f"ids are column '{spec.id}'" if spec.id else "no column of ids: nodes are numbered by their rows, from 0"
-    origin.notes += [] if isinstance(nodes, FrameTable) else [f"nodes: {nodes.describe_layout()}"]
-    origin.notes.append(f"nodes: {ids}")
+    layout = "" if isinstance(nodes, FrameTable) else nodes.describe_layout()
     imported = read_edges(edges, raw_graph.ids, frame, spec)
     raw_graph.ends, raw_graph.weight = imported.ends, imported.weight
-    origin.notes += imported.notes
+    edge_notes = [note for note in imported.notes if note != f"edges: {layout}"]
+    described = "nodes" if len(edge_notes) == len(imported.notes) else "nodes and edges"
+    origin.notes += [*([f"{described}: {layout}"] if layout else []), f"nodes: {ids}", *edge_notes]
     return raw_graph, spec
 
 

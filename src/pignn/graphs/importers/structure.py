@@ -18,7 +18,6 @@ Each is defined by what is around a node and not by where in the graph it is, so
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 STRUCTURE_NAMES = (
     "degree",
@@ -38,6 +37,8 @@ def compute_structural_features(crow: np.ndarray, col: np.ndarray) -> np.ndarray
     """The features above of all nodes, [N, 9] in float32, from the rows of a simple undirected graph."""
     num_nodes = len(crow) - 1
     degree = np.diff(crow).astype(np.float64)
+    from scipy.sparse import csr_matrix
+
     adjacency = csr_matrix((np.ones(len(col)), col, crow), shape=(num_nodes, num_nodes))
     divisor = np.maximum(degree, 1)
     log = np.log1p(degree)
@@ -77,6 +78,8 @@ def _count_and_weigh_triangles(crow: np.ndarray, col: np.ndarray, degree: np.nda
     row = np.repeat(np.arange(num_nodes), np.diff(crow))
     up = rank[row] < rank[col]
     ends = (row[up], col[up])
+    from scipy.sparse import csr_matrix
+
     forward = csr_matrix((np.ones(int(up.sum())), ends), shape=(num_nodes, num_nodes))
     weight = 1 / np.maximum(degree, 1)
     out, backward = np.diff(forward.indptr), forward.T.tocsr()

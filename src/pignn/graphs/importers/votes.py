@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import torch
-from torch_geometric.data import Data
 
 from ...core.errors import ConfigError, DataError, PignnWarning, build_unknown_name_error
 from ...core.text import format_count
 from ..tables.cells import quote_cell_for_message, to_numbers_or_nan
 from ..tables.reader import open_table
 from ..tables.table import FrameTable, Table
-from ..votes import collect_votes_and_names
 from .import_spec import ImportSpec
 from .labels import parse_labels_and_class_names, parse_sources_and_names
 from .node_ids import ID_NAMES
 from .raw_graph import RawGraph
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 ANNOTATOR, LABEL, CONFIDENCE = "annotator", "label", "confidence"
 
@@ -35,6 +35,10 @@ class RawVotes:
 
 def set_votes_in_place(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
     """Set `votes`, `annotators`, perhaps `vote_confidence`, `class_names`, and `y` to the most frequent vote."""
+    import torch
+
+    from ..votes import collect_votes_and_names
+
     trusted = data.get("trusted_mask")
     parts = [_read_votes_from_column(raw_graph, column) for column in spec.vote_columns]
     if spec.votes is not None:
@@ -42,17 +46,17 @@ def set_votes_in_place(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> Non
     frame = pd.concat([part.frame for part in parts], ignore_index=True)
     title = " and ".join(dict.fromkeys(part.title for part in parts))
     labels, class_names = parse_labels_and_class_names(frame[LABEL], title, spec.class_names)
-    frame[LABEL] = labels.numpy()
+    frame[LABEL] = labels
     known = None
     if trusted is not None:  # the only column of labels comes first; where somebody verified it, it is no vote
-        known = torch.where(trusted, labels[: len(trusted)], -1)
+        known = torch.where(trusted, torch.from_numpy(labels[: len(trusted)]), -1)
         frame = frame[~np.append(trusted.numpy(), np.zeros(len(frame) - len(trusted), dtype=bool))]
     annotators, names = parse_sources_and_names(frame[ANNOTATOR], title)
     if spec.vote_columns:  # in the order of the columns, which settles ties
         order = [*spec.vote_columns, *(name for name in names if name not in spec.vote_columns)]
         position = np.array([order.index(name) for name in names] + [-1])
-        annotators, names = torch.from_numpy(position)[annotators], order
-    frame = frame.assign(**{ANNOTATOR: annotators.numpy()})
+        annotators, names = position[annotators], order
+    frame = frame.assign(**{ANNOTATOR: annotators})
     frame, notes = _drop_unusable_votes_with_notes(frame, title, names)
     data.votes = torch.from_numpy(frame[["node", ANNOTATOR, LABEL]].to_numpy(np.int64, copy=True))
     data.annotators, data.class_names = names, class_names

@@ -15,9 +15,15 @@ import pandas as pd
 
 from ...core.errors import ConfigError, DataError
 from ...core.text import format_count
-from ..checks import MAX_MAGNITUDE
 from ..tables.arrays import ArrayOrFile, load_array
-from ..tables.cells import MAX_CLASSES, factorize_labels, is_number_text, quote_cell_for_message, to_numbers_or_nan
+from ..tables.cells import (
+    MAX_CLASSES,
+    MAX_MAGNITUDE,
+    factorize_labels,
+    is_number_text,
+    quote_cell_for_message,
+    to_numbers_or_nan,
+)
 from ..tables.table import Table
 from .output import ProgressBar, StoreFile, write_array_and_get_bytes
 

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from ...core.errors import DataError
-from ..checks import MAX_MAGNITUDE
 from .styles import guess_number_style, parse_numbers, to_clean_texts
 
 MAX_CLASSES = 10_000
+MAX_MAGNITUDE = 1e18  # of a feature or weight: squares and sums of larger ones are infinite in float32
 
 
 def is_number_text(text: str) -> bool:

@@ -13,7 +13,7 @@ import pandas as pd
 
 
 @contextlib.contextmanager
-def open_database_in_memory() -> Iterator[Any]:
+def open_database_in_memory_context() -> Iterator[Any]:
     """A connection to an empty database in memory, which loads no extensions and prints no progress."""
     import duckdb
 

@@ -17,7 +17,7 @@ import pandas as pd
 
 from ...core.errors import DataError
 from .arrays import PathLike, load_array
-from .database import open_database_in_memory, quote_sql_path, quote_sql_text, replace_masked_dtype
+from .database import open_database_in_memory_context, quote_sql_path, quote_sql_text, replace_masked_dtype
 from .formats import FORMATS, find_format_name
 from .local_copies import copy_as_utf8, copy_pipe_to_file, is_pipe
 from .table import ArrayTable, Chunk, FrameTable, Table
@@ -138,7 +138,7 @@ class FileTable(Table):
 
     def _iter_sql_chunks(self, sql: str, max_rows: int, text_columns: Sequence[str], skip_rows: int) -> Iterator[Chunk]:
         """The rows behind the first ``skip_rows``, in the order of the file."""
-        with open_database_in_memory() as cursor:
+        with open_database_in_memory_context() as cursor:
             typed = ", ".join(self._build_typed_column_expressions(cursor, sql, text_columns))
             cursor.execute(f"SELECT {typed} FROM ({sql})" + (f" OFFSET {skip_rows}" if skip_rows else ""))
             done = skip_rows
@@ -279,7 +279,11 @@ class JsonTable(FileTable):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._objects: set[str] = set()
-        with read_errors_context(path), self._open_plain_select_sql() as source, open_database_in_memory() as cursor:
+        with (
+            read_errors_context(path),
+            self._open_plain_select_sql() as source,
+            open_database_in_memory_context() as cursor,
+        ):
             keys = cursor.execute(
                 "SELECT keys, count(*) FROM (SELECT json_keys(json) AS keys, row_number() OVER () AS i "
                 f"FROM ({source})) GROUP BY keys ORDER BY min(i)"
@@ -296,7 +300,7 @@ class JsonTable(FileTable):
 
         check = "json_type(json) <> 'OBJECT' OR len(json_keys(json)) <> len(list_distinct(json_keys(json)))"
         source = self._build_select_sql(self.path, is_plain_copy=False)
-        with tempfile.TemporaryDirectory() as folder, open_database_in_memory() as cursor:
+        with tempfile.TemporaryDirectory() as folder, open_database_in_memory_context() as cursor:
             try:
                 is_plain = not cursor.execute(f"SELECT bool_or({check}) FROM ({source})").fetchone()[0]
             except duckdb.Error:
@@ -365,7 +369,7 @@ class ParquetTable(FileTable):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        with read_errors_context(path), open_database_in_memory() as cursor:
+        with read_errors_context(path), open_database_in_memory_context() as cursor:
             read = f"read_parquet({quote_sql_path(path)}, hive_partitioning = false)"
             self.num_rows = cursor.execute(f"SELECT count(*) FROM {read}").fetchone()[0]
             cursor.execute(f"SELECT * FROM {read} LIMIT 0")

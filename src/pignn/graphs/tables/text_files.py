@@ -77,7 +77,9 @@ def parse_delimiter(name_or_character: str | None) -> str | None:
     named = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
     delimiter = None if name_or_character is None else named.get(name_or_character, name_or_character)
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '\r\n"#'):
-        raise ConfigError(f"a delimiter is one character, tab or space, not '{name_or_character}'")
+        raise ConfigError(
+            f"a delimiter is one character, tab or space, not '{name_or_character}'; give one such as ';'"
+        )
     return delimiter
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -24,6 +25,10 @@ from ..registry import METHODS
 from .scoring import select_scored_nodes_and_labels
 
 MODEL_FORMAT = 1
+
+
+class MethodNotFittedError(NotFittedError, SklearnNotFittedError):
+    """The same error for those who catch scikit-learn's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +74,11 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
             cls.name = METHODS.find_name_by_import_path(f"{cls.__module__}:{cls.__qualname__}") or cls.__name__
 
     @abstractmethod
-    def fit(self, data: Data, *, split_index: int | None = None) -> Self:
-        """Learn from the given labels ``data.y`` of the nodes in ``data.train_mask``."""
+    def fit(self, data: Data, *, split_index: int | None = None, progress: bool | None = None) -> Self:
+        """Learn from the given labels ``data.y`` of the nodes in ``data.train_mask``.
+
+        ``progress`` shows a bar with the time left where there is something to wait for; None does so on a terminal.
+        """
 
     def check_settings(self) -> None:
         """Raise a one-line error for the first setting that does not fit its declaration. ``fit`` calls this first.
@@ -97,7 +105,7 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "class_names_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(data) first")
+            raise MethodNotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(data) first")
 
     def _set_fitted_attributes(self, data: Data) -> None:
         """Set what every method knows after fit."""

@@ -121,7 +121,7 @@ def fit_inverse_temperature_under_noise(
     )
 
 
-def estimate_transition_from_scores(scores: Tensor, y: Tensor, trusted: Tensor) -> Tensor:
+def estimate_transition_of_untrusted_labels(scores: Tensor, y: Tensor, trusted: Tensor) -> Tensor:
     """T from held-out scores, see :func:`pignn.noise.estimate`. Trusted labels have no part in it."""
     doubtful = ~trusted
     if not bool(doubtful.any()):

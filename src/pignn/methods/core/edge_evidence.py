@@ -35,16 +35,16 @@ class EdgeEvidence:
     error: float
 
     @property
-    def strength(self) -> float:
+    def pair_loss_share(self) -> float:
         """The weight of the pair loss as a share of its full weight."""
         return min(max(self.homophily / FULL_HOMOPHILY, 0.0), 1.0)
 
     def describe_strength(self) -> str:
         """What became of the pair loss, for people; empty where it has its full weight."""
-        if self.strength == 1:
+        if self.pair_loss_share == 1:
             return ""
         found = f"edges tell little of classes (homophily above chance {self.homophily:.2f} ± {self.error:.2f})"
-        return f"none: {found}" if self.strength == 0 else f"weight × {self.strength:.2f}: {found}"
+        return f"none: {found}" if self.pair_loss_share == 0 else f"weight × {self.pair_loss_share:.2f}: {found}"
 
 
 def estimate_edge_evidence(inputs: GraphInputs, y: Tensor, num_classes: int) -> EdgeEvidence:

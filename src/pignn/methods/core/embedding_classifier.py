@@ -32,7 +32,7 @@ from .labels import (
 class EmbeddingClassifier(Method):
     """Linear scores in a :class:`pignn.propagation.Embedding`, with a temperature fitted to held-out given labels.
 
-    A method implements how weights are learned (:meth:`_fit_weights_and_set_noise`) and learned again from a part of
+    A method implements how weights are learned (:meth:`_set_transitions_and_return_weights`) and learned again from a part of
     the labels (:meth:`_compute_weights_from_part`).
 
     After fit: ``transition_`` (P(given | true)), ``posterior_`` (P(true | features, given label) of the nodes in
@@ -54,7 +54,7 @@ class EmbeddingClassifier(Method):
     class_weight: str | Sequence[float] | None = setting(None, Anything("balanced, list of numbers"), CLASS_WEIGHT_HELP)
     directed: bool = setting(False, Bool(), "propagate along the direction of edges only")
 
-    def fit(self, data: Data, *, split_index: int | None = None) -> Self:
+    def fit(self, data: Data, *, split_index: int | None = None, progress: bool | None = None) -> Self:
         """Learn from the given labels of the training nodes, and of validation nodes with ``labels="train+val"``."""
         self.check_settings()
         data = graphs.copy_checked_graph(data, split_index=split_index)
@@ -85,7 +85,7 @@ class EmbeddingClassifier(Method):
         self.held_out_ = cross_val_predict_scores(
             given_labels.y, given_labels.num_classes, NUM_FOLDS, fit_and_score, int(self.seed)
         )
-        self._update_transition_by_held_out(given_labels)
+        self._set_transition_if_no_noise_model(given_labels)
         likelihood = compute_label_log_likelihoods(given_labels, self.transition_).exp()
         self.inverse_temperature_ = fit_inverse_temperature_and_likelihoods(
             self.held_out_, likelihood, given_labels.weight
@@ -99,7 +99,7 @@ class EmbeddingClassifier(Method):
         self.transitions_ = transitions  # possible transition matrices, if they are known or the method estimates them
         self.present_, self.labeled_ = given_labels.labeled_class_mask, given_labels.nodes
         # Laid out as a file would hold it: on some machines a product with a transposed matrix has other last digits.
-        self.weight_ = self._fit_weights_and_set_noise(embedded, given_labels).contiguous()
+        self.weight_ = self._set_transitions_and_return_weights(embedded, given_labels).contiguous()
         self.held_out_, self.inverse_temperature_ = torch.zeros(0, given_labels.num_classes), 1.0
         return self
 
@@ -114,14 +114,14 @@ class EmbeddingClassifier(Method):
         return other
 
     @abstractmethod
-    def _fit_weights_and_set_noise(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _set_transitions_and_return_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         """The weights W, [dimensions, classes]. Sets ``transition_`` and ``posterior_``."""
 
     @abstractmethod
     def _compute_weights_from_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         """W from a part of the labels. Sets nothing."""
 
-    def _update_transition_by_held_out(self, given_labels: GivenLabels) -> None:
+    def _set_transition_if_no_noise_model(self, given_labels: GivenLabels) -> None:
         """Change ``transition_`` once ``held_out_`` is there."""
 
     def build_unfitted_embedding(self) -> Embedding:

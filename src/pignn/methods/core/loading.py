@@ -55,7 +55,8 @@ def _find_method_class(name: str, folder: Path) -> type[Method]:
         kind: type[Method] = METHODS.get(name)
     except ConfigError as error:
         raise ModelFileError(
-            f"{folder} has a model of '{name}', which is not here ({error}); if a package brings it, install that"
+            f"{folder} has a model of '{name}', which is not here ({error}); import the module that registers it "
+            "before loading, or install the package that brings it (entry points 'pignn.methods')"
         ) from None
     return kind
 

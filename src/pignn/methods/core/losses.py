@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+import warnings
 
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ...core.errors import PignnWarning
+
 LOG_ZERO = math.log(1e-4)  # what stands for log 0
+MAX_CONDITION_NUMBER = 1e3  # of a transition matrix that can be inverted
 
 
 def normalized_cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
@@ -33,3 +38,22 @@ def noisy_cross_entropy(logits: Tensor, y: Tensor, transition: Tensor, trusted: 
     if trusted is not None:
         mixed = mixed.where(~trusted, log_probs.gather(1, y[:, None]).view(-1))
     return -mixed
+
+
+def backward_cross_entropy(logits: Tensor, y: Tensor, inverse: Tensor, trusted: Tensor) -> Tensor:
+    """Σ_c (T⁻¹)_yc · (−log p_c); −log p_y of a trusted label."""
+    losses = -F.log_softmax(logits, dim=-1)
+    corrected = (inverse[y] * losses).sum(-1)
+    return corrected.where(~trusted, losses.gather(1, y[:, None]).view(-1))
+
+
+def invert_transition(matrix: Tensor) -> Tensor:
+    """The pseudo-inverse of a transition matrix, in single precision. A warning says where it means little."""
+    matrix = matrix.double()
+    if torch.linalg.cond(matrix) > MAX_CONDITION_NUMBER:
+        warnings.warn(
+            "the transition matrix can hardly be inverted: its rows are too alike; 'forward' needs no inverse",
+            PignnWarning,
+            stacklevel=3,
+        )
+    return torch.linalg.pinv(matrix, rtol=1 / MAX_CONDITION_NUMBER).float()

@@ -53,6 +53,7 @@ class NetworkMethod(NetworkSettings):
 
     # Attributes that are saved with the model, as JSON can hold them.
     learned_attributes: ClassVar[tuple[str, ...]] = ()
+    needs_whole_graph: ClassVar[bool] = False  # every step: there are no mini-batches
 
     # ---- what a method may change ----
 
@@ -92,6 +93,11 @@ class NetworkMethod(NetworkSettings):
 
     def prepare_phase(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
         """Called before a phase, and again if a run is resumed within it: both calls must have the same effect."""
+
+    def check_settings(self) -> None:
+        super().check_settings()
+        if self.needs_whole_graph and self.batch_size is not None:
+            raise ConfigError(f"{self.name} learns from the whole graph and has no mini-batches: leave batch_size")
 
     def fit_facts(self) -> FitFacts:
         return replace(
@@ -235,7 +241,7 @@ class NetworkMethod(NetworkSettings):
         evidence = estimate_edge_evidence(task.inputs, y, task.num_classes)
         if text := evidence.describe_strength():
             self.pairs_explanation_ = "; ".join(filter(None, (self.pairs_explanation_ or self.pairs_, text)))
-        return evidence.strength
+        return evidence.pair_loss_share
 
     def _build_learner(self, task: Task, regularizer: PairRegularizer | None) -> NetworkLearner:
         inputs, device = task.inputs, task.inputs.device

@@ -33,7 +33,7 @@ class NonIterativeMethod(Method):
     def compute_logits(self, inputs: backbones.GraphInputs, state: dict[str, Tensor]) -> Tensor:
         """Logits of all nodes, [N, classes]."""
 
-    def fit(self, data: Data, *, split_index: int | None = None) -> Self:
+    def fit(self, data: Data, *, split_index: int | None = None, progress: bool | None = None) -> Self:
         """Learn from the given labels of the training nodes."""
         self.check_settings()
         data = graphs.copy_checked_graph(data, split_index=split_index)

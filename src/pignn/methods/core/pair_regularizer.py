@@ -81,7 +81,12 @@ class PairRegularizer:
     def copy_for_batch_nodes(self, nodes: Tensor) -> PairRegularizer:
         """The regularizer of the pairs among some randomly drawn nodes."""
         part = copy.copy(self)
-        part.graph, part.num_negatives, part.sample, part.estimates = self.graph.subgraph(nodes), None, None, None
+        part.graph, part.num_negatives, part.sample, part.estimates = (
+            self.graph.reweighted_subgraph(nodes),
+            None,
+            None,
+            None,
+        )
         part.fixed = None if self.fixed is None else self.fixed.subset(nodes)
         return part
 

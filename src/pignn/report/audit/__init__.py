@@ -1,6 +1,6 @@
 """The page of an audit: the estimated noise, and the suspects for a person to decide on."""
 
-from .consensus import list_annotator_rows, list_consensus_facts, render_consensus_html
+from .consensus import list_consensus_facts, list_most_active_annotator_rows, render_consensus_html
 from .overview import AuditOverview, render_audit_html
 from .page import DECISION_COLUMNS, REVIEW_COLUMNS, AuditPageContent, PageColumn, build_audit_page
 
@@ -11,8 +11,8 @@ __all__ = [
     "AuditPageContent",
     "PageColumn",
     "build_audit_page",
-    "list_annotator_rows",
     "list_consensus_facts",
+    "list_most_active_annotator_rows",
     "render_audit_html",
     "render_consensus_html",
 ]

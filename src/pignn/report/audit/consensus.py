@@ -23,7 +23,7 @@ def list_consensus_facts(content: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def list_annotator_rows(annotators: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def list_most_active_annotator_rows(annotators: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Annotators with the most votes, as rows of a table."""
     most = sorted(annotators, key=lambda row: -row["votes"])[:MAX_SHOWN_ANNOTATORS]
     return [
@@ -44,6 +44,6 @@ def render_consensus_html(
     """The headline numbers, the annotators and whom to ask next, as a notebook shows them."""
     return str(
         render_facts(list_consensus_facts(content))
-        + render_table(Table.from_records(list_annotator_rows(annotators), "Annotators"))
+        + render_table(Table.from_records(list_most_active_annotator_rows(annotators), "Annotators"))
         + render_table(Table.from_records([dict(row) for row in questions], "Whom to ask next"))
     )

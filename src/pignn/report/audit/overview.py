@@ -37,11 +37,19 @@ class AuditOverview:
         low, high = self.rate_interval
         return f"{self.rate:.1%} (95 % interval {low:.1%} to {high:.1%})"
 
+    def headline(self) -> str:
+        return f"{self.num_labels:,} labels, estimated wrong {self.rate_text()}, {self.num_suspects:,} suspects"
+
     def rate_dawid_skene_text(self) -> str:
         return "unknown (no edges)" if self.rate_dawid_skene is None else f"{self.rate_dawid_skene:.1%}"
 
     def homophily_text(self) -> str:
         return "unknown" if self.homophily is None else f"{self.homophily:.2f}"
+
+
+def select_likely_errors(issues: pd.DataFrame) -> pd.DataFrame:
+    """The first labels that are more probably wrong than right, or suspects for another reason; at most ten."""
+    return issues[(issues["p_wrong"] > 0.5) | issues["suspect"]].head(NUM_SHOWN_ISSUES)
 
 
 def render_audit_html(overview: AuditOverview, issues: pd.DataFrame, class_names: Sequence[str]) -> str:
@@ -61,6 +69,7 @@ def render_audit_html(overview: AuditOverview, issues: pd.DataFrame, class_names
             "suggested": class_names[row["suggested"]],
             "p_wrong": float(row["p_wrong"]),
         }
-        for row in issues.head(NUM_SHOWN_ISSUES).to_dict("records")
+        for row in select_likely_errors(issues).to_dict("records")
     ]
-    return str(render_facts(facts) + render_table(Table.from_records(top, "Most probably wrong")))
+    table = render_table(Table.from_records(top, "Most probably wrong")) if top else ""
+    return str(render_facts(facts) + table)

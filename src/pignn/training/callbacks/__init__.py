@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .early_stopping import EarlyStopping
     from .loggers import CSVLogger, JSONLinesLogger
     from .progress import ProgressBar
+    from .trackers import MLflowLogger, TensorBoardLogger, WandbLogger
 
 CALLBACKS: Registry[type[Callback]] = Registry(
     "callback",
@@ -30,7 +31,10 @@ CALLBACKS: Registry[type[Callback]] = Registry(
             "stop when a column of the history no longer improves",
         ),
         Entry("jsonl", "pignn.training.callbacks.loggers:JSONLinesLogger", "append each epoch to a JSON lines file"),
+        Entry("mlflow", "pignn.training.callbacks.trackers:MLflowLogger", "log to MLflow"),
         Entry("progress", "pignn.training.callbacks.progress:ProgressBar", "a progress bar on the terminal"),
+        Entry("tensorboard", "pignn.training.callbacks.trackers:TensorBoardLogger", "log to TensorBoard"),
+        Entry("wandb", "pignn.training.callbacks.trackers:WandbLogger", "log to Weights & Biases"),
     ],
 )
 
@@ -57,8 +61,11 @@ __all__ = [
     "Callback",
     "EarlyStopping",
     "JSONLinesLogger",
+    "MLflowLogger",
     "ProgressBar",
+    "TensorBoardLogger",
     "TrainingContext",
+    "WandbLogger",
     "make_callback",
     "resolve_callbacks",
 ]

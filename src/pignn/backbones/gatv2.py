@@ -1,0 +1,51 @@
+"""Graph attention whose ranking of neighbors depends on the node that attends."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ..graphs.sparse import SparsityPattern, row_softmax, weighted_spmm
+from .base import make_empty_matrices, make_zero_vectors
+from .gat import GAT
+from .inputs import GraphInputs
+
+
+class GATv2(GAT):
+    """Brody et al. (ICLR 2022): scores a·LeakyReLU_0.2((H W_s)_j + (H W_t)_i), messages (H W_s)_j.
+
+    Softmax over the neighbors and the node itself, 8 heads of 8 units, then one head; ELU; dropout on inputs and
+    attention. Attention does not use edge weights. Memory grows with edges × heads × units.
+    """
+
+    def create_parameters(self, in_channels: int, out_channels: int) -> None:
+        hidden = (self.heads, self.hidden_channels)
+        self.shapes = [*[hidden] * (self.num_layers - 1), (1, out_channels)]  # (heads, channels) of each layer
+        widths = [in_channels, *(heads * channels for heads, channels in self.shapes)]
+        self.source_weights, self.target_weights = (make_empty_matrices(pairwise(widths)) for _ in range(2))
+        self.scores = make_empty_matrices(self.shapes)
+        self.biases = make_zero_vectors(widths[1:])
+
+    def forward(self, inputs: GraphInputs) -> Tensor:
+        h = inputs.features
+        for i, bias in enumerate(self.biases):
+            if isinstance(h, Tensor):
+                h = F.dropout(h if i == 0 else F.elu(h), self.dropout, self.training)
+            else:
+                h = h.dropout(self.dropout, self.training)
+            source, target = ((h @ w[i]).view(-1, *self.shapes[i]) for w in (self.source_weights, self.target_weights))
+            chunks = [
+                self._attend_pairs(adj, source, target[rows], self.scores[i])
+                for rows, adj in inputs.iter_adj_with_self_loops()
+            ]
+            h = (chunks[0] if len(chunks) == 1 else torch.cat(chunks)) + bias
+        return h  # type: ignore[return-value]
+
+    def _attend_pairs(self, adj: SparsityPattern, source: Tensor, target: Tensor, score: Tensor) -> Tensor:
+        mixed = F.leaky_relu(source[adj.col] + adj.repeat_for_entries(target), 0.2)
+        attention = F.dropout(row_softmax(adj, (mixed * score).sum(-1)), self.dropout, self.training)
+        heads = zip(attention.unbind(1), source.unbind(1), strict=True)
+        return torch.cat([weighted_spmm(adj, a.contiguous(), x.contiguous()) for a, x in heads], dim=1)

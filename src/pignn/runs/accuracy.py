@@ -1,0 +1,120 @@
+"""How often predictions are right, by given labels some of which are wrong.
+
+Predictions of nodes whose label was held out are compared with given labels. If wrong labels depend on the true class
+alone, P(given = j, predicted = m) = Σ_k P(true = k, predicted = m)·T[k, j]. There are two ways back from what is seen:
+
+- by the matrix: solve for P(true, predicted) and take its trace. It trusts T alone;
+- by the node: the mean of P(true = predicted | x, given) under the noise model. It also trusts the probabilities.
+
+T and these probabilities come from the audit's own views of the nodes and not from the method under test, whose
+mistakes they would repeat. The estimate is the mean of both ways. Its interval joins, as independent errors, what a
+bootstrap over nodes with T fitted anew to each sample leaves open, the difference of the two ways, and
+``MODEL_ERROR``, which no number of labels removes: real errors never follow a matrix exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm
+
+from ..noise.kinds import Floats, Ints
+from ..noise.model import Bools, NoiseModel, fit_noise_model
+
+LEVEL = 0.9
+MODEL_ERROR = 0.02
+NUM_BOOTSTRAP_SAMPLES = 40
+MAX_BOOTSTRAP_LABELS = 5_000
+MAX_CONDITION = 20.0  # of T; beyond that, the way by the matrix multiplies chance
+
+
+@dataclass(frozen=True, eq=False)
+class AccuracyEstimate:
+    """The share of right predictions, overall and by true class [classes], each with lower and upper bounds."""
+
+    accuracy: float
+    interval: tuple[float, float]
+    class_accuracy: Floats  # NaN where a class has hardly any node
+    class_intervals: Floats  # [classes, 2]
+    noise_rate: float
+    noise_rate_interval: tuple[float, float]
+    posterior: Floats  # [labels, classes], P(true = k | x, given)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutLabels:
+    """Given labels, predictions that were made without them, and log P(true = k | x) of an audit."""
+
+    given: Ints
+    predicted: Ints
+    log_probs: Floats
+    trusted: Bools
+
+    def take(self, positions: Ints) -> HeldOutLabels:
+        return HeldOutLabels(
+            self.given[positions], self.predicted[positions], self.log_probs[positions], self.trusted[positions]
+        )
+
+    def fit_noise(self, start: NoiseModel | None = None) -> NoiseModel:
+        trusted = self.trusted if self.trusted.any() else None
+        return fit_noise_model(self.given, self.log_probs, trusted, refit_from=start, needs_clear_gain_for_full=True)
+
+    def compute_posterior(self, model: NoiseModel) -> Floats:
+        posterior = model.compute_posterior(self.given, self.log_probs)
+        posterior[self.trusted] = np.eye(posterior.shape[1])[self.given[self.trusted]]
+        return posterior
+
+    def estimate_both_ways(self, model: NoiseModel) -> tuple[float, float, float, Floats]:
+        """Accuracy by the matrix and by the node, the rate of wrong labels, and accuracy by class."""
+        posterior, rows = self.compute_posterior(model), np.arange(len(self.given))
+        p_right = posterior[rows, self.predicted]
+        num_classes = posterior.shape[1]
+        by_class = np.bincount(self.predicted, p_right, num_classes) / np.maximum(posterior.sum(axis=0), 1e-12)
+        by_node = float(p_right.mean())
+        rate = float(1 - posterior[rows, self.given].mean())
+        if self.trusted.any() or np.linalg.cond(model.transition) > MAX_CONDITION:
+            return by_node, by_node, rate, by_class
+        return invert_confusions(self.given, self.predicted, model.transition), by_node, rate, by_class
+
+
+def invert_confusions(given: Ints, predicted: Ints, transition: Floats) -> float:
+    """The trace of P(true, predicted), where P(given, predicted) = Tᵀ · P(true, predicted)."""
+    n = len(transition)
+    seen = np.bincount(given * n + predicted, minlength=n * n).reshape(n, n) / len(given)
+    return float(np.clip(np.trace(np.linalg.solve(transition.T, seen)), 0.0, 1.0))
+
+
+def estimate_accuracy(labels: HeldOutLabels, *, level: float = LEVEL, seed: int = 0) -> AccuracyEstimate:
+    """Accuracy of predictions with an interval, from given labels that were held out."""
+    rng, size = np.random.default_rng(seed), len(labels.given)
+    fitted = labels.take(_sample(rng, size, MAX_BOOTSTRAP_LABELS * 2)).fit_noise()
+    by_matrix, by_node, rate, by_class = labels.estimate_both_ways(fitted)
+    drawn = []
+    for _ in range(NUM_BOOTSTRAP_SAMPLES):
+        sample = labels.take(rng.integers(0, size, min(size, MAX_BOOTSTRAP_LABELS)))
+        one_matrix, one_node, one_rate, one_class = sample.estimate_both_ways(sample.fit_noise(fitted))
+        drawn.append([(one_matrix + one_node) / 2, one_rate, *one_class])
+    shrink = np.sqrt(min(size, MAX_BOOTSTRAP_LABELS) / size)  # a smaller sample varies more than all labels do
+    spread = float(norm.ppf((1 + level) / 2)) * np.nanstd(drawn, axis=0, ddof=1) * shrink
+    half_width = np.sqrt(spread**2 + MODEL_ERROR**2)
+    accuracy = (by_matrix + by_node) / 2
+    counts = labels.compute_posterior(fitted)
+    class_half = half_width[2:] + 1 / np.maximum(counts.sum(axis=0), 1)  # rare classes: one node more or less
+    return AccuracyEstimate(
+        accuracy=accuracy,
+        interval=_bound(accuracy, float(np.hypot(half_width[0], by_matrix - by_node))),
+        class_accuracy=np.where(counts.sum(axis=0) >= 1, by_class, np.nan),
+        class_intervals=np.array([_bound(a, h) for a, h in zip(by_class, class_half, strict=True)]),
+        noise_rate=rate,
+        noise_rate_interval=_bound(rate, float(half_width[1])),
+        posterior=counts,
+    )
+
+
+def _sample(rng: np.random.Generator, size: int, largest: int) -> Ints:
+    return np.arange(size) if size <= largest else np.sort(rng.choice(size, largest, replace=False))
+
+
+def _bound(value: float, half_width: float) -> tuple[float, float]:
+    return max(value - half_width, 0.0), min(value + half_width, 1.0)
