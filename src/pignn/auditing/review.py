@@ -122,18 +122,9 @@ def estimate_from_review(decisions: pd.DataFrame, *, level: float = 0.95) -> Rev
         interval = (max(low, 0.0), min(high, 1.0))
     precision = precision_interval = None
     listed = top.size + flagged.size
-<<<<<<< HEAD
-    # Flagged labels of which none was drawn would be unseen; then there is no interval.
-    if listed:
-        low, high = top.get_fewest_and_most_wrong()
-        if flagged.drawn:
-            ends_flagged = flagged.compute_wrong_count_bounds(1 - level)
-            low, high = low + ends_flagged[0], high + ends_flagged[1]
-=======
     if flagged.drawn:  # otherwise the top part alone would pass for all that are flagged
-        ends = [top.get_fewest_and_most_wrong(), flagged.compute_wrong_label_bounds(1 - level)]
+        ends = [top.get_fewest_and_most_wrong(), flagged.compute_wrong_count_bounds(1 - level)]
         low, high = (sum(end[side] for end in ends) for side in (0, 1))
->>>>>>> docs
         precision = _estimate_wrong_share([top, flagged])
         precision_interval = (max(low / listed, 0.0), min(high / listed, 1.0))
     return ReviewEstimate(

@@ -126,14 +126,14 @@ class Denoised(EmbeddingClassifier):
 
     l2: float = setting(1.0, Float(), "strength of the L2 penalty, relative to a sum over the labels")
 
-    def _set_transitions_and_return_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         self.transitions_, self.posterior_ = estimate_transitions_and_posterior(
             embedded, given_labels, self.transitions_
         )
         self.transition_ = torch.stack(self.transitions_).mean(0)
         return self._fit_weights_to_posterior(embedded, given_labels, self.posterior_)
 
-    def _compute_weights_from_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_to_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         return self._fit_weights_to_posterior(
             embedded, given_labels, estimate_transitions_and_posterior(embedded, given_labels, self.transitions_)[1]
         )  # the noise is that of all labels

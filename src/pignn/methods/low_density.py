@@ -100,7 +100,7 @@ class LowDensity(EmbeddingClassifier):
     )
     l2: float = setting(0.3, Float(), "strength of the L2 penalty, relative to a sum over the labels")
 
-    def _set_transitions_and_return_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         self.transitions_, posterior = estimate_transitions_and_posterior(embedded, given_labels, self.transitions_)
         weights, self.transition_ = self._fit_weights_and_transition(embedded, given_labels, posterior)
         scores = torch.where(given_labels.labeled_class_mask, embedded[given_labels.nodes] @ weights, IMPOSSIBLE_LOGIT)
@@ -109,7 +109,7 @@ class LowDensity(EmbeddingClassifier):
         ).softmax(1)
         return weights
 
-    def _compute_weights_from_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_to_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         return self._fit_weights_and_transition(
             embedded, given_labels, estimate_transitions_and_posterior(embedded, given_labels, self.transitions_)[1]
         )[0]

@@ -132,12 +132,12 @@ class Prototypes(EmbeddingClassifier):
         """Unit vectors, [classes, dimensions]."""
         return self.weight_.T / self.concentration
 
-    def _set_transitions_and_return_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         mixture = self._fit_mixture(embedded, given_labels)
         self.transition_, self.posterior_, self.num_rounds_ = mixture.transition, mixture.posterior, mixture.num_rounds
         return self.concentration * mixture.prototypes.T
 
-    def _compute_weights_from_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_to_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         return self.concentration * self._fit_mixture(embedded, given_labels).prototypes.T
 
     def _set_transition_if_no_noise_model(self, given_labels: GivenLabels) -> None:

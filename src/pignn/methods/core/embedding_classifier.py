@@ -32,8 +32,8 @@ from .labels import (
 class EmbeddingClassifier(Method):
     """Linear scores in a :class:`pignn.propagation.Embedding`, with a temperature fitted to held-out given labels.
 
-    A method implements how weights are learned (:meth:`_set_transitions_and_return_weights`) and learned again from a part of
-    the labels (:meth:`_compute_weights_from_part`).
+    A method implements how weights are learned (:meth:`_fit_weights`) and learned again from a part of
+    the labels (:meth:`_fit_weights_to_part`).
 
     After fit: ``transition_`` (P(given | true)), ``posterior_`` (P(true | features, given label) of the nodes in
     ``labeled_``), ``held_out_`` (scores of these labels by a classifier that was not trained on them) and
@@ -79,7 +79,7 @@ class EmbeddingClassifier(Method):
 
         def fit_and_score(train: Tensor, held_out: Tensor) -> Tensor:
             part = given_labels.subset(train)
-            scores = embedded[given_labels.nodes[held_out]] @ self._compute_weights_from_part(embedded, part)
+            scores = embedded[given_labels.nodes[held_out]] @ self._fit_weights_to_part(embedded, part)
             return torch.where(part.labeled_class_mask, scores, IMPOSSIBLE_LOGIT)
 
         self.held_out_ = cross_val_predict_scores(
@@ -99,7 +99,7 @@ class EmbeddingClassifier(Method):
         self.transitions_ = transitions  # possible transition matrices, if they are known or the method estimates them
         self.present_, self.labeled_ = given_labels.labeled_class_mask, given_labels.nodes
         # Laid out as a file would hold it: on some machines a product with a transposed matrix has other last digits.
-        self.weight_ = self._set_transitions_and_return_weights(embedded, given_labels).contiguous()
+        self.weight_ = self._fit_weights(embedded, given_labels).contiguous()
         self.held_out_, self.inverse_temperature_ = torch.zeros(0, given_labels.num_classes), 1.0
         return self
 
@@ -110,15 +110,15 @@ class EmbeddingClassifier(Method):
             subset_labels.nodes,
             self.posterior_[torch.isin(self.labeled_, subset_labels.nodes)],
         )
-        other.weight_ = self._compute_weights_from_part(embedded, subset_labels).contiguous()
+        other.weight_ = self._fit_weights_to_part(embedded, subset_labels).contiguous()
         return other
 
     @abstractmethod
-    def _set_transitions_and_return_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         """The weights W, [dimensions, classes]. Sets ``transition_`` and ``posterior_``."""
 
     @abstractmethod
-    def _compute_weights_from_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_to_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         """W from a part of the labels. Sets nothing."""
 
     def _set_transition_if_no_noise_model(self, given_labels: GivenLabels) -> None:
