@@ -123,7 +123,7 @@ class AuditRun:
         title = f"Audit of the labels of {self.data.get('name') if origin is None else Path(origin.nodes).name}"
         page = self.audit.report(
             review=self.review,
-            node_table=_read_other_columns(origin),
+            node_table=read_other_columns(origin),
             title=title,
             apply_command="" if path is None else self.apply_command("decisions.csv", Path(path).parent),
         )
@@ -260,7 +260,7 @@ def _warn_if_already_corrected(data: Data) -> None:
         warnings.warn(message, PignnWarning, stacklevel=4)
 
 
-def _read_other_columns(origin: Any) -> pd.DataFrame | None:
+def read_other_columns(origin: Any) -> pd.DataFrame | None:
     """What the user's table says of the nodes, for the page: node i is row i. None where it is not a table."""
     if origin is None or has_graph_suffix(origin.nodes) or not Path(origin.nodes).is_file():
         return None
