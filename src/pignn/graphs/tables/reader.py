@@ -19,7 +19,7 @@ from ...core.errors import DataError
 from .arrays import PathLike, load_array
 from .database import open_database_in_memory_context, quote_sql_path, quote_sql_text, replace_masked_dtype
 from .formats import FORMATS, find_format_name
-from .local_copies import copy_as_utf8, copy_pipe_to_file, is_pipe
+from .local_copies import copy_as_utf8, copy_if_not_local, find_address
 from .table import ArrayTable, Chunk, FrameTable, Table
 from .text_files import (
     MAX_LINE_BYTES,
@@ -55,9 +55,8 @@ def open_table(
         with_encoding_check: read a text file through before anything else, for its checksum and for errors with line
             numbers.
     """
-    title, path = str(path), Path(path)
-    if is_pipe(path):
-        title, path = title if title != "-" else STANDARD_INPUT, copy_pipe_to_file(title)
+    title = find_address(path) or (STANDARD_INPUT if str(path) == "-" else str(path))
+    path = copy_if_not_local(path)
     if not path.is_file():
         reason = "it is a folder" if path.is_dir() else "no such file"
         raise DataError(f"cannot read {title}: " + ("download it first" if re.match(r"\w+:/", title) else reason))
