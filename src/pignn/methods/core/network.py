@@ -18,7 +18,7 @@ from ... import backbones, graphs, pairs
 from ...core.errors import ConfigError, ModelFileError, PignnWarning
 from ...core.settings import Float, Int
 from ...core.threads import threads_context
-from ...training import SELECTIONS, Phase, Selection, TrainingLoop, distributed
+from ...training import SELECTIONS, DivergedError, Phase, Selection, TrainingLoop, distributed
 from ...training.callbacks import Callback, EarlyStopping, ProgressBar, resolve_callbacks
 from ...training.checkpoint import Checkpointer
 from ...training.loop import seed_context
@@ -162,8 +162,7 @@ class NetworkMethod(NetworkSettings):
             if checkpoint:
                 identity = self._build_checkpoint_identity(data)
                 loop.checkpointer = Checkpointer(Path(checkpoint), identity, checkpoint_every, checkpoint_minutes)
-            loop.run(learner, resume=resume)
-            learner, loop = self._restart_while_collapsed(learner, loop)
+            learner, loop = self._run_and_restart_while_collapsed(learner, loop, resume)
         self._store_results(data, learner, loop)
         if loop.stopped_by:
             raise KeyboardInterrupt
@@ -175,28 +174,37 @@ class NetworkMethod(NetworkSettings):
                 warnings.warn(text, PignnWarning, stacklevel=2)
         return self
 
-    def _restart_while_collapsed(
-        self, learner: NetworkLearner, loop: TrainingLoop
+    def _run_and_restart_while_collapsed(
+        self, learner: NetworkLearner, loop: TrainingLoop, resume: bool
     ) -> tuple[NetworkLearner, TrainingLoop]:
-        """Train again, with other initial weights and smaller steps, as long as nearly all nodes get one class.
+        """Train again, with other initial weights and smaller steps, as long as training fails.
 
         The number of the attempt is part of a checkpoint, and the decision follows from the weights that it holds: a
         resumed run takes the same way.
         """
-        self.collapse_ = ""
-        if self.follows_paper() or len(loop.history) < MIN_EPOCHS:
-            return learner, loop
-        while not loop.stopped_by and has_classifier_collapsed(learner) and loop.attempt < MAX_RESTARTS:
+        is_collapsed = self._run_and_find_collapse(learner, loop, resume=resume)
+        while is_collapsed and loop.attempt < MAX_RESTARTS:
             loop = loop.copy_for_next_attempt()
             torch.manual_seed(derive_seed_of_attempt(int(self.seed), loop.attempt))
             learner = self._build_learner(learner.task, learner.regularizer)
             for optimizer in learner.optimizers.values():
                 for group in optimizer.param_groups:
                     group["lr"] *= LR_FACTOR**loop.attempt
-            loop.run(learner)
-        if loop.attempt:
-            self.collapse_ = describe_restarts(loop.attempt, not loop.stopped_by and has_classifier_collapsed(learner))
+            is_collapsed = self._run_and_find_collapse(learner, loop)
+        self.collapse_ = describe_restarts(loop.attempt, is_collapsed)
         return learner, loop
+
+    def _run_and_find_collapse(self, learner: NetworkLearner, loop: TrainingLoop, *, resume: bool = False) -> bool:
+        """Train. Whether nearly all nodes get one class, or a loss was not finite, which is raised the last time."""
+        is_one_process = distributed.get_rank_and_world_size()[1] == 1  # others would not know of a loss seen in one
+        try:
+            loop.run(learner, resume=resume)
+        except DivergedError:
+            if self.follows_paper() or loop.attempt == MAX_RESTARTS or not is_one_process:
+                raise
+            return True
+        is_unfinished = loop.stopped_by is not None or len(loop.history) < MIN_EPOCHS
+        return not (self.follows_paper() or is_unfinished) and has_classifier_collapsed(learner)
 
     def _count_largest_array_entries(self, data: Data) -> int:
         """Size of the largest arrays that an epoch works on."""
