@@ -1,4 +1,4 @@
-"""The splits and the noisy labels of the NoisyGL benchmark (Wang et al., NeurIPS 2024), drawn as its program draws them.
+"""The splits and noisy labels of the NoisyGL benchmark (Wang et al., NeurIPS 2024), drawn as its program draws them.
 
 Its generator is NumPy's older one. Labels are drawn for all nodes, in the order of their numbers, from the generator of
 the run's seed. The split of a dataset that has no official one is drawn where the previous dataset left the generator:
