@@ -15,6 +15,7 @@ from ..report.table import Table
 from .catalog import load_builtin_studies
 from .comparison import build_comparison_table
 from .figure import draw_study
+from .leaderboard import build_leaderboard_sections
 from .live_view import format_duration
 from .measures import RUN_MEASURES
 from .plan_files import format_plan
@@ -30,6 +31,7 @@ def build_html_page(results: StudyResults) -> str:
     study = results.study
     sections = [
         Section("Results", build_tables(results)),
+        *build_leaderboard_sections(results),
         Section("Picture", [Markup(draw_study(results, "page").decode())]),
         *(Section(title, [table]) for title, table in _build_titled_extra_tables(results)),
         Section("Plan", [render_code(format_plan(study))]),

@@ -14,6 +14,7 @@ SPLIT_TEXTS = {
     "own": "the dataset's own split",
     "random": "random split",
     "noisygl": "splits of the NoisyGL benchmark",
+    "begin": "50 % of the nodes for training, 10 % for validation, 40 % for testing",
     "no-val": "default split without validation nodes",
 }
 NOISY_SPLITS = ("train", "val", "test", "all")
@@ -28,13 +29,15 @@ class Protocol(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     Args:
         name: what tables call it.
         split: ``"default"``, ``"own"`` or ``"random"`` as in :func:`pignn.load`, ``"no-val"`` (the default
-            without validation nodes), or ``"noisygl"`` (that benchmark's rule).
+            without validation nodes), ``"noisygl"`` or ``"begin"`` (the rules of these benchmarks).
         resplit: whether every seed has a split of its own, where the rule draws at random or there are several.
         split_seed: seed of the split where it is the same for all.
         noisy: the splits whose given labels are made noisy.
         selection: which epoch is kept. ``"clean-val"`` reads true validation labels: an oracle.
         trials: how many settings are tried per run, the same number for all methods. They are compared on *given*
             validation labels. 0 means no tuning.
+        sampler: what chooses the settings to try, see :mod:`~pignn.studies.tuning`.
+        inductive: whether training sees neither the test nodes nor their edges.
         preset: what settings of networks mean that are not given, see the setting of that name.
         draws: ``"released"`` makes the very labels wrong that the program of the paper's authors does, ``"noisygl"``
             those of that benchmark's program, where it has that kind of noise.
@@ -47,6 +50,8 @@ class Protocol(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     noisy: tuple[str, ...] = ("train", "val")
     selection: str = "noisy-val"
     trials: int = 0
+    sampler: str = "grid"
+    inductive: bool = False
     preset: str = "default"
     draws: str = "ours"
 
@@ -57,6 +62,10 @@ class Protocol(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
         Choice(SELECTIONS).raise_unless_valid("selection", self.selection)
         Choice(PRESETS_OF_SETTINGS).raise_unless_valid("preset", self.preset)
         Choice(NOISE_DRAWS).raise_unless_valid("draws", self.draws)
+        if self.sampler != "grid":
+            from .tuning import SAMPLERS
+
+            SAMPLERS.resolve_name(self.sampler)
         for split in self.noisy:
             Choice(NOISY_SPLITS).raise_unless_valid("split", split)
         Int().raise_unless_valid("trials", self.trials)
@@ -95,9 +104,17 @@ class Protocol(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
             *([DRAWS_TEXTS[self.draws]] if self.draws in DRAWS_TEXTS else []),
             *(["the paper's settings"] if self.preset == "paper" else []),
             f"epoch by {self.selection}{oracle}",
-            f"{self.trials} trials of settings per run on given validation labels" if self.trials else "no tuning",
+            *(["training without the test nodes and their edges"] if self.inductive else []),
+            self._describe_tuning(),
         ]
         return ", ".join(parts)
+
+
+    def _describe_tuning(self) -> str:
+        if not self.trials:
+            return "no tuning"
+        sampler = "" if self.sampler == "grid" else f" by {self.sampler}"
+        return f"{self.trials} trials of settings{sampler} per run on given validation labels"
 
 
 PRESETS = {
@@ -112,6 +129,8 @@ PRESETS = {
         # That benchmark's program draws a split from where the last run of the dataset before, of seed 3009, left its
         # generator.
         Protocol(name="noisygl", split="noisygl", split_seed=3009, noisy=("all",), draws="noisygl"),
+        Protocol(name="begin", split="begin", resplit=True, noisy=("all",)),
+        Protocol(name="inductive", inductive=True),
         Protocol(name="audit", noisy=("all",), selection="last"),
     )
 }

@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 from .. import graphs, noise
 from ..core.errors import ConfigError
 from ..graphs.datasets import get_dataset
+from ..graphs.splits import split_by_shares
 from ..io.digests import compute_digest
 from ..noise.registry import NOISES
 from . import noisygl
@@ -22,6 +23,8 @@ from .study import is_named_dataset
 
 MAX_CACHED_GRAPHS = 4  # that a process holds on to
 _cached_graphs: dict[str, tuple[Data, str]] = {}
+
+BEGIN_SHARES = (0.5, 0.1)  # of all nodes, for training and validation (Kim et al., KDD 2025)
 
 GRAPH_KEYS = ("x", "edge_index", "crow", "col", "edge_weight", "label_weight")
 LABEL_KEYS = ("y", "y_true", "train_mask", "val_mask", "test_mask", "trusted_mask")
@@ -59,6 +62,10 @@ def _load_split_graph(spec: GraphSpec) -> Data:
         masks = noisygl.draw_masks(name, data.y, seed)
         if masks is not None:
             data.train_mask, data.val_mask, data.test_mask = masks
+        return data
+    if split == "begin":
+        data = graphs.load(name, **options)
+        data.train_mask, data.val_mask, data.test_mask = split_by_shares(data.y, BEGIN_SHARES, seed)
         return data
     data = graphs.load(name, split="default" if split == "no-val" else split, split_seed=seed, **options)
     if split == "no-val":
