@@ -127,7 +127,7 @@ def check_labels_and_assign_folds(data: Data, num_folds: int, seed: int) -> Evid
     fold = assign_folds(given, num_folds, seed, None if sources is None else np.unique(sources, return_inverse=True)[1])
     return Evidence(
         graph=graph,
-        inputs=build_inputs_and_warn(graph, directed=False, stacklevel=4),
+        inputs=build_inputs_and_warn(graph, directed=False),
         nodes=nodes,
         given=given,
         given_before_review=None if before is None else before.cpu().numpy()[nodes],

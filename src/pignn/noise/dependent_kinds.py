@@ -61,7 +61,7 @@ class KeywordRuleNoise(NoiseKind):
         score = _standardize(np.stack([x[:, columns].sum(axis=1) for columns in keywords], axis=1))
         score += 1e-9 * labels_to_corrupt.uniform_draws[1][:, None]  # features often tie
         order = np.argsort(-score.max(axis=1), kind="stable")
-        return _relabel_until_rate(labels_to_corrupt.true_labels, score.argmax(axis=1), order, labels_to_corrupt.rate)
+        return relabel_until_rate(labels_to_corrupt.true_labels, score.argmax(axis=1), order, labels_to_corrupt.rate)
 
 
 class ClusterNoise(NoiseKind):
@@ -86,7 +86,7 @@ class ClusterNoise(NoiseKind):
         order = np.argsort(
             generator.permutation(num_regions)[region] + labels_to_corrupt.uniform_draws[1], kind="stable"
         )
-        return _relabel_until_rate(truth, region_label[region], order, labels_to_corrupt.rate)
+        return relabel_until_rate(truth, region_label[region], order, labels_to_corrupt.rate)
 
 
 def compute_flip_probs(scores: Floats, rate: float) -> Floats:
@@ -136,7 +136,7 @@ def _grow_regions_and_count(data: Data, generator: np.random.Generator) -> tuple
     return region, len(centers) + len(unreached)
 
 
-def _relabel_until_rate(true_labels: Ints, new_labels: Ints, order: Ints, rate: float) -> Ints:
+def relabel_until_rate(true_labels: Ints, new_labels: Ints, order: Ints, rate: float) -> Ints:
     """Give nodes their new label in this order until the share `rate` of all labels is wrong."""
     num_wrong = (new_labels != true_labels)[order].cumsum()
     relabeled = order[: np.searchsorted(num_wrong, round(rate * len(true_labels)), side="right")]

@@ -80,7 +80,9 @@ def draw_tradeoff(points: Sequence[TradeoffPoint], *, x_label: str, y_label: str
     up = Scale(*find_round_range([point.value for point in points]), BOTTOM, TOP)
     placed = [(point, across(math.log10(point.cost)), up(point.value)) for point in points]
     best = sorted((one for one in placed if one[0].is_best), key=lambda one: one[1])
-    levels = [(format_number(value), across(math.log10(value))) for value in _list_log_ticks(low - margin, high + margin)]
+    levels = [
+        (format_number(value), across(math.log10(value))) for value in _list_log_ticks(low - margin, high + margin)
+    ]
     return draw_chart(
         "tradeoff.svg",
         title=f"{y_label} against {x_label}",

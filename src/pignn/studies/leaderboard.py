@@ -1,4 +1,4 @@
-"""A study as a leaderboard: ranks, what each row costs, and how it treats wrong labels. Its table, page parts and CSV."""
+"""A study as a leaderboard: ranks, what each row costs, and how it treats wrong labels."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ def build_leaderboard_table(results: StudyResults, ranking: Ranking) -> Table:
             ]
         )
     columns = ["row", "mean rank", f"mean {measure.title}", *(get_measure(name).title for name in MEASURES)]
-    return Table(columns, table_rows, f"{study.name}: ranks over {len(ranking.cells)} cells", notes=list_notes(results, ranking))
+    return Table(
+        columns, table_rows, f"{study.name}: ranks over {len(ranking.cells)} cells", notes=list_notes(results, ranking)
+    )
 
 
 def list_notes(results: StudyResults, ranking: Ranking) -> list[str]:
@@ -155,7 +157,11 @@ def draw_cost(results: StudyResults, ranking: Ranking, cost: str) -> Markup:
         if row.row in costs
     ]
     measure = get_measure(results.study.metric)
-    return draw_tradeoff(placed, x_label=get_measure(cost).summary, y_label=f"mean {measure.title}") if placed else Markup("")
+    return (
+        draw_tradeoff(placed, x_label=get_measure(cost).summary, y_label=f"mean {measure.title}")
+        if placed
+        else Markup("")
+    )
 
 
 def _put_side_by_side(pictures: list[Markup]) -> Markup:

@@ -1,8 +1,8 @@
 """Which row of a study is best over all its cells: mean ranks, and which of them chance alone would explain.
 
-A cell is a dataset with a noise; its value for a row is the mean over seeds. In every cell rows are ranked, 1 is best and
-equal ones share their ranks. Friedman's test says whether the rows differ at all. Which pairs do is said by Nemenyi's
-test, or by Wilcoxon's signed-rank test over cells with Holm's correction for all pairs (Demšar, JMLR 2006).
+A cell is a dataset with a noise; its value for a row is the mean over seeds. In every cell rows are ranked: 1 is best,
+and equal ones share their ranks. Friedman's test says whether the rows differ at all. Which pairs do is said by
+Nemenyi's test, or by Wilcoxon's signed-rank test over cells with Holm's correction for all pairs (Demšar, JMLR 2006).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Ranking(NamedTuple):
 
     ``statistic`` and ``p`` are Friedman's χ² and its p-value. ``critical_difference`` is Nemenyi's: mean ranks that are
     closer cannot be told apart. It is ``None`` if pairs were tested by Wilcoxon's test. ``alike`` has the longest
-    stretches of rows, first and last index, in which no pair differs. ``left_out`` has the rows that lack cells, with how
-    many they have.
+    stretches of rows, first and last index, in which no pair differs. ``left_out`` has the rows that lack cells, with
+    how many they have.
     """
 
     rows: list[str]

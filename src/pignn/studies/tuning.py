@@ -1,7 +1,7 @@
 """Which settings a run tries, where the protocol allows trials.
 
-A sampler is the only thing that chooses them. It sees the values that may be tried, the number of trials, a seed, and how
-well each trial agreed with the *given* validation labels, and nothing else. Another package adds one through the
+A sampler is the only thing that chooses them. It sees the values that may be tried, the number of trials, a seed, and
+how well each trial agreed with the *given* validation labels, and nothing else. Another package adds one through the
 entry-point group ``pignn.study_samplers``.
 """
 
