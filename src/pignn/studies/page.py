@@ -46,7 +46,12 @@ def build_markdown_page(results: StudyResults) -> str:
     parts = [f"# {escape_markdown(_study_title(study))}", f"Seeds {format_seeds(study.seeds)}; {study.protocol}."]
     parts += [escape_markdown(study.note) + "."] if study.note else []
     parts += [Table(one.columns, one.rows, one.title, one.groups).to_markdown() for one in build_tables(results)]
-    titled = [(one.title, table) for one in build_leaderboard_sections(results) for table in one.blocks[1:]]
+    titled = [
+        (one.title, table)
+        for one in build_leaderboard_sections(results)
+        for table in one.blocks
+        if isinstance(table, Table)
+    ]
     titled += _build_titled_extra_tables(results)
     parts += [f"## {title}\n\n{table.to_markdown()}" for title, table in titled]
     facts = collect_origin_facts(results).items()
