@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .audit_run import AuditRun, audit
     from .corrections import Correction, apply_decisions
     from .inspection import inspect_graph
+    from .networkx_export import to_networkx
     from .predictions import Predictions, predict
     from .training import TrainingInterrupted, train
     from .training_run import TrainingRun
@@ -24,6 +25,7 @@ __all__ = [
     "audit",
     "inspect_graph",
     "predict",
+    "to_networkx",
     "train",
 ]
 

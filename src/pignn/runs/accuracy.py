@@ -40,6 +40,7 @@ class AccuracyEstimate:
     noise_rate: float
     noise_rate_interval: tuple[float, float]
     posterior: Floats  # [labels, classes], P(true = k | x, given)
+    transition: Floats  # [classes, classes], P(given = j | true = i)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +110,7 @@ def estimate_accuracy(labels: HeldOutLabels, *, level: float = LEVEL, seed: int 
         noise_rate=rate,
         noise_rate_interval=_bound(rate, float(half_width[1])),
         posterior=counts,
+        transition=fitted.transition,
     )
 
 
