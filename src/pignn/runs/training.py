@@ -212,8 +212,7 @@ def train(
     folder, audit_folder = (None if path is None else Path(path) for path in (out, audit))
     model, reason = choose_method(method, settings or {}, seed, folder if resume else None)
     model = hold_out_validation_labels(model, settings or {}) if graph_options.get("val") else model
-    options = _default_directed_to_model(graph, graph_options, model)
-    source = GraphSource(graph, options, adds_noise=not is_no_noise(noise))
+    source = GraphSource(graph, _default_directed_to_model(graph, graph_options, model), not is_no_noise(noise))
     job = TrainingJob(
         model=model,
         method_reason=reason,
