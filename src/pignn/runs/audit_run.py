@@ -30,7 +30,7 @@ from ..methods.core.data_hash import hash_training_data
 from ..noise import Corrupt, NoiseEstimate
 from ..report.cards import build_audit_card
 from .consensus_files import CONSENSUS_FILES, list_consensus_files, write_consensus
-from .graph_source import GraphSource, build_corruption
+from .graph_source import GraphSource, build_corruption, is_no_noise
 from .run_folder import check_audit_folder, open_output_folder
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class AuditRun:
         title = f"Audit of the labels of {self.data.get('name') if origin is None else Path(origin.nodes).name}"
         page = self.audit.report(
             review=self.review,
-            node_table=_read_other_columns(origin),
+            node_table=read_other_columns(origin),
             title=title,
             apply_command="" if path is None else self.apply_command("decisions.csv", Path(path).parent),
         )
@@ -212,7 +212,7 @@ def audit(
             :func:`pignn.load`; see :class:`~pignn.runs.graph_source.GraphSource`.
     """
     judge = _choose_audit_method(method, settings or {}, seed)
-    source = GraphSource(graph, graph_options)
+    source = GraphSource(graph, graph_options, adds_noise=not is_no_noise(noise))
     corruption = build_corruption(noise, rate, seed, source, splits=("all",))
     folder = None if out is None else Path(out)
     inputs = [*source.input_paths, *(Path(each) for each in (noise, decisions) if isinstance(each, str | Path))]
@@ -276,7 +276,7 @@ def _warn_if_already_corrected(data: Data) -> None:
         warn_user(message)
 
 
-def _read_other_columns(origin: Any) -> pd.DataFrame | None:
+def read_other_columns(origin: Any) -> pd.DataFrame | None:
     """What the user's table says of the nodes, for the page: node i is row i. None where it is not a table."""
     if origin is None or has_graph_suffix(origin.nodes) or not Path(origin.nodes).is_file():
         return None
