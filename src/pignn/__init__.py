@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .graphs import list_datasets, load, read_graph
     from .methods import PIGNN, Vanilla, list_methods, load_model, make
     from .noise import corrupt, list_noises
-    from .runs import apply_decisions, audit, inspect_graph, predict, train
+    from .runs import apply_decisions, audit, compare, inspect_graph, predict, train
     from .training import list_metrics
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "audit",
     "auditing",
     "backbones",
+    "compare",
     "corrupt",
     "find_label_issues",
     "graphs",

@@ -15,6 +15,10 @@ _BAR: ContextVar[Any] = ContextVar("bar", default=None)
 @contextlib.contextmanager
 def progress_context(show: bool | None = None) -> Iterator[None]:
     """Inside, :func:`track` shows its stages. ``show=None`` does so if stderr is a terminal; ``False`` hides them."""
+    if show is False:
+        with _use_bar(None):
+            yield
+        return
     if _BAR.get() is not None or not (sys.stderr.isatty() if show is None else show):
         yield
         return
@@ -23,12 +27,17 @@ def progress_context(show: bool | None = None) -> Iterator[None]:
 
     left = (TextColumn("· left"), TimeRemainingColumn())
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *left)
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        token = _BAR.set(bar)
-        try:
-            yield
-        finally:
-            _BAR.reset(token)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar, _use_bar(bar):
+        yield
+
+
+@contextlib.contextmanager
+def _use_bar(bar: Any) -> Iterator[None]:
+    token = _BAR.set(bar)
+    try:
+        yield
+    finally:
+        _BAR.reset(token)
 
 
 def track(items: Iterable[T], stage: str) -> Iterator[T]:

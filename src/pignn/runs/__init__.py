@@ -8,6 +8,8 @@ from ..core.lazy import make_lazy_getattr_and_dir
 
 if TYPE_CHECKING:
     from .audit_run import AuditRun, audit
+    from .comparison import compare
+    from .comparison_result import Comparison
     from .corrections import Correction, apply_decisions
     from .inspection import inspect_graph
     from .predictions import Predictions, predict
@@ -16,12 +18,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AuditRun",
+    "Comparison",
     "Correction",
     "Predictions",
     "TrainingInterrupted",
     "TrainingRun",
     "apply_decisions",
     "audit",
+    "compare",
     "inspect_graph",
     "predict",
     "train",
