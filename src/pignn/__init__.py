@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ._version import __version__
 from .core.lazy import make_lazy_getattr_and_dir
+from .core.notebook import register_notebook_display, show_own_warnings_in_one_line
 from .core.threads import limit_thread_spinning
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from .graphs import list_datasets, load, read_graph
     from .methods import PIGNN, Vanilla, list_methods, load_model, make
     from .noise import corrupt, list_noises
-    from .runs import apply_decisions, audit, compare, inspect_graph, predict, train
+    from .runs import apply_decisions, audit, compare, inspect_graph, predict, to_networkx, train
     from .training import list_metrics
 
 __all__ = [
@@ -63,12 +64,21 @@ __all__ = [
     "runs",
     "serving",
     "studies",
+    "to_networkx",
     "train",
     "training",
 ]
 
 
+def _describe_graph(data: object) -> str | None:
+    from .graphs.importers.summary import render_graph_html
+
+    return render_graph_html(data)
+
+
 limit_thread_spinning()  # before torch is imported
+show_own_warnings_in_one_line()
+register_notebook_display(_describe_graph)
 
 # Imported on first use, so that `pignn --help` does not wait for torch.
 __getattr__, __dir__ = make_lazy_getattr_and_dir(__name__, __file__)

@@ -10,7 +10,7 @@ import torch
 
 import pignn
 from pignn.backbones import FeatureScaling, GraphInputs
-from pignn.core.errors import PignnWarning
+from pignn.core.errors import PignnError, PignnWarning
 from pignn.graphs import copy_checked_graph
 from pignn.methods.core import network
 from pignn.methods.core.collapse import are_predictions_collapsed
@@ -159,6 +159,34 @@ def test_a_collapse_is_answered_and_said():
     with pytest.warns(PignnWarning, match="collapsed .* restarted twice .* still is"):
         model = fit_collapsing()
     assert "collapsed" in model.fit_facts().warning
+
+
+class DivergingAtFirst(pignn.Vanilla):
+    """The loss is not a number as long as steps are large."""
+
+    max_lr = 0.005  # of vanilla GCN: 0.01
+
+    def objective(self, step):
+        return super().objective(step) * (float("nan") if self.current_lr > self.max_lr and step.epoch > 2 else 1)
+
+    def make_optimizer(self, name, network):
+        optimizer = super().make_optimizer(name, network)
+        self.group = optimizer.param_groups[0]
+        return optimizer
+
+    @property
+    def current_lr(self):
+        return self.group["lr"]
+
+
+def test_a_loss_that_is_not_a_number_is_answered_and_said():
+    data = make_problem("standardized")
+    with pytest.warns(PignnWarning, match="a loss was not finite.* restarted once with a smaller lr$"):
+        model = DivergingAtFirst(epochs=30).fit(data, progress=False)
+    assert model.score(data) > 0.4
+    model.max_lr = -1.0
+    with pytest.raises(PignnError, match=r"the class loss is nan at epoch \d+; try a smaller learning rate"):
+        model.fit(data, progress=False)
 
 
 class StopInSecondAttempt(Callback):

@@ -14,7 +14,7 @@ from scipy.stats import beta
 from torch_geometric.data import Data
 
 from .. import graphs
-from ..core.errors import PignnWarning
+from ..core.errors import PignnWarning, warn_user
 from ..core.settings import Int
 from ..core.text import format_count
 from ..core.threads import threads_context
@@ -273,7 +273,7 @@ def combine_votes(data: Data, *, folds: int = 5, seed: int = 0) -> Consensus:
     if num_voted >= 2 * folds:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PignnWarning)
-            inputs = build_inputs_and_warn(graphs.copy_checked_graph(graph), directed=False, stacklevel=2)
+            inputs = build_inputs_and_warn(graphs.copy_checked_graph(graph), directed=False)
         with threads_context(inputs.x.numel()):
             model, log_probs = fit_model_and_log_probs(VoteEvidence(inputs, votes, known, folds, seed))
     else:
@@ -284,7 +284,7 @@ def combine_votes(data: Data, *, folds: int = 5, seed: int = 0) -> Consensus:
     )
     notes += list_consensus_doubts(consensus)
     for note in notes:
-        warnings.warn(note, PignnWarning, stacklevel=2)
+        warn_user(note)
     return consensus
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from collections import Counter
 from typing import Any
 
@@ -12,7 +11,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
-from ..core.errors import ConfigError, DataError, PignnWarning
+from ..core.errors import ConfigError, DataError, warn_user
 from ..core.settings import Int
 from ..core.text import format_count
 from .tables.cells import MAX_MAGNITUDE
@@ -283,9 +282,7 @@ def _drop_unlabeled_training_nodes_in_place(data: Data) -> None:
     if num_unlabeled == int(train.sum()):
         raise DataError("no training node has a label (y is -1 on all of train_mask); give some labels")
     if num_unlabeled:
-        _warn_about_graph(
-            f"{format_count(num_unlabeled, 'training node')} without a label (y is -1) left out of training"
-        )
+        warn_user(f"{format_count(num_unlabeled, 'training node')} without a label (y is -1) left out of training")
         data.train_mask = train = train & (data.y >= 0)
     counts = torch.bincount(data.y[train], minlength=num_classes(data))
     if int((counts > 0).sum()) == 1:
@@ -295,15 +292,13 @@ def _drop_unlabeled_training_nodes_in_place(data: Data) -> None:
     if missing:
         more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
         noun = "class" if len(missing) == 1 else "classes"
-        _warn_about_graph(f"no training node carries {noun} {', '.join(missing[:10])}{more}")
+        warn_user(f"no training node carries {noun} {', '.join(missing[:10])}{more}")
     weight = data.get("label_weight")
     if weight is not None and not bool((weight[train] > 0).any()):
         raise DataError("label_weight is 0 on every training node; give some a positive weight")
     num_shared = int((train & data.test_mask).sum())
     if num_shared:
-        _warn_about_graph(
-            f"{format_count(num_shared, 'node')} in both train_mask and test_mask: test scores will be too high"
-        )
+        warn_user(f"{format_count(num_shared, 'node')} in both train_mask and test_mask: test scores will be too high")
 
 
 def _flatten_column(value: Tensor, name: str, length: int, row_noun: str) -> Tensor:
@@ -328,7 +323,3 @@ def _has_integer_dtype(value: Tensor) -> bool:
 
 def _format_dtype(value: Tensor) -> str:
     return str(value.dtype).removeprefix("torch.")
-
-
-def _warn_about_graph(message: str) -> None:
-    warnings.warn(message, PignnWarning, stacklevel=4)

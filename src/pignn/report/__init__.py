@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from .panels import Panel, Series
     from .plots import (
         draw_panels,
+        plot_calibration,
         plot_class_quality,
+        plot_confusion,
         plot_learning_curves,
+        plot_map,
         plot_panels,
         plot_transition,
         render_figure,
@@ -47,8 +50,11 @@ __all__ = [
     "build_prediction_table",
     "build_training_page",
     "draw_panels",
+    "plot_calibration",
     "plot_class_quality",
+    "plot_confusion",
     "plot_learning_curves",
+    "plot_map",
     "plot_panels",
     "plot_transition",
     "render_audit_html",

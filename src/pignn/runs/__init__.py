@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .comparison_result import Comparison
     from .corrections import Correction, apply_decisions
     from .inspection import inspect_graph
+    from .networkx_export import to_networkx
     from .predictions import Predictions, predict
     from .training import TrainingInterrupted, train
     from .training_run import TrainingRun
@@ -28,6 +29,7 @@ __all__ = [
     "compare",
     "inspect_graph",
     "predict",
+    "to_networkx",
     "train",
 ]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ import torch
 from torch_geometric.data import Data
 
 from .. import graphs
-from ..core.errors import ConfigError, DataError, PignnWarning
+from ..core.errors import ConfigError, DataError, warn_user
 from ..noise import Corrupt, load_noise
 from .early_checks import check_is_no_file, is_graph_store
 
@@ -100,7 +99,7 @@ def reduce_masks_to_split(graph: Data, split_index: int | None, title: str) -> D
         message = (
             f"{title} comes with {count} splits: using the first; choose another with split_index= (0 to {count - 1})"
         )
-        warnings.warn(message, PignnWarning, stacklevel=4)
+        warn_user(message)
     for name, mask in several.items():
         graph[name] = mask[:, split_index or 0].contiguous()
     return graph

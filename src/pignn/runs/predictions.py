@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +13,8 @@ import torch
 from torch_geometric.data import Data
 
 from .. import graphs
-from ..core.errors import ConfigError, ModelFileError, PignnWarning
+from ..core.errors import ConfigError, ModelFileError, warn_user
+from ..core.notebook import CardTable, render_card
 from ..core.records import Record
 from ..methods import Method, load_model
 from ..methods.core.scoring import select_scored_nodes_and_labels
@@ -23,6 +23,8 @@ from ..training.metrics import score as metric_score
 from .graph_source import GraphSource
 from .known_nodes import join_known_nodes, keep_first_nodes
 from .run_folder import check_outputs
+
+NUM_SHOWN_NODES, MAX_SHOWN_COLUMNS = 10, 12  # in a notebook
 
 
 class PredictionSummary(Record, kw_only=True):
@@ -109,7 +111,9 @@ class Predictions:
         write_predictions(Path(path), self.table)
 
     def _repr_html_(self) -> str:
-        return str(self.table.head(10).to_html())
+        rows = self.table.head(NUM_SHOWN_NODES).to_dict("records")
+        table = CardTable("The first nodes", [dict(list(row.items())[:MAX_SHOWN_COLUMNS]) for row in rows])
+        return render_card(f"Predictions of {self.model.name}", self.summary.to_dict(), [table])
 
 
 def predict(
@@ -148,7 +152,7 @@ def predict(
     if out is not None:
         write_predictions(Path(out), predictions.table)
     if has_true_labels and list(data.get("class_names") or []) != fitted.class_names_:
-        warnings.warn("the graph has other classes than the model; nothing is scored", PignnWarning, stacklevel=2)
+        warn_user("the graph has other classes than the model; nothing is scored")
     return predictions
 
 

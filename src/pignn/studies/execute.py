@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from torch_geometric.data import Data
 
-from ..core.errors import PignnError, PignnWarning
+from ..core.errors import PignnError, PignnWarning, warn_user
 from ..core.text import format_error_in_one_line
 from ..core.versions import collect_versions
 from ..training.metrics import METRICS, get_metric, score
@@ -107,7 +107,7 @@ def compute_all_metrics(y: np.ndarray, pred: np.ndarray | None, probs: np.ndarra
         except PignnError:
             raise
         except Exception as error:  # of another package: its number is missing, the others are not
-            warnings.warn(f"metric '{name}' failed: {format_error_in_one_line(error)}", PignnWarning, stacklevel=2)
+            warn_user(f"metric '{name}' failed: {format_error_in_one_line(error)}")
             values[name] = None
     return values
 

@@ -17,7 +17,6 @@ SPLIT_TEXTS = {
     "no-val": "default split without validation nodes",
 }
 NOISY_SPLITS = ("train", "val", "test", "all")
-NOISE_DRAWS = ("ours", "released")
 PRESETS_OF_SETTINGS = ("default", "paper")
 
 
@@ -47,6 +46,7 @@ class Protocol(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     draws: str = "ours"
 
     def __post_init__(self) -> None:
+        from ..noise.released_draws import NOISE_DRAWS
         from ..training.selection import SELECTIONS
 
         Choice(tuple(SPLIT_TEXTS)).raise_unless_valid("split", self.split)

@@ -6,7 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -107,10 +106,8 @@ def _sample_trusted_if_needed(data: Data, spec: GraphSpec) -> Data:
 
 
 def _corrupt_as_planned(data: Data, spec: GraphSpec) -> Data:
-    if spec.draws == "released":
-        return corrupt_as_released(data, spec.noise, spec.rate, spec.seed, spec.noisy)
     kind = noise.load_noise(complete_path_of_noise_file(spec.noise, spec.dataset))
-    return noise.corrupt(data, kind, spec.rate, seed=spec.seed, splits=spec.noisy)
+    return noise.corrupt(data, kind, spec.rate, seed=spec.seed, splits=spec.noisy, draws=spec.draws)
 
 
 def complete_path_of_noise_file(kind: str, dataset: str) -> str:
@@ -119,29 +116,6 @@ def complete_path_of_noise_file(kind: str, dataset: str) -> str:
         path = Path(get_dataset(dataset).get_location_text(), kind)
         return str(path) if path.is_file() else kind
     return kind
-
-
-def corrupt_as_released(data: Data, kind: str, rate: float | None, seed: int, splits: tuple[str, ...]) -> Data:
-    """Draw labels one after the other from NumPy's older generator, as the program of the paper's authors does.
-
-    For ``flip``, the class that each class goes to is drawn first.
-    """
-    if kind not in ("none", "symmetric", "flip"):
-        raise ConfigError(f"the authors' program has no noise '{kind}'; use none, symmetric or flip")
-    if kind == "none" or rate is None:
-        return noise.corrupt(data, kind, rate, splits=splits)
-    draw = np.random.RandomState(seed)
-    classes = np.arange(graphs.num_classes(data))
-    matrix = noise.build_transition_matrix("symmetric", rate, len(classes))
-    if kind == "flip":
-        matrix = np.eye(len(classes)) * (1 - rate)
-        for each in classes:
-            matrix[each, draw.choice(classes[classes != each])] = rate
-    labels = data.y.clone()
-    mask = sum(data[f"{split}_mask"] for split in splits)
-    for node in torch.as_tensor(mask).nonzero().view(-1).tolist():
-        labels[node] = int(draw.choice(len(classes), p=matrix[int(data.y[node])]))
-    return noise.corrupt(data, noise.RecordedLabels(labels), splits=splits)
 
 
 def compute_labels_digest(spec: GraphSpec) -> str:

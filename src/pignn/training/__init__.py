@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from ..core.lazy import make_lazy_getattr_and_dir
 
 if TYPE_CHECKING:
-    from .loop import Learner, Phase, TrainingLoop
+    from .loop import DivergedError, Learner, Phase, TrainingLoop
     from .metrics import METRICS, Metric, list_metrics, score
     from .selection import SELECTIONS, Selection, SelectionRule
 
 __all__ = [
     "METRICS",
     "SELECTIONS",
+    "DivergedError",
     "Learner",
     "Metric",
     "Phase",

@@ -32,6 +32,10 @@ class Phase:
     selects: bool = True
 
 
+class DivergedError(PignnError):
+    """A loss is not a finite number. A method may begin anew."""
+
+
 class Learner(Protocol):
     """What the loop asks of a method. Networks without a gradient in an epoch do not change."""
 
@@ -147,7 +151,7 @@ class TrainingLoop:
             row[f"{name}_loss"] = None if is_unread else loss / num_steps
             if not is_unread and not math.isfinite(loss):
                 hint = "try a smaller learning rate" if epoch else "scale the features, or try a smaller learning rate"
-                raise PignnError(f"the {name} loss is {loss} at epoch {epoch}; {hint}")
+                raise DivergedError(f"the {name} loss is {loss} at epoch {epoch}; {hint}")
         best = self.selection.best
         if phase.selects:
             row |= self._score_epoch(learner, epoch)

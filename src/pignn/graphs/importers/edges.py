@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ...core.errors import ConfigError, DataError, PignnWarning
+from ...core.errors import ConfigError, DataError, warn_user
 from ...core.text import format_count
 from ..tables.arrays import PathLike
 from ..tables.cells import parse_edge_weights, quote_cell_for_message
@@ -63,15 +62,11 @@ def read_edges(
         if not spec.drop_unknown:
             raise DataError(f"{message}; {advice}")
         if 2 * unknown.num_edges > num_rows:
-            _warn(f"{message}; they are left out, which is most of them; {advice}")
+            warn_user(f"{message}; they are left out, which is most of them; {advice}")
         notes.append(f"edges: left out {format_count(unknown.num_edges, 'edge')} to unknown nodes; {message}")
     if not num_rows and spec.encoder is None:
-        _warn(f"{table.name} has no edges, so that no node has a neighbor; is it the right file?")
+        warn_user(f"{table.name} has no edges, so that no node has a neighbor; is it the right file?")
     return ImportedEdges(np.concatenate(ends, axis=1), np.concatenate(weights) if weights else None, notes)
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, PignnWarning, stacklevel=4)
 
 
 def _turn_header_of_known_nodes_into_edge_in_place(table: Table, ids: NodeIds) -> None:

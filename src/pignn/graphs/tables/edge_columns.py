@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
-from ...core.errors import ConfigError, DataError, PignnWarning
+from ...core.errors import ConfigError, DataError, warn_user
 from .cells import quote_cell_for_message
 from .table import Table
 
@@ -54,9 +53,5 @@ def choose_edge_columns(
         raise ConfigError(f"source, target and weight must be three columns of {table.name}, not '{chosen[0]}' twice")
     others = [name for name in columns if name not in chosen]
     if not is_given and weight is None and others and "weight" not in lower:
-        warnings.warn(
-            f"{table.name}: column '{others[0]}' is not used; if it has the weights of the edges, {advice}",
-            PignnWarning,
-            stacklevel=2,
-        )
+        warn_user(f"{table.name}: column '{others[0]}' is not used; if it has the weights of the edges, {advice}")
     return chosen

@@ -7,10 +7,9 @@ import functools
 import os
 import shutil
 import tempfile
-import warnings
 from pathlib import Path
 
-from ...core.errors import PignnWarning
+from ...core.errors import warn_user
 from .text_files import BLOCK_BYTES, open_decompressed
 
 _SUFFIXES = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz", b"\x28\xb5\x2f\xfd": ".csv.zst", b"{": ".jsonl"}
@@ -41,7 +40,7 @@ def copy_as_utf8(path: Path, encoding: str, title: str) -> Path:
             file.write(text)
     if encoding == "cp1252":  # which is a guess
         message = f"{title}: not UTF-8, so read as Windows-1252; if letters look wrong, save it as UTF-8"
-        warnings.warn(message, PignnWarning, stacklevel=4)
+        warn_user(message)
     return copy
 
 

@@ -1,4 +1,4 @@
-"""Trainings that end with nearly all nodes in one class: noticed from given labels alone, and answered."""
+"""Trainings that diverge or end with nearly all nodes in one class: noticed from given labels alone, and answered."""
 
 from __future__ import annotations
 
@@ -50,5 +50,6 @@ def describe_restarts(num_restarts: int, is_still_collapsed: bool) -> str:
     if not num_restarts:
         return ""
     times = "once" if num_restarts == 1 else "twice" if num_restarts == 2 else f"{num_restarts} times"
-    begin = f"the training collapsed (nearly all nodes got one class) and was restarted {times} with a smaller lr"
+    what = "the training collapsed (nearly all nodes got one class, or a loss was not finite)"
+    begin = f"{what} and was restarted {times} with a smaller lr"
     return f"{begin}; it still is: look at the features, or use another backbone" if is_still_collapsed else begin

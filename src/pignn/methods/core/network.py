@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,10 +14,10 @@ from torch.nn import functional as F
 from torch_geometric.data import Data
 
 from ... import backbones, graphs, pairs
-from ...core.errors import ConfigError, ModelFileError, PignnWarning
+from ...core.errors import ConfigError, ModelFileError, warn_user
 from ...core.settings import Float, Int
 from ...core.threads import threads_context
-from ...training import SELECTIONS, Phase, Selection, TrainingLoop, distributed
+from ...training import SELECTIONS, DivergedError, Phase, Selection, TrainingLoop, distributed
 from ...training.callbacks import Callback, EarlyStopping, ProgressBar, resolve_callbacks
 from ...training.checkpoint import Checkpointer
 from ...training.loop import seed_context
@@ -162,8 +161,7 @@ class NetworkMethod(NetworkSettings):
             if checkpoint:
                 identity = self._build_checkpoint_identity(data)
                 loop.checkpointer = Checkpointer(Path(checkpoint), identity, checkpoint_every, checkpoint_minutes)
-            loop.run(learner, resume=resume)
-            learner, loop = self._restart_while_collapsed(learner, loop)
+            learner, loop = self._run_and_restart_while_collapsed(learner, loop, resume)
         self._store_results(data, learner, loop)
         if loop.stopped_by:
             raise KeyboardInterrupt
@@ -172,31 +170,40 @@ class NetworkMethod(NetworkSettings):
             self.collapse_,
         ):  # last: a run that fails should give one line only
             if text:
-                warnings.warn(text, PignnWarning, stacklevel=2)
+                warn_user(text)
         return self
 
-    def _restart_while_collapsed(
-        self, learner: NetworkLearner, loop: TrainingLoop
+    def _run_and_restart_while_collapsed(
+        self, learner: NetworkLearner, loop: TrainingLoop, resume: bool
     ) -> tuple[NetworkLearner, TrainingLoop]:
-        """Train again, with other initial weights and smaller steps, as long as nearly all nodes get one class.
+        """Train again, with other initial weights and smaller steps, as long as training fails.
 
         The number of the attempt is part of a checkpoint, and the decision follows from the weights that it holds: a
         resumed run takes the same way.
         """
-        self.collapse_ = ""
-        if self.follows_paper() or len(loop.history) < MIN_EPOCHS:
-            return learner, loop
-        while not loop.stopped_by and has_classifier_collapsed(learner) and loop.attempt < MAX_RESTARTS:
+        is_collapsed = self._run_and_find_collapse(learner, loop, resume=resume)
+        while is_collapsed and loop.attempt < MAX_RESTARTS:
             loop = loop.copy_for_next_attempt()
             torch.manual_seed(derive_seed_of_attempt(int(self.seed), loop.attempt))
             learner = self._build_learner(learner.task, learner.regularizer)
             for optimizer in learner.optimizers.values():
                 for group in optimizer.param_groups:
                     group["lr"] *= LR_FACTOR**loop.attempt
-            loop.run(learner)
-        if loop.attempt:
-            self.collapse_ = describe_restarts(loop.attempt, not loop.stopped_by and has_classifier_collapsed(learner))
+            is_collapsed = self._run_and_find_collapse(learner, loop)
+        self.collapse_ = describe_restarts(loop.attempt, is_collapsed)
         return learner, loop
+
+    def _run_and_find_collapse(self, learner: NetworkLearner, loop: TrainingLoop, *, resume: bool = False) -> bool:
+        """Train. Whether nearly all nodes get one class, or a loss was not finite, which is raised the last time."""
+        is_one_process = distributed.get_rank_and_world_size()[1] == 1  # others would not know of a loss seen in one
+        try:
+            loop.run(learner, resume=resume)
+        except DivergedError:
+            if self.follows_paper() or loop.attempt == MAX_RESTARTS or not is_one_process:
+                raise
+            return True
+        is_unfinished = loop.stopped_by is not None or len(loop.history) < MIN_EPOCHS
+        return not (self.follows_paper() or is_unfinished) and has_classifier_collapsed(learner)
 
     def _count_largest_array_entries(self, data: Data) -> int:
         """Size of the largest arrays that an epoch works on."""
@@ -226,7 +233,7 @@ class NetworkMethod(NetworkSettings):
 
     def _build_task_and_regularizer(self, data: Data, device: torch.device) -> tuple[Task, PairRegularizer | None]:
         self.feature_scaling_ = backbones.FeatureScaling.fit(data.x, self.resolve_feature_scaling())
-        inputs = build_inputs_and_warn(data, self.directed, device, stacklevel=4).with_scaling(self.feature_scaling_)
+        inputs = build_inputs_and_warn(data, self.directed, device).with_scaling(self.feature_scaling_)
         task = Task.from_data(data, inputs, self.class_weight)
         if self.pairs is None:
             return task, None
@@ -253,7 +260,7 @@ class NetworkMethod(NetworkSettings):
         networks = {name: network.to(device) for name, network in networks.items()}
         for name, network in networks.items():
             if inputs.edge_weight is not None and not getattr(network, "uses_weights", True):
-                warnings.warn(f"the {name} makes no use of edge_weight", PignnWarning, stacklevel=4)
+                warn_user(f"the {name} makes no use of edge_weight")
         trainable = {name: network for name, network in networks.items() if any(True for _ in network.parameters())}
         optimizers = {name: self.make_optimizer(name, network) for name, network in trainable.items()}
         rank, world_size = distributed.get_rank_and_world_size()
@@ -269,11 +276,9 @@ class NetworkMethod(NetworkSettings):
         else:
             graph = pairs.PairGraph.from_pattern(inputs.adj)
         if source.is_estimated_by_classifier and target.vanishes_on_own_labels:
-            warnings.warn(
+            warn_user(
                 f"pair_labels='{source.name}' with target='{target.name}' has no gradient: "
-                "the pair loss does nothing after the warm-up",
-                PignnWarning,
-                stacklevel=5,
+                "the pair loss does nothing after the warm-up"
             )
         y_true = data.get("y_true") if source.is_oracle else None
         source_inputs = pairs.SourceInputs(graph, task.y, y_true, self.seed, self.rank)
@@ -297,7 +302,7 @@ class NetworkMethod(NetworkSettings):
         rule = SELECTIONS.get(self.selection)()
         nodes, labels = rule.find_nodes_and_labels(data)
         if rule.keeps_best and not nodes.numel():
-            warnings.warn(f"no validation label: the last epoch is kept, not '{rule.name}'", PignnWarning, stacklevel=4)
+            warn_user(f"no validation label: the last epoch is kept, not '{rule.name}'")
             rule = LastEpoch()
         train = data.train_mask.nonzero().view(-1)
         scored = {"train_agreement": (train.to(device), data.y[train].to(device))}

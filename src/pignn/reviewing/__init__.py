@@ -1,0 +1,1 @@
+"""The live review: a person and the model clean the labels together."""
