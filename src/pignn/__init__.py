@@ -29,7 +29,18 @@ if TYPE_CHECKING:
     from .graphs import list_datasets, load, read_graph
     from .methods import PIGNN, Vanilla, list_methods, load_model, make
     from .noise import corrupt, list_noises
-    from .runs import apply_decisions, audit, compare, inspect_graph, predict, to_networkx, train
+    from .runs import (
+        apply_decisions,
+        audit,
+        compare,
+        export_network,
+        from_hub,
+        inspect_graph,
+        predict,
+        push_to_hub,
+        to_networkx,
+        train,
+    )
     from .training import list_metrics
 
 __all__ = [
@@ -44,7 +55,9 @@ __all__ = [
     "backbones",
     "compare",
     "corrupt",
+    "export_network",
     "find_label_issues",
+    "from_hub",
     "graphs",
     "inspect_graph",
     "list_datasets",
@@ -59,6 +72,7 @@ __all__ = [
     "pairs",
     "predict",
     "propagation",
+    "push_to_hub",
     "read_graph",
     "report",
     "runs",

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from .comparison import compare
     from .comparison_result import Comparison
     from .corrections import Correction, apply_decisions
+    from .export import export_network
+    from .hub import from_hub, push_to_hub, write_hub_folder
     from .inspection import inspect_graph
     from .networkx_export import to_networkx
     from .predictions import Predictions, predict
@@ -27,10 +29,14 @@ __all__ = [
     "apply_decisions",
     "audit",
     "compare",
+    "export_network",
+    "from_hub",
     "inspect_graph",
     "predict",
+    "push_to_hub",
     "to_networkx",
     "train",
+    "write_hub_folder",
 ]
 
 # Imported on first use, so that listing things does not wait for torch.
