@@ -91,6 +91,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         method = make(self.method) if isinstance(self.method, str) else clone(self.method)
         graph.class_names = [str(name) for name in self.classes_]
         graph = self._copy_with_labels(graph, index, codes, weight, seed=int(method.get_params()["seed"]))
+        if not self.validation_fraction and method.get_params().get("selection") == "noisy-val":
+            method.set_params(selection="last")  # which it would be anyway, with a warning in every fold
         self.model_ = method.fit(graph, progress=False)
         self._graph = graph
         return self
