@@ -157,6 +157,6 @@ def test_datasets_without_their_files_are_named_in_tables_and_comparisons(tmp_pa
     notes = [" ".join(table.notes) for table in build_tables(results)]
     assert ["nothing was computed" in text for text in notes] == [False, True, True]
     assert (
-        "not compared, because their files are not here: csbm num_nodes=2 num_classes=3, wikics"
+        "not compared, because their files are not here: digits, wikics"
         in comparison.build_comparison_table(results).notes[-1]
     )
