@@ -16,6 +16,7 @@ from .example import example
 from .inspect import inspect
 from .methods import methods
 from .predict import predict
+from .review import review
 from .serve import serve
 from .study import study
 from .task import task
@@ -46,7 +47,7 @@ def options(
     """Node classification when the labels of a graph cannot be trusted."""
 
 
-for command in (demo, example, inspect, train, predict, serve, audit, apply, convert, datasets, methods):
+for command in (demo, example, inspect, train, predict, serve, audit, review, apply, convert, datasets, methods):
     app.command()(command)
 app.add_typer(study)
 app.add_typer(task)
