@@ -31,7 +31,17 @@ if TYPE_CHECKING:
     from .methods import PIGNN, Vanilla, list_methods, load_model, make
     from .noise import corrupt, list_noises
     from .reviewing import review
-    from .runs import apply_decisions, audit, inspect_graph, predict, to_networkx, train
+    from .runs import (
+        apply_decisions,
+        audit,
+        export_network,
+        from_hub,
+        inspect_graph,
+        predict,
+        push_to_hub,
+        to_networkx,
+        train,
+    )
     from .training import list_metrics
 
 __all__ = [
@@ -45,7 +55,9 @@ __all__ = [
     "auditing",
     "backbones",
     "corrupt",
+    "export_network",
     "find_label_issues",
+    "from_hub",
     "graphs",
     "inspect_graph",
     "list_datasets",
@@ -60,6 +72,7 @@ __all__ = [
     "pairs",
     "predict",
     "propagation",
+    "push_to_hub",
     "read_graph",
     "report",
     "review",

@@ -275,9 +275,8 @@ def audit_labels(
     doubts = _list_warning_messages(findings, float(issues["flagged"].mean()))
     for doubt in doubts:
         warn_user(doubt)
-    hint = diagnostics.build_message_if_reviewed_before(findings.noise.rate, float(evidence.trusted.mean()))
     method_text = DEFAULT_METHOD if judge is None else _format_method(judge)
-    hints = [] if hint is None else [hint]
+    hints = _list_hint_messages(findings)
     result = Audit(issues, noise, evidence, method_text, judgment.rate_dawid_skene, doubts, hints, consensus)
     issues.attrs["audit"] = result.to_dict()
     return result
@@ -295,6 +294,14 @@ def _list_warning_messages(findings: Findings, flagged_share: float) -> list[str
         diagnostics.build_message_if_low_homophily(*evidence.plain_and_adjusted_homophily),
         diagnostics.build_message_if_relearned_rule(predicted_share),
         diagnostics.build_message_if_excess_flags(findings.noise.rate, flagged_share, judgment.rate_dawid_skene),
+    ]
+    return [message for message in messages if message is not None]
+
+
+def _list_hint_messages(findings: Findings) -> list[str]:
+    messages = [
+        diagnostics.build_message_if_reviewed_before(findings.noise.rate, float(findings.evidence.trusted.mean())),
+        diagnostics.build_message_if_regional_errors(findings.judgment.are_errors_regional),
     ]
     return [message for message in messages if message is not None]
 

@@ -13,6 +13,7 @@ from .convert import convert
 from .datasets import datasets
 from .demo import demo
 from .example import example
+from .export import export
 from .inspect import inspect
 from .methods import methods
 from .predict import predict
@@ -47,7 +48,21 @@ def options(
     """Node classification when the labels of a graph cannot be trusted."""
 
 
-for command in (demo, example, inspect, train, predict, serve, audit, review, apply, convert, datasets, methods):
+for command in (
+    demo,
+    example,
+    inspect,
+    train,
+    predict,
+    serve,
+    export,
+    audit,
+    review,
+    apply,
+    convert,
+    datasets,
+    methods,
+):
     app.command()(command)
 app.add_typer(study)
 app.add_typer(task)

@@ -9,6 +9,8 @@ from ..core.lazy import make_lazy_getattr_and_dir
 if TYPE_CHECKING:
     from .audit_run import AuditRun, audit
     from .corrections import Correction, apply_decisions
+    from .export import export_network
+    from .hub import from_hub, push_to_hub, write_hub_folder
     from .inspection import inspect_graph
     from .networkx_export import to_networkx
     from .predictions import Predictions, predict
@@ -23,10 +25,14 @@ __all__ = [
     "TrainingRun",
     "apply_decisions",
     "audit",
+    "export_network",
+    "from_hub",
     "inspect_graph",
     "predict",
+    "push_to_hub",
     "to_networkx",
     "train",
+    "write_hub_folder",
 ]
 
 # Imported on first use, so that listing things does not wait for torch.

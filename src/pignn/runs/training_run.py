@@ -19,6 +19,7 @@ from ..core.notebook import CardTable, render_card
 from ..io import files
 from ..methods import Method
 from ..methods.core.base import FitFacts
+from ..methods.core.data_hash import hash_training_data
 from ..report import (
     build_training_page,
     plot_calibration,
@@ -103,6 +104,7 @@ class TrainingRun:
             labels_disagreed_with=int(disagrees.sum()),
             seconds=round(self.seconds, 2),
             settings=self.fit_facts.settings,
+            data_fingerprint=hash_training_data(self.training_data),
             method_reason=self.method_reason or None,
             import_summary=None if data.get("origin") is None else graphs.summarize_import(data).to_dict(),
         )

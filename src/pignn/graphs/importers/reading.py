@@ -14,7 +14,7 @@ import pandas as pd
 from ...core.errors import ConfigError, DataError, PignnWarning
 from ..tables.arrays import PathLike
 from ..tables.formats import has_graph_suffix
-from ..tables.reader import STANDARD_INPUT, open_table
+from ..tables.reader import STANDARD_INPUT, list_table_files, open_table
 from ..tables.table import FrameTable, Table
 from .edges import read_edges
 from .feature_encoder import FeatureEncoder, select_feature_columns_and_kinds
@@ -95,7 +95,10 @@ def check_graph_files(nodes: PathLike, edges: PathLike | None, spec: ImportSpec)
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PignnWarning)
-        if sum(os.path.getsize(path) for path in (nodes, edges) if path and os.path.isfile(path)) > MAX_CHECKED_BYTES:
+        files = [
+            file for path in (nodes, edges) if path and os.path.exists(path) for file in list_table_files(Path(path))
+        ]
+        if sum(map(os.path.getsize, files)) > MAX_CHECKED_BYTES:
             if not has_graph_suffix(nodes):
                 table = open_table(nodes, spec.delimiter, with_encoding_check=False)
                 spec.resolve_vote_columns(table.columns).check_column_roles(table.columns, table.name)
