@@ -48,17 +48,34 @@ def review(
         graph_options: `nodes=`, `edges=`, `label=`, ... as `pignn.audit` takes them.
     """
     check_installed("review")
-    from .api import build_app
-
     arguments = {"graph": graph, **graph_options}
-    is_new = graph is not None or graph_options.get("nodes") is not None
     folder = _choose_folder(project, arguments)
     names = [check_name(name) for name in reviewers]
-    is_local = host in LOCAL_NAMES
-    if is_new:
+    if graph is not None or graph_options.get("nodes") is not None:
         create_project(folder, arguments, audit=audit)
-    elif not is_project(folder):
+
+    def announce(address: str, tokens: Mapping[str, str]) -> None:
+        if on_ready is not None:
+            on_ready(address, tokens)
+        if open_browser:
+            webbrowser.open(address)
+
+    _serve_project(folder, names, overlap, host, port, announce)
+
+
+def _serve_project(
+    folder: Path,
+    names: list[str],
+    overlap: float | None,
+    host: str,
+    port: int,
+    on_ready: Callable[[str, Mapping[str, str]], None],
+) -> None:
+    from .api import build_app
+
+    if not is_project(folder):
         raise ConfigError(f"{folder} is no project; name a graph to make one, with --nodes or --dataset")
+    is_local = host in LOCAL_NAMES
     with hold_project(folder):
         session = ReviewSession(open_project(folder))
         try:
@@ -70,14 +87,8 @@ def review(
                 raise ConfigError(f"on {host}, others can come in: name the reviewers who get a token with --reviewer")
             if overlap is not None:
                 session.deal(names, overlap)
-
-            def announce(address: str) -> None:
-                if on_ready is not None:
-                    on_ready(address, tokens)
-                if open_browser:
-                    webbrowser.open(address)
-
-            run_app(build_app(session, is_local=is_local, csrf=secrets.token_urlsafe(24)), host, port, announce)
+            app = build_app(session, is_local=is_local, csrf=secrets.token_urlsafe(24))
+            run_app(app, host, port, lambda address: on_ready(address, tokens))
         finally:
             session.close()
 

@@ -3,10 +3,11 @@
 async function act(path, body) {
   if (isBusy) return null;
   isBusy = true;
+  numActs++;
   try { return await ask(path, { key: makeKey(), ...body }); } catch (error) { showStatus(capitalize(error.message)); return null; } finally { isBusy = false; }
 }
 async function decide(decision, label = "", more = {}) {
-  if (!detail || isBusy) return;
+  if (!detail || !isShown || isBusy) return;
   if (detail.is_trusted) return showStatus("This label was verified before the review; it stays.");
   if (decision === "relabel" && label === className(detail.given)) decision = "keep";
   if (decision !== "relabel") label = "";
@@ -16,6 +17,7 @@ async function decide(decision, label = "", more = {}) {
   const outcome = await act("/api/decide", { changes: [change], queue: query.order, settle, ...more });
   if (!outcome) return;
   noteNode = null;
+  isShown = false; // until the next one is
   showStatus(decision === null ? `${name}: decision cleared` : `${name}: ${decisionText({ decision, label }) || "noted"}`);
   const item = items.find((each) => each.node === node);
   if (item) Object.assign(item, { decision: decision || "", label });

@@ -5,10 +5,11 @@ let noteNode = null, noteText = ""; // what is being written, kept when the labe
 
 async function loadDetail(other) {
   const node = other ?? (current >= 0 ? items[current].node : null);
+  isShown = false;
   if (node === null) { detail = null; return showDetail(); }
   const found = await ask(`/api/nodes/${node}`);
   const now = other ?? (current >= 0 ? items[current].node : null);
-  if (now === node) { detail = found; showDetail(); }
+  if (now === node) { detail = found; isShown = true; showDetail(); }
 }
 function showDetail() {
   const box = byId("detail");

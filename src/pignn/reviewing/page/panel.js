@@ -38,17 +38,18 @@ async function poll() {
     const isNewRanking = progress.refit !== seenRefit, isNewDecision = progress.revision !== seenRevision;
     seenRevision = progress.revision;
     if (isNewRanking) {
-      seenRefit = progress.refit;
+      const refit = progress.refit;
       project = await ask("/api/project");
-      await rankAnew();
+      if (await rankAnew()) seenRefit = refit;
     } else if (isNewDecision && view === "history") await loadHistory();
   } catch (error) { showStatus(capitalize(error.message)); } finally { isPolling = false; }
 }
 async function rankAnew() {
   // The label that is looked at stays; those behind it come in their new order.
-  if (isBusy || view !== "review") return;
+  const numBefore = numActs;
+  if (isBusy || view !== "review") return false;
   const page = await ask("/api/queue", { query, offset: 0, limit: PAGE_SIZE });
-  if (isBusy) return;
+  if (numActs !== numBefore) return false; // it would list what was decided meanwhile
   const before = new Set(items.filter((item) => !item.decision).map((item) => item.node)), shown = current >= 0 ? items[current] : null;
   const isUndecided = shown && !shown.decision && query.state === "open";
   items = isUndecided ? [page.items.find((item) => item.node === shown.node) || shown, ...page.items.filter((item) => item.node !== shown.node)] : page.items;
@@ -59,4 +60,5 @@ async function rankAnew() {
   showQueue();
   if (!detail && items.length) await loadDetail();
   showStatus(`Ranked anew with ${formatCount(progress.known)} decisions: ${entered} of the next ${page.items.length} are new.`);
+  return true;
 }
