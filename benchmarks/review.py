@@ -31,6 +31,7 @@ from pignn.reviewing.queue import Query, Standing, select_labels
 from pignn.reviewing.verdicts import KEEP, RELABEL, UNDECIDED
 
 SLIPS, REFIT_EVERY, DECISIONS = 0.05, 5, 300
+REVIEWS_PER_AUDIT, REVIEWS_PER_REFITTED = 50, 10  # of the coverage; the random order is drawn anew for each
 
 
 class Reviewer:
@@ -114,13 +115,13 @@ def measure_coverage(noises: list[str], graph: str, rate: float, reviews: int, o
     for noise in noises:
         with tempfile.TemporaryDirectory() as folder:
             for seed in range(reviews):
-                if seed % 10 == 0:  # ten reviews of each audit
+                if seed % REVIEWS_PER_AUDIT == 0:
                     text = f"{graph}:llm" if noise == "llm" else f"{graph}:{noise}:{rate}"
                     state, truth = load_state(text, Path(folder), seed)
                 rng = np.random.default_rng(seed)
                 drawn = ProjectState(**{**vars(state), "order": rng.permutation(state.order)})
                 reviewer = Reviewer(state.given, truth, seed)
-                _, status, p_wrong = review(drawn, reviewer, "mixed", refits=True)
+                _, status, p_wrong = review(drawn, reviewer, "mixed", refits=seed % REVIEWS_PER_REFITTED == 0)
                 panel = compute_panel(status, drawn.order, p_wrong, [])
                 true_rate = float(reviewer.is_wrong[drawn.order].mean())
                 low, high = panel.rate_interval
