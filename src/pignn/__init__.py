@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .runs import (
         apply_decisions,
         audit,
+        compare,
         export_network,
         from_hub,
         inspect_graph,
@@ -54,6 +55,7 @@ __all__ = [
     "audit",
     "auditing",
     "backbones",
+    "compare",
     "corrupt",
     "export_network",
     "find_label_issues",

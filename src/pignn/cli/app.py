@@ -9,6 +9,7 @@ import typer
 from .._version import __version__
 from .apply import apply
 from .audit import audit
+from .compare import compare
 from .convert import convert
 from .datasets import datasets
 from .demo import demo
@@ -53,6 +54,7 @@ for command in (
     example,
     inspect,
     train,
+    compare,
     predict,
     serve,
     export,
