@@ -13,7 +13,7 @@ from .svg import BOTTOM, LEFT, RIGHT, TOP, Scale, draw_chart, find_round_range
 
 RANK_WIDTH, RANK_LEFT, RANK_RIGHT, RANK_TOP = 640, 190, 450, 46
 LABEL_STEP, STRETCH_STEP = 15, 7
-MAX_NAMED = 12  # points with their names beside them
+NAME_WIDTH, NAME_HEIGHT = 90, 12  # room that the name of a point takes
 
 
 class TradeoffPoint(NamedTuple):
@@ -90,12 +90,21 @@ def draw_tradeoff(points: Sequence[TradeoffPoint], *, x_label: str, y_label: str
         + ", ".join(f"{clip_text(p.label)} {format_number(p.value)} at {format_number(p.cost)}" for p, _, _ in best),
         points=placed,
         front=best,
-        named=[(point.label, x, y) for point, x, y in best[:MAX_NAMED]],
+        named=_choose_names_with_room(best),
         up=up,
         levels=levels,
         x_label=x_label,
         y_label=y_label,
     )
+
+
+def _choose_names_with_room(best: Sequence[tuple[TradeoffPoint, float, float]]) -> list[tuple[str, float, float]]:
+    """Names that do not cover each other, those of the best results first. The others are in the drawing's text."""
+    named: list[tuple[str, float, float]] = []
+    for point, x, y in sorted(best, key=lambda one: -one[0].value):
+        if all(abs(x - other_x) > NAME_WIDTH or abs(y - other_y) > NAME_HEIGHT for _, other_x, other_y in named):
+            named.append((point.label, x, y))
+    return named
 
 
 def _list_log_ticks(low: float, high: float) -> list[float]:
