@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         pairs,
         propagation,
         report,
+        reviewing,
         runs,
         serving,
         studies,
@@ -29,7 +30,20 @@ if TYPE_CHECKING:
     from .graphs import list_datasets, load, read_graph
     from .methods import PIGNN, Vanilla, list_methods, load_model, make
     from .noise import corrupt, list_noises
-    from .runs import apply_decisions, audit, inspect_graph, predict, to_networkx, train
+    from .reviewing import review
+    from .runs import (
+        apply_decisions,
+        audit,
+        compare,
+        export_network,
+        from_hub,
+        inspect_graph,
+        predict,
+        push_to_hub,
+        to_networkx,
+        train,
+        tune,
+    )
     from .training import list_metrics
 
 __all__ = [
@@ -42,8 +56,11 @@ __all__ = [
     "audit",
     "auditing",
     "backbones",
+    "compare",
     "corrupt",
+    "export_network",
     "find_label_issues",
+    "from_hub",
     "graphs",
     "inspect_graph",
     "list_datasets",
@@ -58,14 +75,18 @@ __all__ = [
     "pairs",
     "predict",
     "propagation",
+    "push_to_hub",
     "read_graph",
     "report",
+    "review",
+    "reviewing",
     "runs",
     "serving",
     "studies",
     "to_networkx",
     "train",
     "training",
+    "tune",
 ]
 
 

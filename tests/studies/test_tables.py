@@ -8,11 +8,24 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pignn.studies import DatasetSpec, NoiseSpec, StudyRow, build_tables, comparison, paper, significance
+from pignn.core.errors import DataError
+from pignn.graphs import datasets
+from pignn.studies import (
+    DatasetSpec,
+    NoiseSpec,
+    StudyRow,
+    build_tables,
+    collect_results,
+    comparison,
+    open_results,
+    paper,
+    run_graphs,
+    significance,
+)
 from pignn.studies.measures import get_measure
 from pignn.studies.tables import format_values
 
-from .conftest import make
+from .conftest import GRAPH, make
 
 VALUES = {"GCN": [0.50, 0.60, 0.70], "PI-GNN": [0.61, 0.69, 0.80]}
 
@@ -125,3 +138,25 @@ def test_the_paper_s_own_tests_stand_beside_ours(numbers):
     table = significance.build_significance_table(results)
     assert len(table.columns) == len(table.rows[0]) == 14  # of csbm, the paper has none
     assert paper.find_published_t_test("cora", NoiseSpec("symmetric", 0.8)) == (4.78, 0.001)
+
+
+def test_datasets_without_their_files_are_named_in_tables_and_comparisons(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets, "is_available", lambda name: name != "wikics")
+    load = run_graphs.load_clean_graph_and_digest
+
+    def refuse_digits(spec):  # as a graph is refused whose features are missing
+        if spec.dataset == "digits":
+            raise DataError("no features")
+        return load(spec)
+
+    monkeypatch.setattr(run_graphs, "load_clean_graph_and_digest", refuse_digits)
+    study = make(name="effectiveness", datasets=(GRAPH, DatasetSpec("digits"), DatasetSpec("wikics")))
+    with open_results(tmp_path) as store:
+        results = collect_results(study, store)
+    assert [one.name for one in results.missing_datasets] == ["digits", "wikics"]
+    notes = [" ".join(table.notes) for table in build_tables(results)]
+    assert ["nothing was computed" in text for text in notes] == [False, True, True]
+    assert (
+        "not compared, because their files are not here: digits, wikics"
+        in comparison.build_comparison_table(results).notes[-1]
+    )

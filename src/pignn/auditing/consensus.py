@@ -19,6 +19,7 @@ from ..core.settings import Int
 from ..core.text import format_count
 from ..core.threads import threads_context
 from ..graphs.checks import get_node_ids
+from ..graphs.stored_ids import StoredIds
 from ..graphs.votes import Votes, check_and_get_trusted_classes, collect_votes_and_names
 from ..methods.core.base import build_inputs_and_warn
 from ..noise.kinds import Floats, Ints
@@ -68,7 +69,7 @@ class Consensus:
     votes: Votes
     annotators: list[str]
     class_names: list[str]
-    node_ids: list[str] | None
+    node_ids: list[str] | StoredIds | None
     known: Ints  # classes that somebody verified, -1 elsewhere
     probabilities: Floats  # [nodes, classes], P(true = k | votes, x)
     class_log_probs: Floats | None  # [nodes, classes], log P(true = k | x) without the node's own votes

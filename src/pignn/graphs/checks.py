@@ -14,6 +14,7 @@ from torch_geometric.data import Data, HeteroData
 from ..core.errors import ConfigError, DataError, warn_user
 from ..core.settings import Int
 from ..core.text import format_count
+from .stored_ids import StoredIds
 from .tables.cells import MAX_MAGNITUDE
 
 MASKS = ("train_mask", "val_mask", "test_mask")
@@ -38,11 +39,11 @@ def has_csr_edges(data: Data) -> bool:
     return data.get("edge_index") is None and data.get("crow") is not None and data.get("col") is not None
 
 
-def get_node_ids(data: Data) -> list[str] | None:
+def get_node_ids(data: Data) -> list[str] | StoredIds | None:
     """The distinct ids of the nodes as texts. None where nodes are known by their numbers."""
     ids = data.get("node_id")
-    if ids is None:
-        return None
+    if ids is None or isinstance(ids, StoredIds):
+        return ids
     names = [str(name) for name in (ids.tolist() if isinstance(ids, Tensor) else ids)]
     if len(names) != data.num_nodes:
         raise DataError(f"node_id has {len(names)} entries, but the graph has {data.num_nodes} nodes; give each one id")

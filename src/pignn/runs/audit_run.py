@@ -30,7 +30,7 @@ from ..methods.core.data_hash import hash_training_data
 from ..noise import Corrupt, NoiseEstimate
 from ..report.cards import build_audit_card
 from .consensus_files import CONSENSUS_FILES, list_consensus_files, write_consensus
-from .graph_source import GraphSource, build_corruption
+from .graph_source import GraphSource, build_corruption, is_no_noise
 from .run_folder import check_audit_folder, open_output_folder
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def audit(
             :func:`pignn.load`; see :class:`~pignn.runs.graph_source.GraphSource`.
     """
     judge = _choose_audit_method(method, settings or {}, seed)
-    source = GraphSource(graph, graph_options)
+    source = GraphSource(graph, graph_options, adds_noise=not is_no_noise(noise))
     corruption = build_corruption(noise, rate, seed, source, splits=("all",))
     folder = None if out is None else Path(out)
     inputs = [*source.input_paths, *(Path(each) for each in (noise, decisions) if isinstance(each, str | Path))]

@@ -16,6 +16,7 @@ from .. import graphs
 from ..core.errors import ConfigError, ModelFileError, warn_user
 from ..core.notebook import CardTable, render_card
 from ..core.records import Record
+from ..graphs.checks import has_csr_edges
 from ..methods import Method, load_model
 from ..methods.core.scoring import select_scored_nodes_and_labels
 from ..report.predictions import build_prediction_table, write_predictions
@@ -88,8 +89,9 @@ class Predictions:
             nodes=int(data.num_nodes),
         )
         if not self.has_true_labels:
-            summary.edges = data.edge_index.shape[1] // 2
-            labeled = (data.y >= 0).numpy()
+            edges = data.col if has_csr_edges(data) else data.edge_index[0]
+            summary.edges = len(edges) // 2
+            labeled = np.zeros(0, bool) if data.get("y") is None else (data.y >= 0).numpy()
             if labeled.any():
                 agrees = (self.predicted_classes == data.y.numpy())[labeled]
                 summary.labels_given, summary.agreement = len(agrees), float(agrees.mean())
@@ -147,6 +149,8 @@ def predict(
     if known is not None:
         return _predict_with_known_nodes(fitted, folder, source, known, out)
     data = _load_for_prediction(fitted, folder, source) if source.graph is None else source.load()
+    if isinstance(graph, str | Path) and not source.is_named:  # a graph store, whose labels are compared and no more
+        data.train_mask = data.train_mask & False
     has_true_labels = source.is_named or data.get("y_true") is not None
     predictions = Predictions.infer(fitted, data, model_folder=folder, has_true_labels=has_true_labels)
     if out is not None:

@@ -19,6 +19,7 @@ from ..core.notebook import CardTable, render_card
 from ..io import files
 from ..methods import Method
 from ..methods.core.base import FitFacts
+from ..methods.core.data_hash import hash_training_data
 from ..report import (
     build_training_page,
     plot_calibration,
@@ -103,6 +104,7 @@ class TrainingRun:
             labels_disagreed_with=int(disagrees.sum()),
             seconds=round(self.seconds, 2),
             settings=self.fit_facts.settings,
+            data_fingerprint=hash_training_data(self.training_data),
             method_reason=self.method_reason or None,
             import_summary=None if data.get("origin") is None else graphs.summarize_import(data).to_dict(),
         )
@@ -163,7 +165,7 @@ class TrainingRun:
         if (folder / "run.json").exists():  # the report of that run would be taken for one of this
             (folder / "report.html").unlink(missing_ok=True)
         (folder / "run.json").unlink(missing_ok=True)
-        self._save_model(folder / "model")
+        self.save_model(folder / "model")
         write_predictions(folder / "predictions.csv", self.predictions.table)
         has_checkpoint = self.fit_facts.history and self.folder == folder
         stale = [] if has_checkpoint else [checkpoint.CHECKPOINT_FILE, checkpoint.PREVIOUS_FILE]
@@ -186,7 +188,7 @@ class TrainingRun:
         )
         files.write_json(folder / "run.json", record.to_dict())
 
-    def _save_model(self, folder: Path) -> None:
+    def save_model(self, folder: Path) -> None:
         """Write the model; of the user's own graph also how its columns become features, and a card."""
         encoder = self.training_data.get("encoder")
         if encoder is None:
@@ -216,7 +218,7 @@ class TrainingRun:
         if self.assessment is None:
             reason = self.assessment_note or "assess=False left it out"
             raise ConfigError(f"the noise of the labels was not estimated ({reason}); pignn.audit() does")
-        return plot_transition(self.assessment.estimate.transition, self.model.class_names_)
+        return plot_transition(self.assessment.estimate.model.transition, self.model.class_names_)
 
     def plot_confusion(self) -> Figure:
         """How many nodes of each class are predicted as each class, by given and by true labels, if they are known."""

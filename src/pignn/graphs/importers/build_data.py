@@ -48,7 +48,7 @@ def build_data(raw_graph: RawGraph, spec: ImportSpec, name: str) -> Data:
     raw_graph, columns = _add_features_file_to_nodes(raw_graph, spec)
     if spec.encoder is None:
         encoder = _fit_encoder(raw_graph, spec, columns)
-        _warn_about_leaks(raw_graph.frame, encoder.input_columns, data.y.numpy())
+        warn_about_leaks(raw_graph.frame, encoder.input_columns, data.y.numpy())
         data.x = encoder.encode(raw_graph)
     else:
         encoder = spec.encoder
@@ -220,7 +220,7 @@ def _count_missing_per_column(frame: pd.DataFrame, columns: list[str]) -> dict[s
     }
 
 
-def _warn_about_leaks(frame: pd.DataFrame, columns: list[str], y: np.ndarray) -> None:
+def warn_about_leaks(frame: pd.DataFrame, columns: list[str], y: np.ndarray) -> None:
     """Warn if a column is the label under another name, on the rows that have both."""
     is_labeled = y >= 0
     num_classes, sample = len(np.unique(y[is_labeled])), np.flatnonzero(is_labeled)[:LEAK_SAMPLE_ROWS]

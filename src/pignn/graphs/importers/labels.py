@@ -28,10 +28,10 @@ def parse_labels_and_class_names(
     labels of other classes count as none.
     """
     codes, values = _encode_texts_as_codes(column, title)
-    names = sorted({value for value in values if value not in NO_LABEL}, key=_choose_sort_key(values))
+    names = sort_class_names(values)
     num_labeled = int((np.array([*(value not in NO_LABEL for value in values), False])[codes]).sum())
     if model_classes is None:
-        _check_and_warn_about_classes(names, num_labeled, title)
+        check_and_warn_about_classes(names, num_labeled, title)
     else:
         _warn_about_new_classes(names, model_classes, title)
         names = list(model_classes)
@@ -74,7 +74,13 @@ def _warn_about_similar_names(names: list[str], title: str) -> None:
         warn_user(f"{title}: the classes {listing} differ in case or blanks only; write them alike if they are one")
 
 
-def _check_and_warn_about_classes(names: list[str], num_labeled: int, title: str) -> None:
+def sort_class_names(values: list[str]) -> list[str]:
+    """The classes among the distinct values of a column: alphabetically, or by number if all are integers."""
+    return sorted({value for value in values if value not in NO_LABEL}, key=_choose_sort_key(values))
+
+
+def check_and_warn_about_classes(names: list[str], num_labeled: int, title: str) -> None:
+    """Refuse what cannot be classes, and say what may be none."""
     if not names:
         raise DataError(f"{title} has no label at all; is it the right column?")
     nodes = format_count(num_labeled, "labeled node")
