@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .runs import (
         apply_decisions,
         audit,
+        compare,
         export_network,
         from_hub,
         inspect_graph,
@@ -52,6 +53,7 @@ __all__ = [
     "audit",
     "auditing",
     "backbones",
+    "compare",
     "corrupt",
     "export_network",
     "find_label_issues",

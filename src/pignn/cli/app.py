@@ -9,6 +9,7 @@ import typer
 from .._version import __version__
 from .apply import apply
 from .audit import audit
+from .compare import compare
 from .convert import convert
 from .datasets import datasets
 from .demo import demo
@@ -47,7 +48,21 @@ def options(
     """Node classification when the labels of a graph cannot be trusted."""
 
 
-for command in (demo, example, inspect, train, predict, serve, export, audit, apply, convert, datasets, methods):
+for command in (
+    demo,
+    example,
+    inspect,
+    train,
+    compare,
+    predict,
+    serve,
+    export,
+    audit,
+    apply,
+    convert,
+    datasets,
+    methods,
+):
     app.command()(command)
 app.add_typer(study)
 app.add_typer(task)

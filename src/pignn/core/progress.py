@@ -98,15 +98,23 @@ def open_progress_bar(unit: str = "", *, transient: bool = False) -> Any:
 @contextlib.contextmanager
 def progress_context(show: bool | None = None) -> Iterator[None]:
     """Inside, :func:`track` shows its stages. ``None`` does so where somebody looks; ``False`` hides them."""
-    if _BAR.get() is not None or not (is_progress_visible() if show is None else show):
-        yield
-        return
-    with open_progress_bar(transient=True) as bar:
-        token = _BAR.set(bar)
-        try:
+    if show is False:
+        with _use_bar(None):
             yield
-        finally:
-            _BAR.reset(token)
+    elif _BAR.get() is not None or not (is_progress_visible() if show is None else show):
+        yield
+    else:
+        with open_progress_bar(transient=True) as bar, _use_bar(bar):
+            yield
+
+
+@contextlib.contextmanager
+def _use_bar(bar: Any) -> Iterator[None]:
+    token = _BAR.set(bar)
+    try:
+        yield
+    finally:
+        _BAR.reset(token)
 
 
 def track(items: Iterable[T], stage: str, total: int | None = None) -> Iterator[T]:

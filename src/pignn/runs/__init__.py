@@ -8,6 +8,8 @@ from ..core.lazy import make_lazy_getattr_and_dir
 
 if TYPE_CHECKING:
     from .audit_run import AuditRun, audit
+    from .comparison import compare
+    from .comparison_result import Comparison
     from .corrections import Correction, apply_decisions
     from .export import export_network
     from .hub import from_hub, push_to_hub, write_hub_folder
@@ -19,12 +21,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AuditRun",
+    "Comparison",
     "Correction",
     "Predictions",
     "TrainingInterrupted",
     "TrainingRun",
     "apply_decisions",
     "audit",
+    "compare",
     "export_network",
     "from_hub",
     "inspect_graph",

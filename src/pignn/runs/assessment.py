@@ -207,7 +207,7 @@ def build_assessment(
     """What held-out probabilities say about a method."""
     done = np.flatnonzero(np.isfinite(probs).all(axis=1))
     given, classes = evidence.given[done], probs[done].argmax(axis=1)
-    labels = HeldOutLabels(given, classes, evidence.log_probs[done], evidence.trusted[done].astype(bool))
+    labels = HeldOutLabels(given, classes[:, None], evidence.log_probs[done], evidence.trusted[done].astype(bool))
     estimate = estimate_accuracy(labels, seed=seed)
     notes = []
     if len(done) < len(probs):

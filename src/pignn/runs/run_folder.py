@@ -76,6 +76,16 @@ def check_audit_folder(
     check_outputs((folder / name for name in names), inputs, force=force)
 
 
+def check_own_folder(folder: Path | None) -> None:
+    """Refuse a folder whose files are of a training or of an audit."""
+    if folder is None:
+        return
+    check_is_no_file(folder)
+    for name, kind in (("run.json", "a training run"), ("audit.json", "an audit")):
+        if (folder / name).exists():
+            raise OutputError(f"{folder} holds {kind}, whose files stay together; choose another folder")
+
+
 @contextlib.contextmanager
 def open_output_folder(folder: Path | None) -> Iterator[None]:
     """Create a writable folder. If the run fails before it writes anything, remove the folder again."""

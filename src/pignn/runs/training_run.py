@@ -218,7 +218,7 @@ class TrainingRun:
         if self.assessment is None:
             reason = self.assessment_note or "assess=False left it out"
             raise ConfigError(f"the noise of the labels was not estimated ({reason}); pignn.audit() does")
-        return plot_transition(self.assessment.estimate.transition, self.model.class_names_)
+        return plot_transition(self.assessment.estimate.model.transition, self.model.class_names_)
 
     def plot_confusion(self) -> Figure:
         """How many nodes of each class are predicted as each class, by given and by true labels, if they are known."""

@@ -16,7 +16,7 @@ from ...core.errors import DataError
 from .arrays import PathLike, load_array
 from .file_tables import JsonTable, TextTable
 from .formats import FORMATS, find_format_name, get_format_suffix
-from .local_copies import copy_as_utf8, copy_pipe_to_file, is_pipe
+from .local_copies import copy_as_utf8, copy_if_not_local, find_address
 from .table import ArrayTable, FrameTable, Table
 from .text_files import inspect_text_file, read_errors_context, warn_about_guessed_layout
 
@@ -39,9 +39,8 @@ def open_table(
         with_encoding_check: read a text file through before anything else, for its checksum and for errors with line
             numbers.
     """
-    title, path = str(path), Path(path)
-    if is_pipe(path):
-        title, path = title if title != "-" else STANDARD_INPUT, copy_pipe_to_file(title)
+    title = find_address(path) or (STANDARD_INPUT if str(path) == "-" else str(path))
+    path = copy_if_not_local(path)
     paths = list_table_files(path)
     name = find_format_name(paths[0])
     if name == "npy":
