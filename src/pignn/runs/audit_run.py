@@ -200,23 +200,19 @@ def audit(
 
     Args:
         graph: a graph, which is used as it is; the name of a dataset or the folder of a graph store; None for files.
-        method: ``smoothed`` (quick), or a method to judge labels by: its name, or one with settings.
-        settings: of the method.
+        method: ``smoothed`` (quick), or a method to judge labels by: its name with its ``settings``, or an object.
         folds: each label is judged by a model that was trained without its fold.
         review: number of labels to choose for a check by hand, of which ``random_share`` are drawn at random.
         decisions: of an earlier review, a file or a table: their labels are trusted.
-        noise: label noise to add, as :func:`pignn.corrupt` takes it, or a file with labels or a transition matrix.
-        rate: share of labels to corrupt.
+        noise: label noise to add, as :func:`pignn.corrupt` takes it with its ``rate``, or a file with labels or matrix.
         seed: random seed for folds, models, review and noise.
         intervals: also bootstrap intervals of the noise rate and the transition matrix.
-        warn: warn of what the notes of the audit say.
+        warn: warn of what the notes say; ``on_graph_read`` is called with the graph before.
         out: folder for audit.html and the tables; ``force`` replaces an audit that is there.
         memory: bytes to stay within, about, for a graph store that is larger than memory; with ``ray`` those of a task.
         ray: address of a Ray cluster that smooths the features of a graph store, ``"auto"`` for the one here.
         resume: go on with what an audit with ``memory`` or ``ray`` into ``out`` had finished when it was stopped.
-        on_graph_read: called with the graph before the audit, to show it.
-        graph_options: ``nodes=``, ``edges=``, ``label=``, ... of :func:`pignn.read_graph`, or those of
-            :func:`pignn.load`; see :class:`~pignn.runs.graph_source.GraphSource`.
+        graph_options: those of :func:`pignn.read_graph`, or of :func:`pignn.load`; see ``GraphSource``.
     """
     judge = _choose_audit_method(method, settings or {}, seed)
     source = GraphSource(graph, graph_options, adds_noise=not is_no_noise(noise))
