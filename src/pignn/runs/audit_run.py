@@ -222,15 +222,11 @@ def audit(
     if folder is not None:
         check_audit_folder(folder, review is not None, inputs, force=force, more_files=list_consensus_files(source))
     table = auditing.read_decisions(decisions) if isinstance(decisions, str | Path) else decisions
-    limits = StoreLimits(memory, ray, resume)
-    limits.check(source, judge)
+    limits = StoreLimits(memory, ray, resume).check(source, judge)
     with open_output_folder(folder), limits.open_block_work(source, folder):
         data = _load_data(source, corruption, table, on_graph_read)
         start, chosen = time.perf_counter(), None
-        with warnings.catch_warnings(), progress_context():
-            if not warn:
-                warnings.simplefilter("ignore")
-            result = auditing.audit_labels(data, judge, folds=folds, seed=seed, intervals=intervals)
+        result = _judge_labels(data, judge, warn, folds=folds, seed=seed, intervals=intervals)
         seconds = time.perf_counter() - start
         if review is not None:
             chosen = auditing.sample_for_review(result.issues, review, random_share=random_share, seed=seed)
@@ -238,6 +234,13 @@ def audit(
         if folder is not None:
             run.write_files(folder)
     return run
+
+
+def _judge_labels(data: Data, judge: str | Method, warn: bool, **options: Any) -> Audit:
+    with warnings.catch_warnings(), progress_context():
+        if not warn:
+            warnings.simplefilter("ignore")
+        return auditing.audit_labels(data, judge, **options)
 
 
 def _load_data(

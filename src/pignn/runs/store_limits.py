@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from ..auditing.audit import DEFAULT_METHOD
 from ..core.errors import ConfigError
@@ -30,18 +31,19 @@ class StoreLimits:
     def are_given(self) -> bool:
         return self.memory is not None or self.ray is not None
 
-    def check(self, source: GraphSource, method: str | Method) -> None:
+    def check(self, source: GraphSource, method: str | Method) -> Self:
         """Refuse options that do not go together."""
         if self.resume and not self.are_given:
             raise ConfigError("--resume goes on with an audit that has --memory or --ray; give the same options again")
         if not self.are_given:
-            return
+            return self
         if self.memory is not None and self.memory < 1:
             raise ConfigError(f"memory must be a positive number of bytes, not {self.memory}")
         if not isinstance(source.graph, str | Path) or not is_graph_store(str(source.graph)):
             raise ConfigError("--memory and --ray are for graph stores; make one with pignn convert")
         if method != DEFAULT_METHOD:
             raise ConfigError(f"--memory and --ray are for audits by '{DEFAULT_METHOD}'; leave the method out")
+        return self
 
     @contextlib.contextmanager
     def open_block_work(self, source: GraphSource, out: Path | None) -> Iterator[BlockWork | None]:
