@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         push_to_hub,
         to_networkx,
         train,
+        tune,
     )
     from .training import list_metrics
 
@@ -81,6 +82,7 @@ __all__ = [
     "to_networkx",
     "train",
     "training",
+    "tune",
 ]
 
 

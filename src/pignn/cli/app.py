@@ -22,6 +22,7 @@ from .serve import serve
 from .study import study
 from .task import task
 from .train import train
+from .tune import tune
 
 app = typer.Typer(
     name="pignn",
@@ -54,6 +55,7 @@ for command in (
     inspect,
     train,
     compare,
+    tune,
     predict,
     serve,
     export,
