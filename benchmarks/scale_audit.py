@@ -1,8 +1,9 @@
 """Cost of reading large tables and of auditing large graphs; each part leaves a JSON file in benchmarks/results/.
 
-    python benchmarks/scale_audit.py read audit bounded
+    python benchmarks/scale_audit.py read audit bounded [--scale 0.1]
 
-Every measurement runs in a process of its own, so that its peak memory is its own.
+Every measurement runs in a process of its own, so that its peak memory is its own. Beside other programs, CPU seconds
+say more than seconds.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ def alone(part: str, *arguments: object) -> dict[str, Any]:
 # ---- reading ----
 
 
-def read(num_nodes: int = 1_000_000, num_edges: int = 10_000_000) -> list[dict[str, Any]]:
+def read(scale: float) -> list[dict[str, Any]]:
     """Edges that name nodes by texts: the reader into memory against the conversion to a store."""
+    num_nodes, num_edges = int(1_000_000 * scale), int(10_000_000 * scale)
     with tempfile.TemporaryDirectory() as folder:
         write_tables(Path(folder), num_nodes, num_edges)
         rows = [alone("read_into_memory", folder), alone("read_into_store", folder)]
@@ -147,23 +149,24 @@ def make_store(folder: Path, num_nodes: int, degree: int, num_features: int, num
     (folder / "x.npy").unlink()
 
 
-def audit() -> list[dict[str, Any]]:
+def audit(scale: float) -> list[dict[str, Any]]:
     """Audits in memory: 20,000 nodes under 5 s; 200,000 nodes, 2 million edges and 40,000 labels under 40 s."""
-    return [audit_in_process(20_000, 20, 100, 20_000), audit_in_process(200_000, 20, 100, 40_000)]
+    sizes = [(20_000, 20, 100, 20_000), (200_000, 20, 100, 40_000)]
+    return [audit_in_process(scale, *size) for size in sizes]
 
 
-def bounded() -> list[dict[str, Any]]:
+def bounded(scale: float) -> list[dict[str, Any]]:
     """Audits of a store within memory: 5 million nodes, 50 million edges, 100 features, 1 million labels."""
     sizes = [(500_000, 20, 100, 100_000, 2_000_000_000), (5_000_000, 20, 100, 1_000_000, 4_000_000_000)]
-    return [audit_in_process(*size) for size in sizes]
+    return [audit_in_process(scale, *size) for size in sizes]
 
 
 def audit_in_process(
-    num_nodes: int, degree: int, num_features: int, num_labels: int, memory: int = 0
+    scale: float, num_nodes: int, degree: int, num_features: int, num_labels: int, memory: int = 0
 ) -> dict[str, Any]:
+    num_nodes, num_labels, memory = int(num_nodes * scale), int(num_labels * scale), int(memory * scale)
     with tempfile.TemporaryDirectory() as folder:
-        sizes = (num_nodes, degree, num_features, num_labels)
-        converted = alone("convert_alone", folder, *sizes)
+        converted = alone("convert_alone", folder, num_nodes, degree, num_features, num_labels)
         row = {"nodes": num_nodes, "edges": num_nodes * degree // 2, "features": num_features, "labels": num_labels}
         return row | converted | alone("audit_alone", folder, memory)
 
@@ -186,7 +189,7 @@ def audit_alone(folder: str, memory: str) -> dict[str, Any]:
     return row | {"start_GB": before} | found
 
 
-PARTS: dict[str, Callable[[], list[dict[str, Any]]]] = {part.__name__: part for part in (read, audit, bounded)}
+PARTS: dict[str, Callable[[float], list[dict[str, Any]]]] = {part.__name__: part for part in (read, audit, bounded)}
 ALONE = {part.__name__: part for part in (read_into_memory, read_into_store, convert_alone, audit_alone)}
 
 
@@ -207,6 +210,7 @@ def describe_machine() -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--scale", type=float, default=1.0, help="multiplies all sizes, for a busy or small machine")
     parser.add_argument("--alone", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -214,7 +218,8 @@ def main() -> None:
         print(json.dumps(ALONE[options.alone[0]](*options.alone[1:])))
         return
     for name in options.parts or PARTS:
-        content: dict[str, Any] = {"what": PARTS[name].__doc__, "machine": describe_machine(), "rows": PARTS[name]()}
+        content: dict[str, Any] = {"what": PARTS[name].__doc__, "machine": describe_machine(), "scale": options.scale}
+        content["rows"] = PARTS[name](options.scale)
         (RESULTS / f"scale_{name}.json").write_text(json.dumps(content, indent=1) + "\n")
         for row in content["rows"]:
             print("  ", {key: round(value, 3) if isinstance(value, float) else value for key, value in row.items()})
