@@ -18,10 +18,12 @@ from .export import export
 from .inspect import inspect
 from .methods import methods
 from .predict import predict
+from .review import review
 from .serve import serve
 from .study import study
 from .task import task
 from .train import train
+from .tune import tune
 
 app = typer.Typer(
     name="pignn",
@@ -54,10 +56,12 @@ for command in (
     inspect,
     train,
     compare,
+    tune,
     predict,
     serve,
     export,
     audit,
+    review,
     apply,
     convert,
     datasets,
