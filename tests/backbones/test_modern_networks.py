@@ -1,4 +1,4 @@
-"""GIN, GATv2 and the tuned GCN against PyG's own layers."""
+"""GIN, GATv2, LCAT and the tuned GCN against PyG's own layers."""
 
 from __future__ import annotations
 
@@ -66,6 +66,29 @@ def test_gatv2_equals_pyg(data):
     torch.testing.assert_close(gradient, theirs[0], rtol=1e-3, atol=1e-3)
 
 
+def test_lcat_equals_its_formula_and_learns_how_far_to_smooth(data):
+    ours = backbones.build("lcat", 20, 4, num_layers=1).eval()
+    shake(ours)
+    inputs = backbones.GraphInputs.from_data(data)
+    first, second = ours.attention_levels[0], ours.smoothing_levels[0]
+    attention, smoothing = torch.sigmoid(10**first - 6), torch.sigmoid(10 ** (2.2 - second) - 6)
+    adj = torch.zeros(40, 40)
+    adj[data.edge_index[1], data.edge_index[0]] = 1
+    smooth = attention * (torch.eye(40) + smoothing * adj) / (1 + smoothing * adj.sum(1))[:, None]
+    left, right = data.x @ ours.source_weights[0], data.x @ ours.target_weights[0]
+    pairs = F.leaky_relu((smooth @ right)[:, None] + (smooth @ left)[None], 0.2) @ ours.scores[0].view(-1)
+    weight = pairs.masked_fill((adj + torch.eye(40)) == 0, -torch.inf).softmax(1)
+    expected = weight @ left + ours.biases[0]
+    torch.testing.assert_close(ours(inputs), expected, rtol=1e-4, atol=1e-4)
+    # A known port smooths in its first forward pass only.
+    torch.testing.assert_close(ours(inputs), expected, rtol=1e-4, atol=1e-4)
+    gradients = torch.autograd.grad(ours(inputs).square().sum(), [ours.attention_levels, ours.smoothing_levels])
+    assert all(bool(g.abs() > 0) for g in gradients)
+    fresh = backbones.build("lcat", 20, 4)
+    assert torch.allclose(torch.sigmoid(10**fresh.attention_levels - 6), torch.tensor(0.5))
+    assert torch.allclose(torch.sigmoid(10 ** (2.2 - fresh.smoothing_levels) - 6), torch.tensor(0.5), atol=1e-5)
+
+
 def test_the_tuned_gcn_equals_its_formula(data):
     ours = backbones.build("tuned", 20, 4, hidden_channels=16).eval()
     shake(ours)
@@ -79,7 +102,7 @@ def test_the_tuned_gcn_equals_its_formula(data):
     assert backbones.build("tuned", 20, 4).hidden_channels == 256
 
 
-@pytest.mark.parametrize("backbone", ["gin", "gatv2", "tuned"])
+@pytest.mark.parametrize("backbone", ["gin", "gatv2", "lcat", "tuned"])
 @pytest.mark.parametrize("settings", [{}, {"pairs": "exact", "warmup": 5}, {"batch_size": 32}], ids=str)
 def test_modern_backbones_learn(backbone, settings):
     noisy = pignn.corrupt(graphs.csbm(num_nodes=240, num_classes=3, signal=2.0, seed=0), "symmetric", 0.3, seed=0)

@@ -95,6 +95,15 @@ def test_learned_weights_act_as_constant_ones_and_have_a_gradient(backbone):
 
 
 @pytest.mark.parametrize("name", ["nrgnn", "rtgnn"])
+def test_the_edge_predictor_has_no_dropout_and_its_own_width(name, noisy):
+    networks = pignn.make(name, hidden_channels=8, dropout=0.9).make_networks(noisy.x.shape[1], 3, 120)
+    predictor = networks["classifier"].predictor.train()
+    inputs = backbones.GraphInputs.from_data(noisy)
+    assert torch.equal(predictor(inputs), predictor(inputs))
+    assert predictor(inputs).shape == (120, 64)
+
+
+@pytest.mark.parametrize("name", ["nrgnn", "rtgnn"])
 def test_links_are_used_on_their_graph_alone_and_saved(name, noisy, tmp_path):
     model = pignn.make(name, epochs=8).fit(noisy)
     classifier = model.networks_["classifier"]

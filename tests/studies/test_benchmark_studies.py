@@ -14,7 +14,7 @@ from pignn.studies import Protocol, StudyRow, build_tables, collect_results, get
 from pignn.studies.comparison import build_comparison_table, build_gains_table
 from pignn.studies.measures import list_measures
 from pignn.studies.planning import build_run_spec_without_graph
-from pignn.studies.run_graphs import complete_path_of_noise_file, corrupt_as_released
+from pignn.studies.run_graphs import complete_path_of_noise_file
 from pignn.training.metrics import METRICS
 
 from .conftest import GRAPH, make
@@ -47,9 +47,12 @@ def test_labels_are_wrong_where_the_published_program_makes_them_wrong(noise):
             matrix[each, np.random.choice(others)] = 0.4
     np.fill_diagonal(matrix, 0.6)
     expected = [np.random.choice(3, p=matrix[label]) for label in data.y[data.train_mask].tolist()]
-    noisy = corrupt_as_released(data, noise, 0.4, 5, ("train",))
+    noisy = pignn.corrupt(data, noise, 0.4, seed=5, splits="train", draws="released")
     assert noisy.y[noisy.train_mask].tolist() == expected
     assert (noisy.y[noisy.test_mask] == -1).all()
+    assert noisy.noise["draws"] == "released"
+    with pytest.raises(ConfigError, match="no noise 'pair'"):
+        pignn.corrupt(data, "pair", 0.4, draws="released")
 
 
 def test_the_authors_draws_are_a_protocol(tmp_path, here):

@@ -37,15 +37,22 @@ class GATv2(GAT):
             else:
                 h = h.dropout(self.dropout, self.training)
             source, target = ((h @ w[i]).view(-1, *self.shapes[i]) for w in (self.source_weights, self.target_weights))
+            keys, queries = self.prepare_scores(inputs, i, source, target)
             chunks = [
-                self._attend_pairs(adj, source, target[rows], self.scores[i])
+                self._attend_pairs(adj, keys, queries[rows], source, self.scores[i])
                 for rows, adj in inputs.iter_adj_with_self_loops()
             ]
             h = (chunks[0] if len(chunks) == 1 else torch.cat(chunks)) + bias
         return h  # type: ignore[return-value]
 
-    def _attend_pairs(self, adj: SparsityPattern, source: Tensor, target: Tensor, score: Tensor) -> Tensor:
-        mixed = F.leaky_relu(source[adj.col] + adj.repeat_for_entries(target), 0.2)
+    def prepare_scores(self, inputs: GraphInputs, layer: int, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        """What scores read of the sources and of the targets: here the messages and the projected targets."""
+        return source, target
+
+    def _attend_pairs(
+        self, adj: SparsityPattern, keys: Tensor, queries: Tensor, source: Tensor, score: Tensor
+    ) -> Tensor:
+        mixed = F.leaky_relu(keys[adj.col] + adj.repeat_for_entries(queries), 0.2)
         attention = F.dropout(row_softmax(adj, (mixed * score).sum(-1)), self.dropout, self.training)
         heads = zip(attention.unbind(1), source.unbind(1), strict=True)
         return torch.cat([weighted_spmm(adj, a.contiguous(), x.contiguous()) for a, x in heads], dim=1)

@@ -30,6 +30,7 @@ BACKBONES: Registry[type[Backbone] | Builder] = Registry(
         Entry("sgc", "pignn.backbones.sgc:SGC", "linear, on propagated features"),
         Entry("gin", "pignn.backbones.gin:GIN", "graph isomorphism network: sums, batch norm, 64 hidden channels"),
         Entry("gatv2", "pignn.backbones.gatv2:GATv2", "graph attention that ranks neighbors per node, 8 heads of 8"),
+        Entry("lcat", "pignn.backbones.lcat:LCAT", "GATv2 that learns how far to attend and to smooth, 8 heads of 8"),
         Entry("tuned", "pignn.backbones.tuned:TunedGCN", "GCN with residuals and layer norm, 256 hidden channels"),
         Entry("mlp", "pignn.backbones.mlp:MLP", "features alone, 64 hidden channels"),
     ],

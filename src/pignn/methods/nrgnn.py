@@ -15,6 +15,7 @@ from .core.learner import Step, Task, eval_mode_context
 from .core.links import (
     LinkedClassifier,
     LinkedGraph,
+    build_edge_predictor,
     find_nearest,
     find_similar_nodes,
     make_links,
@@ -22,8 +23,6 @@ from .core.links import (
 )
 from .core.losses import soft_cross_entropy
 from .core.network import NetworkMethod
-
-PREDICTOR_CHANNELS = 64
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -53,7 +52,7 @@ class NRGNN(NetworkMethod):
 
     def make_networks(self, in_channels: int, num_classes: int, num_nodes: int) -> dict[str, nn.Module]:
         networks = super().make_networks(in_channels, num_classes, num_nodes)
-        predictor = self.build_network("gcn", in_channels, PREDICTOR_CHANNELS)
+        predictor = build_edge_predictor(in_channels, self.init)
         classifier = LinkedClassifier(predictor, networks["classifier"], self.min_weight, unit=False)
         miner = self.build_network(self.backbone, in_channels, num_classes)
         return {**networks, "classifier": classifier, "miner": miner, "mined": BestOutputs(num_nodes, num_classes)}

@@ -13,9 +13,7 @@ from ..core.settings import Float, Int, setting
 from ..training import Phase
 from .core.committee import TwoNetworkMethod
 from .core.learner import Step, Task
-from .core.links import LinkedClassifier, find_similar_nodes, make_links, reconstruction_loss
-
-PREDICTOR_CHANNELS = 64
+from .core.links import LinkedClassifier, build_edge_predictor, find_similar_nodes, make_links, reconstruction_loss
 
 
 class Division(NamedTuple):
@@ -72,7 +70,7 @@ class RTGNN(TwoNetworkMethod):
 
     def make_networks(self, in_channels: int, num_classes: int, num_nodes: int) -> dict[str, nn.Module]:
         networks = super().make_networks(in_channels, num_classes, num_nodes)
-        predictor = self.build_network("gcn", in_channels, PREDICTOR_CHANNELS)
+        predictor = build_edge_predictor(in_channels, self.init)
         linked = LinkedClassifier(predictor, networks["classifier"], self.min_weight, unit=True)
         return {**networks, "classifier": linked}
 

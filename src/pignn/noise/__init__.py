@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..core.lazy import make_lazy_getattr_and_dir
 
 if TYPE_CHECKING:
+    from .benchmark_kinds import ConfidenceNoise, FeatureNoise, TopologyNoise
     from .corruption import SPLITS, Corrupt, corrupt
     from .dependent_kinds import compute_flip_probs
     from .estimation import NoiseEstimate, estimate
@@ -23,13 +24,16 @@ if TYPE_CHECKING:
 __all__ = [
     "NOISES",
     "SPLITS",
+    "ConfidenceNoise",
     "Corrupt",
+    "FeatureNoise",
     "LabelsToCorrupt",
     "MatrixNoise",
     "NoiseEstimate",
     "NoiseKind",
     "NoiseSummary",
     "RecordedLabels",
+    "TopologyNoise",
     "build_transition_matrix",
     "compute_flip_probs",
     "corrupt",

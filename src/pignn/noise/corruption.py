@@ -12,13 +12,14 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
 from ..core.errors import DataError, build_unknown_name_error
-from ..core.settings import SEED
+from ..core.settings import SEED, Choice
 from ..graphs.checks import check_data_type, copy_checked_graph, num_classes
 from ..graphs.view import LabeledGraph
 from .kinds import LabelsToCorrupt, NoiseKind
 from .matrix_kinds import CustomMatrixNoise
 from .recorded import RecordedLabels
 from .registry import make_noise_kind
+from .released_draws import NOISE_DRAWS, check_released_kind, draw_as_released
 
 SPLITS = ("train", "val", "test", "all")
 
@@ -33,6 +34,7 @@ def corrupt(
     seed: int = 0,
     splits: Sequence[str] = ("train", "val"),
     split_index: int | None = None,
+    draws: str = "ours",
 ) -> Data:
     """A copy of `data` with noisy given labels; the truth goes to `y_true`.
 
@@ -46,6 +48,8 @@ def corrupt(
         seed: seed of the noise.
         splits: the splits whose labels are corrupted: any of `train`, `val` and `test`, or `all` for every node.
         split_index: which column to use where masks have the shape [N, k].
+        draws: ``"released"`` makes the very labels wrong that the program of PI-GNN's authors does with this seed. It
+            has the kinds `symmetric` and `flip` only, and corrupts training labels alone (``splits="train"``).
 
     In the copy, `y` holds the noisy labels of the nodes in `splits` and the true labels of the other training and
     validation nodes. It is **-1 everywhere else**, so nothing can read the truth of test nodes by accident. Trusted
@@ -55,7 +59,7 @@ def corrupt(
     A node's draw does not depend on `splits`. For kinds with a transition matrix and for `instance` noise, the nodes
     that flip at one rate flip at every higher rate.
     """
-    return Corrupt(kind, rate, seed=seed, splits=splits, split_index=split_index)(data)
+    return Corrupt(kind, rate, seed=seed, splits=splits, split_index=split_index, draws=draws)(data)
 
 
 class Corrupt(BaseTransform):
@@ -69,6 +73,7 @@ class Corrupt(BaseTransform):
         seed: int = 0,
         splits: Sequence[str] = ("train", "val"),
         split_index: int | None = None,
+        draws: str = "ours",
     ) -> None:
         self.kind = _resolve_noise_kind(kind)
         self.rate = self.kind.parse_rate(rate)
@@ -76,6 +81,10 @@ class Corrupt(BaseTransform):
         self.seed = int(seed)
         self.splits = (splits,) if isinstance(splits, str) else tuple(splits)
         self.split_index = split_index
+        Choice(NOISE_DRAWS).raise_unless_valid("draws", draws)
+        self.draws = draws
+        if draws == "released":
+            check_released_kind(self.kind.name)
         for split in self.splits:
             if split not in SPLITS:
                 raise build_unknown_name_error("split", split, SPLITS)
@@ -99,9 +108,9 @@ class Corrupt(BaseTransform):
         visible = in_splits | get_mask_array_or_zeros(data, "train") | get_mask_array_or_zeros(data, "val")
         given = np.where(visible, truth, -1)
         nodes = np.flatnonzero(in_splits & (truth >= 0) & ~get_mask_array_or_zeros(data, "trusted"))
-        given[nodes] = self.kind.corrupt_labels(
-            LabelsToCorrupt(data, truth, nodes, classes, self.rate or 0.0, self.seed, self.kind.name)
-        )
+        wanted = LabelsToCorrupt(data, truth, nodes, classes, self.rate or 0.0, self.seed, self.kind.name)
+        draw = draw_as_released if self.draws == "released" else self.kind.corrupt_labels
+        given[nodes] = draw(wanted)
 
         data.y_true = data.y
         data.y = torch.from_numpy(given).to(data.y.device)
@@ -123,7 +132,8 @@ class Corrupt(BaseTransform):
 
     def _to_record(self) -> dict[str, Any]:
         """What was done, in values that JSON can hold."""
-        return self.kind.to_record() | {"rate": self.rate, "seed": self.seed, "splits": list(self.splits)}
+        record = self.kind.to_record() | {"rate": self.rate, "seed": self.seed, "splits": list(self.splits)}
+        return record | ({} if self.draws == "ours" else {"draws": self.draws})
 
     def __repr__(self) -> str:
         return f"Corrupt({self.kind.name}, rate={self.rate}, seed={self.seed}, splits={self.splits})"

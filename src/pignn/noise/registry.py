@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .kinds import NoiseKind
 
 _MATRIX, _DEPENDENT = "pignn.noise.matrix_kinds", "pignn.noise.dependent_kinds"
+_BENCHMARK = "pignn.noise.benchmark_kinds"
 
 NOISES: Registry[type[NoiseKind]] = Registry(
     "noise kind",
@@ -27,6 +28,12 @@ NOISES: Registry[type[NoiseKind]] = Registry(
         Entry("instance", f"{_DEPENDENT}:InstanceNoise", "how likely a label is wrong depends on the features"),
         Entry("rule", f"{_DEPENDENT}:KeywordRuleNoise", "labels follow keywords, that is, sums of some features"),
         Entry("cluster", f"{_DEPENDENT}:ClusterNoise", "whole regions of the graph carry one wrong class"),
+        Entry("instance-noisygl", f"{_BENCHMARK}:NoisyGLInstanceNoise", "NoisyGL's: a random class by the features"),
+        Entry("topology", f"{_BENCHMARK}:TopologyNoise", "BeGIN's: labels are taken for the classes around the node"),
+        Entry("feature", f"{_BENCHMARK}:FeatureNoise", "BeGIN's: labels are taken for classes of similar features"),
+        Entry("confidence", f"{_BENCHMARK}:ConfidenceNoise", "BeGIN's: labels are taken for what a classifier says"),
+        Entry("feature-pair", f"{_BENCHMARK}:FeaturePairNoise", "a class becomes that of most similar features"),
+        Entry("structure-pair", f"{_BENCHMARK}:StructurePairNoise", "a class becomes the most frequent one around it"),
     ],
 )
 

@@ -12,10 +12,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ... import backbones
 from ...backbones import GraphInputs
 from ...graphs.sparse import SparsityPattern, dot_products
 from .views import replace_edges
 
+PREDICTOR_CHANNELS = 64
 TILE_VALUES = 1 << 22  # similarities that are held at once
 
 
@@ -62,6 +64,12 @@ def reconstruction_loss(z: Tensor, adj: SparsityPattern, num_negatives: int) -> 
     negative = num_negatives_all * others.clamp(min=0) / (2 * num_pairs) if num_pairs else z.new_zeros(())
     positive = (at_edges - 1).square().sum() / 2
     return (positive + negative) * num_nodes / max(num_edges + num_negatives_all, 1)
+
+
+def build_edge_predictor(in_channels: int, init: str) -> nn.Module:
+    """A GCN of two layers of 64 units without dropout, whatever the classifier's settings."""
+    size = PREDICTOR_CHANNELS
+    return backbones.build("gcn", in_channels, size, init=init, hidden_channels=size, num_layers=2, dropout=0.0)
 
 
 class LinkedGraph:
