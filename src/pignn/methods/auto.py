@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import time
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -15,7 +14,7 @@ from torch_geometric.data import Data
 
 from .. import graphs
 from ..backbones import GraphInputs
-from ..core.errors import DataError, ModelFileError, PignnWarning, warn_user
+from ..core.errors import DataError, ModelFileError, warn_user
 from ..core.progress import progress_context, track
 from ..core.settings import Bool, Choice, Float, setting
 from ..core.threads import threads_context
