@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         pairs,
         propagation,
         report,
+        reviewing,
         runs,
         serving,
         studies,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from .graphs import list_datasets, load, read_graph
     from .methods import PIGNN, Vanilla, list_methods, load_model, make
     from .noise import corrupt, list_noises
+    from .reviewing import review
     from .runs import (
         apply_decisions,
         audit,
@@ -76,6 +78,8 @@ __all__ = [
     "push_to_hub",
     "read_graph",
     "report",
+    "review",
+    "reviewing",
     "runs",
     "serving",
     "studies",

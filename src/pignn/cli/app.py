@@ -18,6 +18,7 @@ from .export import export
 from .inspect import inspect
 from .methods import methods
 from .predict import predict
+from .review import review
 from .serve import serve
 from .study import study
 from .task import task
@@ -60,6 +61,7 @@ for command in (
     serve,
     export,
     audit,
+    review,
     apply,
     convert,
     datasets,

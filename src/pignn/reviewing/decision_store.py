@@ -36,6 +36,7 @@ CREATE TABLE IF NOT EXISTS decisions (
   node INTEGER NOT NULL, reviewer TEXT NOT NULL, settles INTEGER NOT NULL, content TEXT NOT NULL,
   PRIMARY KEY (node, reviewer, settles)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS reviewers (name TEXT PRIMARY KEY, token_hash TEXT, position INTEGER) WITHOUT ROWID;
 """
 
@@ -220,6 +221,11 @@ class DecisionStore:
             for id, key, reviewer, verb, time, target in rows
         ]
 
+    def find_action(self, key: str) -> Action | None:
+        """The action of a key, if it happened."""
+        with self._lock:
+            return self._read_action("key = ?", key)
+
     def _read_action(self, condition: str, value: Any) -> Action | None:
         statement = f"SELECT id, key, reviewer, verb, time, target FROM actions WHERE {condition}"
         row = self._connection.execute(statement, (value,)).fetchone()
@@ -260,6 +266,16 @@ class DecisionStore:
                 "ON CONFLICT (name) DO UPDATE SET token_hash = COALESCE(excluded.token_hash, token_hash)",
                 (name, token_hash),
             )
+
+    def read_dealing(self) -> tuple[list[str], float]:
+        """Whom the labels are dealt out to, and the share that two see."""
+        rows = self._fetch("SELECT value FROM settings WHERE name = 'dealing'")
+        return msgspec.json.decode(rows[0][0], type=tuple[list[str], float]) if rows else ([], 0.0)
+
+    def write_dealing(self, reviewers: list[str], overlap: float) -> None:
+        with self._lock:
+            value = msgspec.json.encode((reviewers, overlap)).decode()
+            self._connection.execute("INSERT OR REPLACE INTO settings VALUES ('dealing', ?)", (value,))
 
 
 def _encode(verdict: Verdict | None) -> str | None:

@@ -22,6 +22,7 @@ import numpy as np
 from scipy.special import betaln, gammaln
 
 from ..auditing.review import compute_binomial_interval
+from ..core.text import format_count
 from ..noise.kinds import Floats, Ints
 from .verdicts import DISPUTED, KEEP, RELABEL, SETTLED, UNDECIDED, UNSURE
 
@@ -125,7 +126,9 @@ def compute_panel(status: Ints, order: Ints, p_wrong: Floats, top_outcomes: list
 def _advise(panel: Panel) -> str:
     if not panel.ahead:
         return "Every label is decided."
-    expected = f"the next {panel.ahead} decisions are expected to find {panel.expected_errors:.0f} errors"
+    expected = (
+        f"the next {panel.ahead} decisions are expected to find {format_count(round(panel.expected_errors), 'error')}"
+    )
     if panel.decided >= RECENT and panel.expected_errors < STOP_SHARE * panel.ahead:
         return f"Stop here: {expected}."
     return f"Go on: {expected}."

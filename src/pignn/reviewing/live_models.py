@@ -56,17 +56,23 @@ class LiveModels:
         """Learn from the decisions: status of every label, and class of those that were relabeled (-1: a new one)."""
         with self._lock:
             start, state = time.perf_counter(), self.state
-            settled = np.flatnonzero((status == RELABEL) | (status == KEEP))
-            is_wrong = (status[settled] == RELABEL).astype(float)
-            p_wrong = np.where(state.trusted, 0.0, self.errors.refit(settled, is_wrong, state.suggested))
-            p_wrong[settled] = is_wrong
+            p_wrong = self.fit_p_wrong(status)
             probs = self._fit_class_probs(status, label, p_wrong)
             others = probs.copy()
             others[np.arange(len(others)), state.given] = -1
             suggested = others.argmax(axis=1)
             rates = self._compute_source_error_rates(p_wrong)
             seconds = time.perf_counter() - start
-            return Ranking(number, len(settled), seconds, p_wrong, suggested, probs, rates)
+            num_decided = int(((status == RELABEL) | (status == KEEP)).sum())
+            return Ranking(number, num_decided, seconds, p_wrong, suggested, probs, rates)
+
+    def fit_p_wrong(self, status: Ints) -> Floats:
+        """P(wrong) of every label by the error model; of a decided one, what was decided."""
+        settled = np.flatnonzero((status == RELABEL) | (status == KEEP))
+        is_wrong = (status[settled] == RELABEL).astype(float)
+        p_wrong = np.where(self.state.trusted, 0.0, self.errors.refit(settled, is_wrong, self.state.suggested))
+        p_wrong[settled] = is_wrong
+        return p_wrong
 
     def _fit_class_probs(self, status: Ints, label: Ints, p_wrong: Floats) -> Floats:
         state, rows = self.state, np.arange(len(status))

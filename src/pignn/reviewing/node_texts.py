@@ -64,7 +64,8 @@ def _list_features(data: Data) -> Iterator[list[tuple[str, str]]]:
         width = min(MAX_FEATURES, size.shape[1])
         best = np.argpartition(-size, width - 1, axis=1)[:, :width]
         for values, columns in zip(block.numpy(), np.sort(best, axis=1), strict=True):
-            yield [(f"feature {c}", f"{values[c]:.4g}") for c in columns if values[c]]
+            texts = ", ".join(f"{c}: {values[c]:.4g}" for c in columns if values[c])
+            yield [(f"largest of {size.shape[1]:,} features", texts)] if texts else []
 
 
 def _drop_half_characters(text: Any) -> Any:
@@ -89,9 +90,10 @@ class NodeTexts:
     def find_ids(self, nodes: Iterable[int]) -> dict[int, str]:
         return dict(self._fetch("node, id", list(nodes)))
 
-    def find_cells(self, nodes: Iterable[int]) -> dict[int, list[list[str]]]:
+    def find_cells(self, nodes: Iterable[int]) -> dict[int, list[tuple[str, str]]]:
         """(column, text) of each node."""
-        return {node: json.loads(cells) for node, cells in self._fetch("node, cells", list(nodes))}
+        rows = self._fetch("node, cells", list(nodes))
+        return {node: [(name, text) for name, text in json.loads(cells)] for node, cells in rows}
 
     def find_nodes_with_text(self, text: str) -> Ints:
         """The numbers of the nodes with this text in their id, name or a column."""

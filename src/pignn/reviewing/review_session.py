@@ -36,7 +36,7 @@ class ReviewSession:
         self.status, self.label = np.zeros(size, dtype=np.int64), np.full(size, -1, dtype=np.int64)
         self.order_rank = np.full(size, np.iinfo(np.int64).max // 2)
         self.order_rank[self.state.order] = np.arange(len(self.state.order))
-        self.dealing: Dealing = deal_labels(size, [], 0.0, project.header.seed)
+        self.dealing: Dealing = deal_labels(size, *project.decisions.read_dealing(), project.header.seed)
         self._verdicts: dict[int, dict[tuple[str, bool], Verdict]] = defaultdict(dict)  # by position
         self._lock = threading.RLock()
         self._wakes, self._is_closed, self._undigested = threading.Event(), False, 0
@@ -79,6 +79,12 @@ class ReviewSession:
             if action is not None:
                 self._apply(action)
         return action
+
+    def deal(self, reviewers: list[str], overlap: float) -> None:
+        """Deal all labels out anew. What is decided stays decided."""
+        dealing = deal_labels(len(self.status), reviewers, overlap, self.project.header.seed)
+        self.project.decisions.write_dealing(dealing.reviewers, overlap)
+        self.dealing = dealing
 
     def find_position(self, node: int) -> int:
         """The row of a labeled node."""
@@ -194,6 +200,11 @@ class ReviewSession:
     def get_verdicts(self, position: int) -> dict[tuple[str, bool], Verdict]:
         with self._lock:
             return dict(self._verdicts.get(position, {}))
+
+    def get_label(self, position: int) -> str:
+        """The class that a label was given instead; empty if it was not relabeled."""
+        label = self.label[position]
+        return self.class_names[label] if label >= 0 else ""
 
     def list_all_verdicts(self) -> dict[int, dict[tuple[str, bool], Verdict]]:
         """By position, those that have any."""

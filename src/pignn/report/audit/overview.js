@@ -60,7 +60,7 @@ function showMatrix(id, matrix, { axes, minMax, format, describe, verb }) {
     return;
   }
   const max = Math.max(pairs.length ? pairs[0][0] : 0, minMax);
-  const table = createTable(caption, [caption, ...data.class_names.map((_, c) => shortClassName(c))], matrix.map((row, i) => [hasShortNames ? className(i) : `${i + 1} ${className(i)}`, ...row.map(format)]));
+  const table = createTable(caption, [caption, ...data.class_names.map((_, c) => shortClassName(c))], matrix.map((row, i) => [hasShortNames() ? className(i) : `${i + 1} ${className(i)}`, ...row.map(format)]));
   table.className = "heat";
   table.querySelectorAll("thead th").forEach((th, j) => { if (j) th.title = clip(className(j - 1), 300); });
   table.querySelectorAll("tbody tr").forEach((tr, i) => tr.querySelectorAll("td").forEach((td, j) => {
