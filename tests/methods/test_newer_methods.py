@@ -284,6 +284,9 @@ def test_the_contrast_with_the_graph_equals_its_formula():
     found = rncgln.contrast_with_graph(h, rows, graph, 2.0)
     assert float(found) == pytest.approx(float(expected), rel=1e-5)
     assert float(rncgln.contrast_with_graph(h, rows, torch.zeros(2, 5), 2.0)) == 0
+    h.requires_grad_()
+    rncgln.contrast_with_graph(h, rows, graph * torch.tensor([[0.0], [1.0]]), 2.0).backward()
+    assert torch.isfinite(h.grad).all(), "a row that B has nothing of leaves the others their gradient"
     assert rncgln.keep_largest(torch.tensor([[3.0, 1, 2]]), 2).tolist() == [[3, 0, 2]]
 
 

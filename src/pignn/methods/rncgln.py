@@ -109,12 +109,12 @@ def contrast_with_graph(embedded: Tensor, rows: Tensor, graph: Tensor, temperatu
 
     Rows without any B_ij > 0 are left out.
     """
-    similarity = embedded[rows] @ embedded.t()
-    similarity = similarity.scatter(1, rows[:, None], 0.0) * temperature
-    near = (similarity + graph.clamp(min=0).log()).logsumexp(1)
     known = (graph > 0).any(1)
-    losses = similarity.logsumexp(1) - near.where(known, 0.0)
-    return losses[known].mean() if bool(known.any()) else similarity.sum() * 0
+    if not bool(known.any()):
+        return embedded.sum() * 0
+    rows, graph = rows[known], graph[known]  # not masked afterwards: a row without any has no finite gradient
+    similarity = (embedded[rows] @ embedded.t()).scatter(1, rows[:, None], 0.0) * temperature
+    return (similarity.logsumexp(1) - (similarity + graph.clamp(min=0).log()).logsumexp(1)).mean()
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
