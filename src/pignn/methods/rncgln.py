@@ -19,7 +19,7 @@ from .core.losses import soft_cross_entropy
 from .core.network import NetworkMethod
 
 NUM_LAYERS, NUM_POWERS, JUDGED_EVERY = 2, 4, 5
-TILE_VALUES = 1 << 20  # similarities that a step computes
+TILE_VALUES = 1 << 18  # similarities that a step computes
 
 
 class LinearAttention(nn.Module):
@@ -129,7 +129,7 @@ class RNCGLN(NetworkMethod):
 
     The authors have 128 channels, 2,048 in feed-forward layers, 5,000 epochs and a learning rate of 0.0005; B is pruned
     again and again there, and probabilities go through another softmax. Similarities are those of random rows with all
-    nodes, a million a step, and rows of B are computed when they are asked for: references hold three dense N × N
+    nodes, 262,144 a step, and rows of B are computed when they are asked for: references hold three dense N × N
     matrices. Another port takes powers of the bare adjacency. It has no backbone.
     """
 
