@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ._version import __version__
 from .core.lazy import make_lazy_getattr_and_dir
+from .core.notebook import register_notebook_display, show_own_warnings_in_one_line
 from .core.threads import limit_thread_spinning
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
         pairs,
         propagation,
         report,
+        reviewing,
         runs,
         serving,
         studies,
@@ -28,7 +30,20 @@ if TYPE_CHECKING:
     from .graphs import list_datasets, load, read_graph
     from .methods import PIGNN, Vanilla, list_methods, load_model, make
     from .noise import corrupt, list_noises
-    from .runs import apply_decisions, audit, inspect_graph, predict, train
+    from .reviewing import review
+    from .runs import (
+        apply_decisions,
+        audit,
+        compare,
+        export_network,
+        from_hub,
+        inspect_graph,
+        predict,
+        push_to_hub,
+        to_networkx,
+        train,
+        tune,
+    )
     from .training import list_metrics
 
 __all__ = [
@@ -41,8 +56,11 @@ __all__ = [
     "audit",
     "auditing",
     "backbones",
+    "compare",
     "corrupt",
+    "export_network",
     "find_label_issues",
+    "from_hub",
     "graphs",
     "inspect_graph",
     "list_datasets",
@@ -57,17 +75,30 @@ __all__ = [
     "pairs",
     "predict",
     "propagation",
+    "push_to_hub",
     "read_graph",
     "report",
+    "review",
+    "reviewing",
     "runs",
     "serving",
     "studies",
+    "to_networkx",
     "train",
     "training",
+    "tune",
 ]
 
 
+def _describe_graph(data: object) -> str | None:
+    from .graphs.importers.summary import render_graph_html
+
+    return render_graph_html(data)
+
+
 limit_thread_spinning()  # before torch is imported
+show_own_warnings_in_one_line()
+register_notebook_display(_describe_graph)
 
 # Imported on first use, so that `pignn --help` does not wait for torch.
 __getattr__, __dir__ = make_lazy_getattr_and_dir(__name__, __file__)

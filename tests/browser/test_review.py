@@ -231,6 +231,40 @@ def test_a_bad_decision_file_is_explained_in_one_line(opened: Any, tmp_path: Pat
         assert "0 of 40" in told(opened, "progress-text")
 
 
+def test_decisions_of_a_second_reviewer_are_merged_and_overrule_nobody(opened: Any, tmp_path: Path) -> None:
+    driver = opened
+    driver.find_element("css selector", "#h-suspects").click()
+    nodes = []
+    for key in "ku":
+        nodes.append(unguarded(node(driver)))
+        press(driver, key)
+    third = unguarded(node(driver))
+    path = tmp_path / "second.csv"
+    rows = [f"{nodes[0]},unsure,,B", f"{nodes[1]},unsure,,B", f"{third},keep,,B"]
+    path.write_text("\n".join(["node,decision,label,reviewer", *rows]) + "\n")
+    driver.find_element("id", "load").send_keys(str(path))
+    time.sleep(0.3)
+    status = told(driver, "status")
+    assert "1 decisions loaded; 1 are here already; 1 contradict decisions that are here, which stay" in status
+    assert f"{nodes[0]} (here ✓ keep, in the file ? unsure by B)" in status
+    taken = {unguarded(row["node"]): row["decision"] for row in downloaded(driver, tmp_path) if row["decision"]}
+    assert taken == {nodes[0]: "keep", nodes[1]: "unsure", third: "keep"}
+
+
+def test_escape_empties_the_search(opened: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    before = column(opened, 0)
+    search = opened.find_element("id", "search")
+    search.send_keys("nothing has this")
+    time.sleep(0.4)
+    assert column(opened, 0) == []
+    search.send_keys(Keys.ESCAPE)
+    time.sleep(0.3)
+    assert search.get_attribute("value") == ""
+    assert column(opened, 0) == before
+
+
 def stops(driver: Any) -> list[tuple[str, float, float]]:
     """(id of the part, left, top) of what the Tab key reaches in the suspects, in its order."""
     script = """

@@ -136,6 +136,33 @@ def list_mistakes() -> list[tuple[str, str]]:
         ("train --dataset csbm --decisions {p}/d_bad.csv", "must be"),
         ("train --dataset csbm --decisions {p}/d_other.csv", "audited"),
         ("train --dataset csbm --device cuda:9", "cpu"),
+        ("compare", "--nodes"),
+        ("compare --dataset csbm --methods GCN,gcn", "twice"),
+        ("compare --dataset csbm --methods auto,pi-gn", "pi-gnn"),
+        ("compare --dataset csbm --methods ,", "no method"),
+        ("compare --dataset csbm --methods auto --set epochs=5", "epochs"),
+        ("compare --dataset csbm --methods GCN --set MLP.epochs=5", "MLP"),
+        ("compare --dataset csbm --methods GCN --set GCN.epochs=0", "at least 1"),
+        ("compare --dataset csbm --folds 1", "equal to 2"),
+        ("compare --dataset csbm --repeats 0", "equal to 1"),
+        ("compare --dataset csbm --noise pair", "--rate"),
+        ("compare --dataset csbm --out {p}/run", "another folder"),
+        ("compare --dataset csbm --out {p}/audit", "another folder"),
+        ("compare --dataset csbm --out {p}/n.csv", "folder"),
+        ("tune", "--nodes"),
+        ("tune --dataset csbm --method auto", "declares what to try"),
+        ("tune --dataset csbm --method pi-gn", "pi-gnn"),
+        ("tune --dataset csbm --method GCN --search lrr", "lr"),
+        ("tune --dataset csbm --method GCN --search epochs", "does not declare"),
+        ("tune --dataset csbm --method GCN --search lr=0.1..0.01", "lower end first"),
+        ("tune --dataset csbm --method GCN --search lr=a..b", "numbers"),
+        ("tune --dataset csbm --method GCN --search lr=", "KEY"),
+        ("tune --dataset csbm --method GCN --search dropout=0..1", "dropout"),
+        ("tune --dataset csbm --method GCN --search backbone=gnc", "gcn"),
+        ("tune --dataset csbm --method GCN --set epochs=0", "at least 1"),
+        ("tune --dataset csbm --trials 0", "equal to 1"),
+        ("tune --dataset csbm --time -1", "time"),
+        ("tune --dataset csbm --out {p}/run", "another folder"),
         ("audit --dataset csbm --review 5", "--out"),
         ("audit --dataset csbm --review 0 --out {p}/new", "equal to 1"),
         ("audit --dataset csbm --folds 1", "equal to 2"),
@@ -183,7 +210,7 @@ def list_mistakes() -> list[tuple[str, str]]:
         ("methods --jason", "--json"),
         ("inspect --dataset csbm", "--nodes"),
     ]
-    for command in ("train", "audit", "inspect"):
+    for command in ("train", "audit", "inspect", "compare", "tune"):
         rows += [(f"{command} {text}", word) for text, word in OWN_GRAPH if (command, text) != ("inspect", "{own}")]
     rows += [(f"train --dataset csbm --{name}={value}", "") for name, values in SETTINGS.items() for value in values]
     return [(text.replace("{own}", OWN), word) for text, word in rows]

@@ -98,4 +98,5 @@ def test_edges_that_are_not_there(command, files):
     command("inspect", "--nodes", "n.csv", "--edges", "n.csv", "--delimiter", ";").fails(
         "nodes and edges are both n.csv"
     )
-    command("inspect", "--nodes", "https://a.org/n.csv", "--edges", "e.csv").fails("download it first")
+    command("inspect", "--nodes", "http://127.0.0.1:9/n.csv", "--edges", "e.csv").fails("download it first")
+    command("inspect", "--nodes", "s3://bucket/n.csv", "--edges", "e.csv").fails("httpfs")

@@ -118,7 +118,7 @@ def test_features_labels_and_masks_come_back(files, memory):
         {
             "id": range(N),
             "age": np.arange(N) * 0.5,
-            "label": ["dog", "cat", "", "-1", "None", "cat"] * 2,
+            "label": ["dog", "cat", "", "-1", "bird", "cat"] * 2,
             "in_train": [1, 0] * 6,
             "in_test": [False, True] * 6,
             "old": [True, False] * 6,
@@ -130,16 +130,18 @@ def test_features_labels_and_masks_come_back(files, memory):
     )
     data = open_graph_store("out", verify=True)
     same_graph(data, EDGES, N)
-    assert data.x.tolist() == [[i * 0.5, float(i % 2 == 0)] for i in range(N)]
+    if memory > 1:  # with less, scales come from some of the rows
+        assert torch.equal(data.x, pignn.read_graph("nodes.csv", "edges.csv", label="label", features=["age", "old"]).x)
     assert data.x.dtype == torch.float32
-    assert data.class_names == ["None", "cat", "dog"]
+    assert data.class_names == ["bird", "cat", "dog"]
     assert data.y.tolist() == [2, 1, -1, -1, 0, 1] * 2
     assert data.train_mask.tolist() == [True, False] * 6
     assert data.test_mask.tolist() == [False, True] * 6
     assert "val_mask" not in data
     assert "edge_index" not in data
-    assert (data.name, data.checked, data.num_nodes, data.num_node_features) == ("out", True, N, 2)
-    assert (done.nodes, done.edges, done.features, done.classes, done.labeled) == (N, 4, 2, 3, 8)
+    assert (data.name, data.checked, data.num_nodes) == ("out", True, N)
+    assert (done.nodes, done.edges, done.classes, done.labeled) == (N, 4, 3, 8)
+    assert done.features == data.num_node_features
     assert done.notes == ["dropped 1 self-loop", "merged 1 duplicate edge", "made 3 one-way edges two-way"]
     assert done.bytes == sum(path.stat().st_size for path in (files / "out").iterdir() if path.suffix != ".json")
     assert sorted(os.listdir()) == ["edges.csv", "nodes.csv", "out", "x.npy", "y.npy"]
@@ -249,17 +251,19 @@ def test_features_may_be_named_by_numbers(files):
     table = pd.DataFrame(np.load("x.npy")).assign(label="a")
     table.to_csv("nodes.csv")  # pandas numbers the rows in a column without a name
     convert("out", edges="edges.csv", nodes="nodes.csv", label="label")
-    assert np.array_equal(open_graph_store("out").x.numpy(), np.load("x.npy"))
+    read = pignn.read_graph("nodes.csv", "edges.csv", label="label", features=["0", "1"])
+    assert torch.equal(open_graph_store("out").x, read.x)
 
 
 def test_columns_are_chosen_by_name_or_pattern(files):
-    pd.DataFrame({"name": "a", "x1": 1, "x2": 2, "y": 3}, index=range(N)).to_csv("nodes.csv", index=False)
+    part = np.arange(N) / N
+    table = pd.DataFrame({"name": "a", "x1": part, "x2": part**2, "y": part**3})
+    table.to_csv("nodes.csv", index=False)
     convert("out", edges="edges.csv", nodes="nodes.csv", columns=["y", "x*"])
-    assert open_graph_store("out").x[0].tolist() == [3, 1, 2]
+    assert np.allclose(open_graph_store("out").x, table[["y", "x1", "x2"]])
     columns = {"nodes": "nodes.csv", "features": None, "out": "new"}
-    fails(DataError, "'name' is not a finite number at node 0 ('a')", **columns)
     fails(ConfigError, "'z'", **columns | {"columns": ["z"]})
-    fails(ConfigError, "'y' is a label or a mask", **columns | {"columns": ["y"], "label": "y"})
+    fails(ConfigError, "column 'y' is the label, not a feature", **columns | {"columns": ["y"], "label": "y"})
     fails(ConfigError, "features are given twice", **columns | {"columns": ["y"], "features": "x.npy"})
 
 
@@ -268,12 +272,12 @@ def test_parquet(files):
     weight = np.arange(1, len(EDGES) + 1, dtype=np.float32)
     pd.DataFrame(EDGES, columns=["source", "target"]).assign(weight=weight).to_parquet("edges.parquet")
     label = pd.Series(["b", "a", None] * 4, dtype="category")
-    pd.DataFrame({"x": np.arange(N), "label": label, "train": [True, False] * 6}).to_parquet("nodes.parquet")
+    pd.DataFrame({"x": np.arange(N) / N, "label": label, "train": [True, False] * 6}).to_parquet("nodes.parquet")
     convert("out", edges="edges.parquet", nodes="nodes.parquet", label="label", train="train", memory=500)
     data = open_graph_store("out")
     same_graph(data, EDGES, N, torch.from_numpy(weight))
     assert data.y.tolist() == [1, 0, -1] * 4
-    assert data.x[:, 0].tolist() == list(range(N))
+    assert (data.x[:, 0].diff() > 0).all()
     assert data.train_mask.tolist() == [True, False] * 6
     (files / "cut.parquet").write_bytes((files / "edges.parquet").read_bytes()[:-9])
     fails(DataError, "cannot read cut.parquet", edges="cut.parquet", out="new")
@@ -351,17 +355,12 @@ def table(**columns):
 
 
 BAD_NODES = {
-    "order": (table(id=[0, 1, 3, 2, *range(4, N)]), {}, "row 4: id is '3'"),
-    "from one": (table(id=range(1, N + 1)), {}, "row 2: id is '1'"),
-    "NaN": (table(x=[1.0, None] * 6), {}, "'x' is not a finite number at node 1 (empty)"),
-    "infinite": (table(x=[1.0] * 11 + [np.inf]), {}, "node 11 ('inf')"),
-    "too large": (table(x=[1.0] * 11 + [1e300]), {}, "node 11"),
-    "too large for squares": (table(x=[1.0] * 11 + [-1e38]), {}, "'x' is too large a number at node 11"),
+    "from one": (table(id=range(1, N + 1)), {}, "3 of 7 edges name 1 node that nodes.csv, column 'id' does not have"),
+    "twice": (table(id=[0, 0, *range(2, N)]), {}, "1 id given to several nodes: '0' (2)"),
+    "no id": (table(id=["a", None, *"cdefghijkl"]), {}, "nodes.csv, column 'id': 1 row without an id, first row 3"),
+    "no such id": (table(), {"id": "paper"}, "unknown column of nodes.csv 'paper'"),
     "mask": (table(train=[0, 2] * 6), {"train": "train"}, "column 'train': a mask is 0 or 1, not '2' (node 1)"),
     "no label": (table(label=-1), {"label": "label"}, "no label at all"),
-    "fractions": (table(label=[0, 0.5] * 6), {"label": "label"}, "has the label 0.5"),
-    "negative": (table(label=[0, -2] * 6), {"label": "label"}, "has the label -2"),
-    "large": (table(label=[0, 5000] * 6), {"label": "label"}, "the largest label is 5000"),
     "nameless": (table(), {"label": "lable"}, "unknown column of nodes.csv 'lable'"),
     "number of nodes": (table(), {"num_nodes": 13}, "nodes.csv has 12 nodes, num_nodes has 13"),
     "number of labels": (table(), {"labels": np.zeros(7, int)}, "nodes.csv has 12 nodes, labels has 7"),

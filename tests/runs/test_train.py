@@ -62,7 +62,7 @@ def test_a_graph_gives_a_run_that_summarizes_itself(noisy):
     assert run.summary.test_macro_f1 == run.model.score(noisy, metric="macro_f1")
     np.testing.assert_array_equal(run.predictions.probs, run.model.predict_proba(noisy))
     np.testing.assert_array_equal(run.predictions.predicted_classes, run.model.predict(noisy))
-    assert "test_accuracy" in run._repr_html_()
+    assert "test accuracy" in run._repr_html_()
 
 
 def test_the_summary_has_no_keys_that_do_not_apply(noisy):

@@ -166,26 +166,6 @@ def test_digests_of_labels_do_not_depend_on_whether_features_are_read():
         assert run_graphs.compute_labels_digest(spec) == run_graphs.load_noisy_graph_and_digest(spec)[1]
 
 
-def test_noisygl_splits_have_the_sizes_of_the_benchmark():
-    import torch
-
-    from pignn import graphs
-    from pignn.studies.run_graphs import draw_noisygl_masks
-
-    y = graphs.load("digits").y
-    assert draw_noisygl_masks("cora", y, 0) is None
-    train, val, test = draw_noisygl_masks("photo", y, 0)
-    assert (train.sum(), val.sum(), test.sum()) == (200, 500, 1000)
-    assert not (train & val).any()
-    assert not (test & (train | val)).any()
-    assert not torch.equal(train, draw_noisygl_masks("photo", y, 1).train_mask)
-    train, val, test = draw_noisygl_masks("dblp", y, 0)
-    assert (train.sum(), val.sum()) == (17, 269)
-    assert int(train.sum() + val.sum() + test.sum()) == len(y)
-    train, val, test = draw_noisygl_masks("blogcatalog", y, 0)
-    assert (train.sum(), val.sum()) == (89, 269)
-
-
 def test_published_numbers_ship_with_the_package():
     folder = Path(code_hash.__file__).parent / "published"
     assert {path.name for path in folder.iterdir()} == {"means.csv", "tests.csv"}

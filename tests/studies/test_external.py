@@ -40,6 +40,7 @@ def test_scored_predictions_become_a_row_of_tables_and_tests(tiny, swept, export
     right = {name: truth(name, swept) for name in exported}
     np.savez(tmp_path / "preds.npz", **right)
     scored = task.score_and_save_predictions(tmp_path / "preds.npz", "mine", swept)
+    assert all(0 <= result.metrics["accuracy_right_labels"] <= 1 for result in scored.values())
     assert [result.metrics["accuracy"] for result in scored.values()] == [1.0] * 4
     with open_results(swept) as store:
         results = collect_results(tiny, store)

@@ -41,6 +41,7 @@ BENCHMARKS = [
     "beyond-heterophily",
     "beyond-llm-labels",
     "beyond-random-splits",
+    "leaderboard",
     "noisygl",
 ]
 

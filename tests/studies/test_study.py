@@ -71,7 +71,8 @@ def test_a_protocol_describes_itself():
     text = str(Protocol.from_preset("paper"))
     assert "clean-val (an oracle)" in text
     assert "no tuning" in text
-    assert "per seed" in str(Protocol.from_preset("noisygl"))
+    assert "per seed" in str(Protocol.from_preset("honest-resplit"))
+    assert "that benchmark's draws of noise" in str(Protocol.from_preset("noisygl"))
     changed = Protocol.from_preset("honest", trials=3)
     assert changed.name == "honest changed"
     assert "3 trials" in str(changed)

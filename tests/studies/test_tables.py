@@ -8,11 +8,22 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pignn.studies import DatasetSpec, NoiseSpec, StudyRow, build_tables, comparison, paper, significance
+from pignn.graphs import datasets
+from pignn.studies import (
+    DatasetSpec,
+    NoiseSpec,
+    StudyRow,
+    build_tables,
+    collect_results,
+    comparison,
+    open_results,
+    paper,
+    significance,
+)
 from pignn.studies.measures import get_measure
 from pignn.studies.tables import format_values
 
-from .conftest import make
+from .conftest import GRAPH, make
 
 VALUES = {"GCN": [0.50, 0.60, 0.70], "PI-GNN": [0.61, 0.69, 0.80]}
 
@@ -125,3 +136,16 @@ def test_the_paper_s_own_tests_stand_beside_ours(numbers):
     table = significance.build_significance_table(results)
     assert len(table.columns) == len(table.rows[0]) == 14  # of csbm, the paper has none
     assert paper.find_published_t_test("cora", NoiseSpec("symmetric", 0.8)) == (4.78, 0.001)
+
+
+def test_datasets_without_their_files_are_named_in_tables_and_comparisons(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets, "is_available", lambda name: name != "wikics")
+    study = make(name="effectiveness", datasets=(GRAPH, DatasetSpec("wikics")))
+    with open_results(tmp_path) as store:
+        results = collect_results(study, store)
+    assert [str(one) for one in results.missing_datasets] == ["wikics"]
+    notes = [" ".join(table.notes) for table in build_tables(results)]
+    assert ["files of wikics are not here" in text for text in notes] == [False, True]
+    assert (
+        "not compared, because their files are not here: wikics" in comparison.build_comparison_table(results).notes[-1]
+    )

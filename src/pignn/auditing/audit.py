@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import pandas as pd
 from torch_geometric.data import Data
 
-from ..core.errors import ConfigError, PignnWarning
+from ..core.errors import ConfigError, warn_user
 from ..core.threads import threads_context
 from ..methods import Method, make
 from ..noise import NoiseEstimate
@@ -25,16 +24,19 @@ from ..report import (
     plot_transition,
     render_audit_html,
 )
-from . import diagnostics
+from ..report.audit.overview import NUM_SHOWN_ISSUES, select_likely_errors
+from . import diagnostics, plots
 from .columns import Findings, list_audit_columns, tabulate_findings
 from .consensus import Consensus, combine_votes, copy_with_missing_labels_filled, replace_noise_by_consensus
 from .evidence import Evidence, check_labels_and_assign_folds
 from .judging import Judgment, judge_labels
 from .neighborhoods import build_neighborhoods
+from .tables import replace_class_numbers_by_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+SUSPECT_COLUMNS = ("node", "name", "source", "given", "suggested", "p_wrong")
 DEFAULT_METHOD = "smoothed"  # the audit's own model; every other name is a method's
 
 
@@ -200,11 +202,32 @@ class Audit:
         """The expected share of right labels per given class, as a matplotlib figure."""
         return plot_class_quality({row.class_name: row.quality for row in self.class_summaries})
 
+    def suspects(self, n: int = NUM_SHOWN_ISSUES) -> pd.DataFrame:
+        """The ``n`` labels that are most probably wrong, if they probably are, with names of nodes and classes."""
+        table = replace_class_numbers_by_names(select_likely_errors(self.issues, n), self.class_names)
+        names = [name for name in SUSPECT_COLUMNS if name in table]
+        return table[names].reset_index(drop=True)
+
+    def plot_confusion(self) -> Figure:
+        """How many labels of each given class are expected to be of each true class, as a matplotlib figure."""
+        return plots.plot_expected_confusion(self.evidence, self.noise.posterior)
+
+    def plot_calibration(self) -> Figure:
+        """How often labels are wrong by how probable that was, as a matplotlib figure. It needs true labels."""
+        return plots.plot_p_wrong_calibration(self.evidence, self.issues)
+
+    def plot_map(self) -> Figure:
+        """Labeled nodes in two dimensions of their embedding, with the suspects marked, as a matplotlib figure."""
+        is_suspect = np.zeros(int(self.evidence.graph.num_nodes), dtype=bool)
+        is_suspect[self.issues["node"][self.issues["suspect"]]] = True
+        return plots.plot_label_map(self.evidence, is_suspect)
+
     def __repr__(self) -> str:
         return f"Audit({self.overview.headline()})"
 
     def _repr_html_(self) -> str:
-        html = render_audit_html(self.overview, self.issues, self.class_names)
+        classes = [asdict(row) for row in self.class_summaries]
+        html = render_audit_html(self.overview, self.suspects().to_dict("records"), classes)
         return html if self.consensus is None else self.consensus._repr_html_() + html
 
 
@@ -251,10 +274,9 @@ def audit_labels(
         noise = _widen_noise_rate_interval(noise, judgment.rate_dawid_skene, float(issues["flagged"].mean()))
     doubts = _list_warning_messages(findings, float(issues["flagged"].mean()))
     for doubt in doubts:
-        warnings.warn(doubt, PignnWarning, stacklevel=2)
-    hint = diagnostics.build_message_if_reviewed_before(findings.noise.rate, float(evidence.trusted.mean()))
+        warn_user(doubt)
     method_text = DEFAULT_METHOD if judge is None else _format_method(judge)
-    hints = [] if hint is None else [hint]
+    hints = _list_hint_messages(findings)
     result = Audit(issues, noise, evidence, method_text, judgment.rate_dawid_skene, doubts, hints, consensus)
     issues.attrs["audit"] = result.to_dict()
     return result
@@ -272,6 +294,14 @@ def _list_warning_messages(findings: Findings, flagged_share: float) -> list[str
         diagnostics.build_message_if_low_homophily(*evidence.plain_and_adjusted_homophily),
         diagnostics.build_message_if_relearned_rule(predicted_share),
         diagnostics.build_message_if_excess_flags(findings.noise.rate, flagged_share, judgment.rate_dawid_skene),
+    ]
+    return [message for message in messages if message is not None]
+
+
+def _list_hint_messages(findings: Findings) -> list[str]:
+    messages = [
+        diagnostics.build_message_if_reviewed_before(findings.noise.rate, float(findings.evidence.trusted.mean())),
+        diagnostics.build_message_if_regional_errors(findings.judgment.are_errors_regional),
     ]
     return [message for message in messages if message is not None]
 
@@ -297,11 +327,8 @@ def _make_method_unless_default(method: str | Method, seed: int) -> Method | Non
 
 
 def _format_method(method: Method) -> str:
-    """The name of a method with those of its settings that are not the defaults, apart from the seed."""
-    defaults = type(method)().get_params(deep=False) | {"seed": method.seed}
-    settings = method.get_params(deep=False)
-    changed = {key: getattr(value, "__name__", value) for key, value in settings.items() if value != defaults[key]}
-    texts = [f"{key}={value}"[:60] for key, value in changed.items()]
+    """The name of a method with those of its settings that are not the defaults."""
+    texts = [f"{key}={value}"[:60] for key, value in method.list_changed_settings().items()]
     return f"{method.name} ({', '.join(texts)})" if texts else method.name
 
 

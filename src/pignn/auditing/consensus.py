@@ -14,11 +14,12 @@ from scipy.stats import beta
 from torch_geometric.data import Data
 
 from .. import graphs
-from ..core.errors import PignnWarning
+from ..core.errors import PignnWarning, warn_user
 from ..core.settings import Int
 from ..core.text import format_count
 from ..core.threads import threads_context
 from ..graphs.checks import get_node_ids
+from ..graphs.stored_ids import StoredIds
 from ..graphs.votes import Votes, check_and_get_trusted_classes, collect_votes_and_names
 from ..methods.core.base import build_inputs_and_warn
 from ..noise.kinds import Floats, Ints
@@ -68,7 +69,7 @@ class Consensus:
     votes: Votes
     annotators: list[str]
     class_names: list[str]
-    node_ids: list[str] | None
+    node_ids: list[str] | StoredIds | None
     known: Ints  # classes that somebody verified, -1 elsewhere
     probabilities: Floats  # [nodes, classes], P(true = k | votes, x)
     class_log_probs: Floats | None  # [nodes, classes], log P(true = k | x) without the node's own votes
@@ -273,7 +274,7 @@ def combine_votes(data: Data, *, folds: int = 5, seed: int = 0) -> Consensus:
     if num_voted >= 2 * folds:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PignnWarning)
-            inputs = build_inputs_and_warn(graphs.copy_checked_graph(graph), directed=False, stacklevel=2)
+            inputs = build_inputs_and_warn(graphs.copy_checked_graph(graph), directed=False)
         with threads_context(inputs.x.numel()):
             model, log_probs = fit_model_and_log_probs(VoteEvidence(inputs, votes, known, folds, seed))
     else:
@@ -284,7 +285,7 @@ def combine_votes(data: Data, *, folds: int = 5, seed: int = 0) -> Consensus:
     )
     notes += list_consensus_doubts(consensus)
     for note in notes:
-        warnings.warn(note, PignnWarning, stacklevel=2)
+        warn_user(note)
     return consensus
 
 

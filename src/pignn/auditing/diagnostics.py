@@ -124,6 +124,15 @@ def build_message_if_excess_flags(rate: float, flagged_share: float, rate_dawid_
     )
 
 
+def build_message_if_regional_errors(are_errors_regional: bool) -> str | None:
+    if not are_errors_regional:
+        return None
+    return (
+        "whole regions of the graph seem to be labeled wrongly: every label was judged by models that saw no label of "
+        "its region"
+    )
+
+
 def build_message_if_reviewed_before(rate: float, trusted_share: float) -> str | None:
     """What the rate means if labels were reviewed before. It is worth knowing and no cause for alarm."""
     if trusted_share >= MIN_TRUSTED_SHARE:

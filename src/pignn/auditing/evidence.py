@@ -15,15 +15,17 @@ from ..backbones import GraphInputs
 from ..core.errors import DataError, PignnWarning
 from ..graphs.checks import get_node_ids, to_tensor
 from ..graphs.homophily import compute_adjusted_homophily, compute_homophily
+from ..graphs.regions import choose_centers, grow_regions
 from ..methods.core.base import build_inputs_and_warn
 from ..noise.kinds import Floats, Ints
 from .crossfit import Bools, CrossFitLogistic, Features, Singles, assign_folds
 from .similarity import find_most_similar_rows
 from .suspects import compute_class_reliability
-from .views import embed_nodes, list_edges_of_nodes
+from .views import LARGE_GRAPH_NODES, embed_nodes, list_edges_of_nodes
 
 EMBEDDING_ALPHA = 0.1
 MAX_NOISE_LABELS = 40_000  # labels from which the noise is estimated
+REGION_STREAM = 1  # of random numbers: regions are drawn apart from folds
 MAX_SMALL_CLASSES = 20  # up to so many classes, each may have fewer than two labels
 
 
@@ -103,10 +105,35 @@ class Evidence:
             row, self.given[self.most_similar_positions.ravel()], len(self.given), self.num_classes
         )
 
-    def make_classifier(self, features: Features, positions: Ints | None = None) -> CrossFitLogistic:
+    @cached_property
+    def region_fold(self) -> Ints | None:
+        """A fold for every label that is the same all over a region of the graph.
+
+        A model then sees no label of the region it judges, so that it cannot learn errors that a whole region shares.
+        None where there are no edges or very many nodes, where sources make the folds, or where the graph does not fall
+        into regions of less than a fold.
+        """
+        num_folds = int(self.fold.max()) + 1
+        if (
+            self.sources is not None
+            or not len(self.labeled_edge_positions[0])
+            or self.inputs.num_nodes > LARGE_GRAPH_NODES
+        ):
+            return None
+        rng = np.random.default_rng([self.seed, REGION_STREAM])
+        crow, col = self.inputs.adj.crow.numpy(), self.inputs.adj.col.numpy()
+        region = grow_regions(np.diff(crow), col, choose_centers(self.inputs.num_nodes, rng))[self.nodes]
+        if np.unique(region, return_counts=True)[1].max() * num_folds > len(region):
+            return None
+        return assign_folds(self.given, num_folds, self.seed, region)
+
+    def make_classifier(
+        self, features: Features, positions: Ints | None = None, fold: Ints | None = None
+    ) -> CrossFitLogistic:
         """A classifier of the labels at some positions; `features` has one row for each of them."""
         chosen = slice(None) if positions is None else positions
-        return CrossFitLogistic(features, self.given[chosen], self.fold[chosen], self.num_classes, self.trusted[chosen])
+        folds = (self.fold if fold is None else fold)[chosen]
+        return CrossFitLogistic(features, self.given[chosen], folds, self.num_classes, self.trusted[chosen])
 
 
 def check_labels_and_assign_folds(data: Data, num_folds: int, seed: int) -> Evidence:
@@ -127,7 +154,7 @@ def check_labels_and_assign_folds(data: Data, num_folds: int, seed: int) -> Evid
     fold = assign_folds(given, num_folds, seed, None if sources is None else np.unique(sources, return_inverse=True)[1])
     return Evidence(
         graph=graph,
-        inputs=build_inputs_and_warn(graph, directed=False, stacklevel=4),
+        inputs=build_inputs_and_warn(graph, directed=False),
         nodes=nodes,
         given=given,
         given_before_review=None if before is None else before.cpu().numpy()[nodes],

@@ -10,9 +10,10 @@ from ..core.progress import track
 from ..methods import Method
 from ..noise.estimation import MAX_FIT_LABELS, fit_noise_model_and_mixed_in_transition, unmix_probs
 from ..noise.kinds import Floats, Ints
-from ..noise.model import compute_confidence_in_classifier, compute_log_probs
+from ..noise.model import compute_confidence_in_classifier, compute_log_probs, fit_noise_model
 from . import dawid_skene
 from .crossfit import Bools, CrossFitLogistic, Features, fit_predict_proba_per_fold
+from .diagnostics import has_excess_flags
 from .evidence import Evidence
 from .stacking import compute_view_weights, mix_log_probs
 from .suspects import compute_contradicted_mask
@@ -30,6 +31,7 @@ class Judgment:
     contradicted: Bools  # whether a plain classifier clearly contradicts the label
     predicted_from_features: Ints  # class by the node's own features
     rate_dawid_skene: float | None  # share of wrong labels by three votes; None without edges
+    are_errors_regional: bool  # whether `log_probs` are by models that saw no label of the region
 
 
 def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
@@ -43,15 +45,14 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
     # Views that agree are no surer than each of them where it is asked whether they contradict a label.
     unsharpened = np.exp(mix_log_probs(plain, weights / max(weights.sum(), 1.0)))
     rate_dawid_skene = _estimate_dawid_skene_rate(evidence, plain[1].argmax(axis=1), own_features)
+    are_errors_regional = False
     if method is None:
         matrix = _estimate_transition(evidence, given_probs)
         if rate_dawid_skene is not None:
             # Votes mislead where views hardly tell the classes apart.
             confidence = compute_confidence_in_classifier(evidence.given, given_probs)
             matrix = _raise_transition_to_rate(matrix, evidence, rate_dawid_skene * confidence)
-        logs = [
-            compute_log_probs(model.fit_predict_proba(matrix)) for model in track(models, "audit: views with noise")
-        ]
+        logs, are_errors_regional = _predict_through_noise(evidence, models, matrix)
     else:
         logs = [_predict_unmixed_log_probs(evidence, method), plain[1]]
     weights = compute_view_weights(logs, evidence.given, evidence.trusted, matrix, evidence.seed)
@@ -61,6 +62,7 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
         contradicted=compute_contradicted_mask(evidence.given, unsharpened),
         predicted_from_features=plain[1].argmax(axis=1),
         rate_dawid_skene=rate_dawid_skene,
+        are_errors_regional=are_errors_regional,
     )
 
 
@@ -74,18 +76,65 @@ def _make_classifier_per_view(evidence: Evidence, own_features: Features) -> lis
     return [evidence.make_classifier(view) for view in views]
 
 
+def _predict_through_noise(
+    evidence: Evidence, models: list[CrossFitLogistic], transition: Floats
+) -> tuple[list[Floats], bool]:
+    """log P(true = k | x) of every view, and whether errors come by regions.
+
+    If they do, no model sees a label of the region that it judges.
+    """
+    first = compute_log_probs(models[0].fit_predict_proba(transition))
+    are_errors_regional = False
+    if evidence.region_fold is not None:
+        apart = evidence.make_classifier(models[0].features, fold=evidence.region_fold)
+        without_region = compute_log_probs(apart.fit_predict_proba(transition))
+        are_errors_regional = _look_errors_regional(evidence, first, without_region)
+        if are_errors_regional:
+            first = without_region
+            models = [apart, *(evidence.make_classifier(m.features, fold=evidence.region_fold) for m in models[1:])]
+    rest = track(models[1:], "audit: views with noise")
+    return [first, *(compute_log_probs(model.fit_predict_proba(transition)) for model in rest)], are_errors_regional
+
+
+def _look_errors_regional(evidence: Evidence, log_probs: Floats, log_probs_without_region: Floats) -> bool:
+    """Whether far more labels look wrong to a model that has not seen their region than to one that has.
+
+    Labels that differ from region to region for good reason are harder to predict from afar, but mistakes of a
+    classifier become rare where it is confident. The noise model counts only those that do not.
+    """
+    return has_excess_flags(
+        _estimate_equal_rate(evidence, log_probs), _estimate_equal_rate(evidence, log_probs_without_region)
+    )
+
+
+def _estimate_equal_rate(evidence: Evidence, log_probs: Floats) -> float:
+    """Share of wrong labels by a noise model without a full matrix, which takes no time."""
+    noisy = _sample_untrusted_positions(evidence)
+    if not len(noisy):
+        return 0.0
+    given, logs = evidence.given[noisy], log_probs[noisy]
+    model = fit_noise_model(given, logs, allow_full_transition=False)
+    return float(1 - model.compute_posterior(given, logs)[np.arange(len(given)), given].mean())
+
+
 def _make_assumed_transition(num_classes: int) -> Floats:
     return (1 - ASSUMED_NOISE) * np.eye(num_classes) + ASSUMED_NOISE / num_classes
 
 
 def _estimate_transition(evidence: Evidence, given_probs: Floats) -> Floats:
     """How truth becomes a given label, by a sample of very many labels."""
-    noisy = evidence.noise_sample_positions[~evidence.trusted[evidence.noise_sample_positions]]
-    if len(noisy) > MAX_FIT_LABELS:
-        noisy = np.sort(np.random.default_rng(evidence.seed).choice(noisy, MAX_FIT_LABELS, replace=False))
+    noisy = _sample_untrusted_positions(evidence)
     if not len(noisy):
         return np.eye(evidence.num_classes)
     return fit_noise_model_and_mixed_in_transition(evidence.given[noisy], given_probs[noisy])[0].transition
+
+
+def _sample_untrusted_positions(evidence: Evidence) -> Ints:
+    """Labels from which a noise model is fitted."""
+    noisy = evidence.noise_sample_positions[~evidence.trusted[evidence.noise_sample_positions]]
+    if len(noisy) <= MAX_FIT_LABELS:
+        return noisy
+    return np.sort(np.random.default_rng(evidence.seed).choice(noisy, MAX_FIT_LABELS, replace=False))
 
 
 def _raise_transition_to_rate(transition: Floats, evidence: Evidence, min_rate: float) -> Floats:

@@ -158,7 +158,7 @@ class AuditWork:
         return SCORERS.get(method)
 
     def evaluate(
-        self, method: str, settings: dict[str, Any], trial_settings: list[dict[str, Any]], seed: int, data: Data
+        self, method: str, settings: dict[str, Any], trials: object, seed: int, data: Data
     ) -> tuple[np.ndarray, np.ndarray, dict[str, float | None], dict[str, Any]]:
         scores, measures = SCORERS.get(method)(**settings).score_suspicion_with_run_measures(data)
         wrong = data.y.numpy() != data.y_true.numpy()

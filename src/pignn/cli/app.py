@@ -9,17 +9,21 @@ import typer
 from .._version import __version__
 from .apply import apply
 from .audit import audit
+from .compare import compare
 from .convert import convert
 from .datasets import datasets
 from .demo import demo
 from .example import example
+from .export import export
 from .inspect import inspect
 from .methods import methods
 from .predict import predict
+from .review import review
 from .serve import serve
 from .study import study
 from .task import task
 from .train import train
+from .tune import tune
 
 app = typer.Typer(
     name="pignn",
@@ -46,7 +50,23 @@ def options(
     """Node classification when the labels of a graph cannot be trusted."""
 
 
-for command in (demo, example, inspect, train, predict, serve, audit, apply, convert, datasets, methods):
+for command in (
+    demo,
+    example,
+    inspect,
+    train,
+    compare,
+    tune,
+    predict,
+    serve,
+    export,
+    audit,
+    review,
+    apply,
+    convert,
+    datasets,
+    methods,
+):
     app.command()(command)
 app.add_typer(study)
 app.add_typer(task)

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from ..core.errors import ConfigError
+from .graph_options import TABLES
 from .option_groups import expand_option_groups
 from .options import Json, split_at_commas
 from .output import show_facts, show_json, show_message
@@ -24,10 +25,11 @@ Mask = Annotated[str | None, Option(help="Column of --nodes, or .npy file, of 0 
 class StoreOptions:
     """What goes into the store."""
 
-    edges: Annotated[Path, Argument(help="CSV, TSV (also .gz), Parquet or .npy. Nodes are numbered from 0.")]
+    edges: Annotated[Path, Argument(help=f"{TABLES}; also compressed, a folder, or a pattern in quotes; or .npy.")]
     out: Annotated[Path, Argument(help="The folder to create.")]
-    nodes: Annotated[Path | None, Option(help="CSV, TSV or Parquet with a header, one node per row.")] = None
+    nodes: Annotated[Path | None, Option(help="Likewise, with a header: one node per row.")] = None
     label: Annotated[str | None, Option(help="Column of --nodes with the labels, numbers or names.")] = None
+    id: Annotated[str | None, Option(help="Column of --nodes with the ids that EDGES uses (default: id).")] = None
     columns: Annotated[str | None, Option(help="Feature columns of --nodes: 'age,x*' (default: all others).")] = None
     features: Annotated[Path | None, Option(help="Features as .npy of shape [nodes, features].")] = None
     labels: Annotated[Path | None, Option(help="Labels as .npy; -1 for none.")] = None
@@ -40,6 +42,9 @@ class StoreOptions:
         str | None, Option(help="Column of EDGES, or none (default: weight, or the third of three without a header).")
     ] = None
     delimiter: Annotated[str | None, Option(help="One character, tab or space (default: guessed).")] = None
+    drop_unknown: Annotated[
+        bool, Option("--drop-unknown", help="Leave out edges to nodes that are not in --nodes.")
+    ] = False
     num_nodes: Annotated[
         int | None, Option(help="Number of nodes; required if no features, labels or node file are given.")
     ] = None
@@ -52,15 +57,17 @@ class StoreOptions:
 
 @expand_option_groups
 def convert(*, options: StoreOptions, json: Json = False) -> None:
-    """Convert a graph that may be larger than memory into a store, which train and predict read in place.
+    """Convert a graph that may be larger than memory into a store, which audit, train and predict read in place.
 
-    Files are read in chunks. The store holds the simple undirected graph: self-loops are dropped, duplicates merged
-    (their weights summed), one-way edges made two-way. The folder appears when it is complete, and not before.
+    Files are read in chunks. Ids of nodes may be texts, and columns become features as with `pignn train --nodes`. The
+    store holds the simple undirected graph: self-loops are dropped, duplicates merged (their weights summed), one-way
+    edges made two-way. The folder appears when it is complete, and not before.
 
     Examples:
 
     \b
       pignn convert edges.csv store --nodes nodes.csv --label label
+      pignn convert 'citations/*.csv.gz' store --nodes papers/ --id paper --label topic --memory 4GB
       pignn convert edges.parquet store --nodes nodes.parquet --label topic --columns 'x*' --train is_train
       pignn convert edges.tsv.gz store --features x.npy --labels y.npy --memory 4GB
       pignn train --dataset store --out runs/large

@@ -22,6 +22,7 @@ COLUMNS = (
     "delimiter",
     "edges",
     "edge_columns",
+    "edge_types",
     "drop_unknown",
     "truth",
 )
@@ -56,6 +57,13 @@ class GraphOptions:
     edge_columns: Annotated[
         str | None,
         Option(metavar="FROM,TO[,WEIGHT]", help="Columns of --edges (default: found by name or order)."),
+    ] = None
+    edge_types: Annotated[
+        str | None,
+        Option(
+            metavar="COLUMN[:TYPE=WEIGHT,...]",
+            help="Column of --edges with their types, and what each weighs; types that are not named are left out.",
+        ),
     ] = None
     delimiter: Annotated[str | None, Option(help="Delimiter of --nodes and --edges: one character, tab or space.")] = (
         None

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-from ..report.table import Table, format_value
+from ..core.text import format_value
+from ..report.table import Table
 
 
 def show_json(content: Any) -> None:

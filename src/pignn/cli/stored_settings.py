@@ -51,6 +51,12 @@ def check_method(name: str | None, given: Mapping[str, Any]) -> None:
             constraint.raise_unless_valid(setting, value)
 
 
+def has_stored_setting(name: str, setting: str) -> bool:
+    """Whether a method has a setting; one of another package may have any."""
+    known = json.loads(FILE.read_text(encoding="utf-8"))["methods"].get(METHODS.resolve_name(find_method(name)[0]))
+    return known is None or setting in known
+
+
 def build_stored_settings() -> dict[str, Any]:
     """The content of the file, from the declarations."""
     constraints: list[Any] = []

@@ -43,7 +43,9 @@ class GraphSelection:
     ] = None
     rates: Annotated[str | None, Option(help="Use only noises of these rates: 0.4,0.6.")] = None
     seeds: Annotated[str | None, Option(help="Seeds: 0-9, or 0,1,5.")] = None
-    protocol: Annotated[str | None, Option(help="Protocol: paper, released, honest, noisygl, ...")] = None
+    protocol: Annotated[
+        str | None, Option(help="Protocol: paper, released, honest, inductive, noisygl, begin, ...")
+    ] = None
 
 
 @dataclass(kw_only=True)
@@ -300,6 +302,39 @@ def significance(
         show_json([test._asdict() for test in compare_rows_with_reference(results, against)])
     else:
         print(_format_tables([build_significance_table(results, against)], form))
+
+
+@study.command()
+@expand_option_groups
+def rank(
+    options: StudyOptions,
+    pair_test: Annotated[
+        str, Option("--test", help="Which pairs differ: by Nemenyi's test, or by wilcoxon with Holm's correction.")
+    ] = "nemenyi",
+    form: Form = "text",
+    metric: Metric = None,
+    json: Json = False,
+) -> None:
+    """Rank the rows of a study over all its cells: mean ranks, Friedman's test, what each row costs.
+
+    `pignn study export NAME page.html` draws the same: a critical-difference diagram, and accuracy against cost.
+
+    Examples:
+
+    \b
+      pignn study rank leaderboard
+      pignn study rank leaderboard --datasets cora --test wilcoxon --metric macro_f1
+    """
+    from ..studies.leaderboard import build_leaderboard_rows, build_leaderboard_table
+    from ..studies.ranking import rank_rows
+
+    results = options.load_results(metric)
+    ranking = rank_rows(results, pair_test)
+    if json:
+        rows = [row._asdict() for row in build_leaderboard_rows(results, ranking)]
+        show_json(ranking._asdict() | {"rows": rows})
+    else:
+        print(_format_tables([build_leaderboard_table(results, ranking)], form))
 
 
 @study.command()

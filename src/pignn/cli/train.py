@@ -47,6 +47,10 @@ class CleaningOptions:
         None
     )
 
+    project: Annotated[
+        Path | None, Option(help="Project of `pignn review`: its graph, with what was decided, instead of --nodes.")
+    ] = None
+
     def to_arguments(self) -> dict[str, Any]:
         return {"clean": self._choose(), "audit": self.audit, "decisions": self.decisions}
 
@@ -121,11 +125,12 @@ def train(
       pignn train --nodes papers.csv --edges citations.csv --label topic --val 0.2 --truth checked_topic
       pignn train --nodes papers.csv --edges citations.csv --label topic --drop-suspects --out runs/cleaned
       pignn train --nodes papers.csv --edges citations.csv --label topic --audit audits/first --decisions decisions.csv
+      pignn train --project reviews/papers --out runs/reviewed
       torchrun --nproc-per-node 2 -m pignn train --dataset digits --noise pair --rate 0.2 --batch-size 128
     """
     options = {"noise": noise, "rate": rate, "seed": seed, "method": method, **vars(output), **cleaning.to_arguments()}
     options["settings"] = _merge_settings(vars(settings), setting)
-    arguments = graph.to_arguments("train", val)
+    arguments = _choose_graph(graph, val, cleaning, options)
     _check_early(options, arguments)
     from .. import runs
 
@@ -138,6 +143,21 @@ def train(
         page = f"; open {output.out / 'report.html'} to look at it" if output.report else ""
         show_message(f"written to {output.out}{page}")
     return 0
+
+
+def _choose_graph(
+    graph: LabeledGraphOptions, val: float, cleaning: CleaningOptions, options: dict[str, Any]
+) -> dict[str, Any]:
+    """The graph of the options; with --project, that of a review, whose decisions go into `options`."""
+    if cleaning.project is None:
+        return graph.to_arguments("train", val)
+    if graph.nodes is not None or graph.dataset is not None or cleaning.decisions is not None:
+        raise ConfigError("--project has the graph and the decisions; leave out --nodes, --dataset and --decisions")
+    from .. import reviewing
+
+    arguments = reviewing.build_training_arguments(cleaning.project)
+    options |= {name: arguments.pop(name) for name in ("decisions", "noise", "rate", "seed") if name in arguments}
+    return {**arguments, **({"val": val} if "nodes" in arguments else {})}
 
 
 def _check_early(options: dict[str, Any], arguments: dict[str, Any]) -> None:

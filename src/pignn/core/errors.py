@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable
+from types import FrameType
+
+PACKAGE = __name__.partition(".")[0]
 
 
 class PignnError(Exception):
@@ -42,3 +47,14 @@ def build_unknown_name_error(kind: str, name: object, known: Iterable[str]) -> C
     near += difflib.get_close_matches(text, names, n=1, cutoff=0.6)
     hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
     return ConfigError(f"unknown {kind} '{name}'; {hint}")
+
+
+def warn_user(message: str) -> None:
+    """Warn at the line outside of this package that called it, however deep inside the reason was found."""
+    frame: FrameType | None = sys._getframe(1)
+    depth, level = 3, 2
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+            level = depth  # the caller of the outermost frame that is ours
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(message, PignnWarning, stacklevel=level)

@@ -1,34 +1,120 @@
-"""Stages of a long computation, with the time left: on a terminal, and nowhere else."""
+"""Stages of a long computation, with the time left: on a terminal or in a notebook, and nowhere else."""
 
 from __future__ import annotations
 
 import contextlib
+import html
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any, TypeVar
+
+from .notebook import is_notebook
 
 T = TypeVar("T")
 _BAR: ContextVar[Any] = ContextVar("bar", default=None)
 
 
-@contextlib.contextmanager
-def progress_context(show: bool | None = None) -> Iterator[None]:
-    """Inside, :func:`track` shows its stages. ``show=None`` does so if stderr is a terminal; ``False`` hides them."""
-    if _BAR.get() is not None or not (sys.stderr.isatty() if show is None else show):
-        yield
-        return
+SECONDS_BETWEEN_UPDATES = 0.2
+
+
+class NotebookBar:
+    """A bar in the output of a notebook's cell, with those methods of rich's ``Progress`` that are used here."""
+
+    def __init__(self, unit: str = "", transient: bool = False) -> None:
+        from IPython.display import display
+
+        self._unit, self._transient = unit, transient
+        self._tasks: list[dict[str, Any]] = []
+        self._last_update = 0.0
+        self._output = display(self._wrap(""), display_id=True)
+
+    @staticmethod
+    def _wrap(markup: str) -> Any:
+        from IPython.display import HTML
+
+        return HTML(markup)
+
+    def __enter__(self) -> NotebookBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Nothing: the bar is there already."""
+
+    def add_task(self, description: str, *, total: int, note: str = "") -> int:
+        start = time.monotonic()
+        self._tasks.append({"name": description, "total": total, "done": 0, "note": note, "start": start})
+        return len(self._tasks) - 1
+
+    def advance(self, task: int) -> None:
+        self.update(task, completed=self._tasks[task]["done"] + 1)
+
+    def update(self, task: int, *, completed: int, note: str = "") -> None:
+        self._tasks[task] |= {"done": completed, "note": note}
+        if time.monotonic() - self._last_update > SECONDS_BETWEEN_UPDATES:
+            self._show()
+
+    def stop(self) -> None:
+        if self._transient:
+            self._output.update(self._wrap(""))
+        else:
+            self._show()
+
+    def _show(self) -> None:
+        self._last_update = time.monotonic()
+        self._output.update(self._wrap("".join(map(self._render, self._tasks))))
+
+    def _render(self, task: dict[str, Any]) -> str:
+        done, total = task["done"], task["total"]
+        seconds = round((time.monotonic() - task["start"]) / max(done, 1) * (total - done))
+        left = f" · left {seconds // 60}:{seconds % 60:02d}" if done and done < total else ""
+        note = f" · {html.escape(task['note'])}" if task["note"] else ""
+        bar = f'<progress value="{done}" max="{total}" style="width:16em"></progress>'
+        count = f"{done:,}/{total:,} {self._unit}".strip()
+        return f"<div>{html.escape(task['name'])} {bar} {count}{left}{note}</div>"
+
+
+def is_progress_visible() -> bool:
+    """Whether somebody looks: at a terminal or at a notebook."""
+    return sys.stderr.isatty() or is_notebook()
+
+
+def open_progress_bar(unit: str = "", *, transient: bool = False) -> Any:
+    """A bar with the time left for tasks with a ``note``. One that is transient vanishes at its end."""
+    if is_notebook():
+        return NotebookBar(unit, transient)
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    left = (TextColumn("· left"), TimeRemainingColumn())
+    left = (TextColumn(f"{unit} · left".strip()), TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *left)
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        token = _BAR.set(bar)
-        try:
+    return Progress(*columns, console=Console(stderr=True), transient=transient)
+
+
+@contextlib.contextmanager
+def progress_context(show: bool | None = None) -> Iterator[None]:
+    """Inside, :func:`track` shows its stages. ``None`` does so where somebody looks; ``False`` hides them."""
+    if show is False:
+        with _use_bar(None):
             yield
-        finally:
-            _BAR.reset(token)
+    elif _BAR.get() is not None or not (is_progress_visible() if show is None else show):
+        yield
+    else:
+        with open_progress_bar(transient=True) as bar, _use_bar(bar):
+            yield
+
+
+@contextlib.contextmanager
+def _use_bar(bar: Any) -> Iterator[None]:
+    token = _BAR.set(bar)
+    try:
+        yield
+    finally:
+        _BAR.reset(token)
 
 
 def track(items: Iterable[T], stage: str) -> Iterator[T]:
@@ -38,7 +124,7 @@ def track(items: Iterable[T], stage: str) -> Iterator[T]:
         yield from items
         return
     items = list(items)
-    task = bar.add_task(stage, total=len(items))
+    task = bar.add_task(stage, total=len(items), note="")
     for item in items:
         yield item
         bar.advance(task)

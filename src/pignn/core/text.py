@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .errors import PignnError
 
 
@@ -16,3 +18,14 @@ def format_error_in_one_line(error: BaseException, max_length: int = 160) -> str
     if not isinstance(error, PignnError):
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return text if len(text) <= max_length else text[: max_length - 1] + "…"
+
+
+def format_value(value: Any) -> str:
+    """A value as people read it: three decimals, thousands separators, yes or no."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "" if value is None else str(value)

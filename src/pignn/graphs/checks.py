@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from collections import Counter
 from typing import Any
 
@@ -12,9 +11,10 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
-from ..core.errors import ConfigError, DataError, PignnWarning
+from ..core.errors import ConfigError, DataError, warn_user
 from ..core.settings import Int
 from ..core.text import format_count
+from .stored_ids import StoredIds
 from .tables.cells import MAX_MAGNITUDE
 
 MASKS = ("train_mask", "val_mask", "test_mask")
@@ -39,11 +39,11 @@ def has_csr_edges(data: Data) -> bool:
     return data.get("edge_index") is None and data.get("crow") is not None and data.get("col") is not None
 
 
-def get_node_ids(data: Data) -> list[str] | None:
+def get_node_ids(data: Data) -> list[str] | StoredIds | None:
     """The distinct ids of the nodes as texts. None where nodes are known by their numbers."""
     ids = data.get("node_id")
-    if ids is None:
-        return None
+    if ids is None or isinstance(ids, StoredIds):
+        return ids
     names = [str(name) for name in (ids.tolist() if isinstance(ids, Tensor) else ids)]
     if len(names) != data.num_nodes:
         raise DataError(f"node_id has {len(names)} entries, but the graph has {data.num_nodes} nodes; give each one id")
@@ -283,9 +283,7 @@ def _drop_unlabeled_training_nodes_in_place(data: Data) -> None:
     if num_unlabeled == int(train.sum()):
         raise DataError("no training node has a label (y is -1 on all of train_mask); give some labels")
     if num_unlabeled:
-        _warn_about_graph(
-            f"{format_count(num_unlabeled, 'training node')} without a label (y is -1) left out of training"
-        )
+        warn_user(f"{format_count(num_unlabeled, 'training node')} without a label (y is -1) left out of training")
         data.train_mask = train = train & (data.y >= 0)
     counts = torch.bincount(data.y[train], minlength=num_classes(data))
     if int((counts > 0).sum()) == 1:
@@ -295,15 +293,13 @@ def _drop_unlabeled_training_nodes_in_place(data: Data) -> None:
     if missing:
         more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
         noun = "class" if len(missing) == 1 else "classes"
-        _warn_about_graph(f"no training node carries {noun} {', '.join(missing[:10])}{more}")
+        warn_user(f"no training node carries {noun} {', '.join(missing[:10])}{more}")
     weight = data.get("label_weight")
     if weight is not None and not bool((weight[train] > 0).any()):
         raise DataError("label_weight is 0 on every training node; give some a positive weight")
     num_shared = int((train & data.test_mask).sum())
     if num_shared:
-        _warn_about_graph(
-            f"{format_count(num_shared, 'node')} in both train_mask and test_mask: test scores will be too high"
-        )
+        warn_user(f"{format_count(num_shared, 'node')} in both train_mask and test_mask: test scores will be too high")
 
 
 def _flatten_column(value: Tensor, name: str, length: int, row_noun: str) -> Tensor:
@@ -328,7 +324,3 @@ def _has_integer_dtype(value: Tensor) -> bool:
 
 def _format_dtype(value: Tensor) -> str:
     return str(value.dtype).removeprefix("torch.")
-
-
-def _warn_about_graph(message: str) -> None:
-    warnings.warn(message, PignnWarning, stacklevel=4)

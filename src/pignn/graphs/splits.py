@@ -42,6 +42,14 @@ def split_first_per_class(
     return _split_each_class_by_rank(y, rank_within_class(y, torch.arange(y.numel())), train_per_class, val_per_class)
 
 
+def split_by_shares(y: Tensor, shares: tuple[float, float], seed: int = 0) -> Masks:
+    """Draw two shares of the labeled nodes for training and validation, whatever their classes; all others test."""
+    nodes = (y >= 0).nonzero().view(-1)
+    order = nodes[torch.randperm(nodes.numel(), generator=torch.Generator().manual_seed(seed))]
+    train, val = (int(share * nodes.numel()) for share in shares)
+    return build_masks_from_indices(y.numel(), *order.split([train, val, nodes.numel() - train - val]))
+
+
 def build_masks_from_indices(num_nodes: int, train: Tensor, val: Tensor, test: Tensor) -> Masks:
     """Masks from lists of node numbers."""
     masks = Masks(*(torch.zeros(num_nodes, dtype=torch.bool) for _ in range(3)))

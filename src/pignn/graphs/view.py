@@ -10,6 +10,7 @@ from torch_geometric.data import Data
 
 from .checks import get_node_ids, has_csr_edges, num_classes
 from .edges import simplify_edges
+from .stored_ids import StoredIds
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class LabeledGraph:
         return [str(name) for name in self.data.get("class_names") or range(self.num_classes)]
 
     @property
-    def node_ids(self) -> list[str] | None:
+    def node_ids(self) -> list[str] | StoredIds | None:
         return get_node_ids(self.data)
 
     def get_mask_or_zeros(self, split: str) -> Tensor:

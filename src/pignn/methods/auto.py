@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 from .. import graphs
 from ..backbones import GraphInputs
-from ..core.errors import DataError, ModelFileError, PignnWarning
+from ..core.errors import DataError, ModelFileError, PignnWarning, warn_user
 from ..core.progress import progress_context, track
 from ..core.settings import Bool, Choice, Float, setting
 from ..core.threads import threads_context
@@ -106,11 +106,11 @@ class Auto(Method):
         self.seconds_ = time.perf_counter() - start
         self._set_fitted_attributes(data)
         if self.warning_:
-            warnings.warn(self.warning_, PignnWarning, stacklevel=2)
+            warn_user(self.warning_)
         return self
 
     def _choose_and_fit(self, data: Data, start: float) -> None:
-        inputs = build_inputs_and_warn(data, self.directed, stacklevel=4)
+        inputs = build_inputs_and_warn(data, self.directed)
         given_labels = GivenLabels.from_data(data, self._get_training_split())
         self._deadline, self._untried = None if self.time_limit is None else start + self.time_limit, 0
         many = self.labels != "noisy-val" and len(given_labels.y) >= self.min_holdout_labels

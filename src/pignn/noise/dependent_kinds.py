@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 from torch_geometric.data import Data
 
+from ..graphs.regions import choose_centers, grow_regions
 from ..graphs.view import LabeledGraph
 from .kinds import Floats, Ints, LabelsToCorrupt, NoiseKind, make_generator
 
 FEATURES_PER_KEYWORD, MIN_KEYWORDS = 20, 3
-NODES_PER_CENTER = 20
 
 
 class InstanceNoise(NoiseKind):
@@ -78,8 +78,8 @@ class ClusterNoise(NoiseKind):
     def corrupt_labels(self, labels_to_corrupt: LabelsToCorrupt) -> Ints:
         truth, num_classes = labels_to_corrupt.true_labels, labels_to_corrupt.num_classes
         generator = make_generator("cluster-centres", labels_to_corrupt.seed)
-        regions, num_regions = _grow_regions_and_count(labels_to_corrupt.data, generator)
-        region = regions[labels_to_corrupt.nodes]
+        regions = _grow_regions(labels_to_corrupt.data, generator)
+        region, num_regions = regions[labels_to_corrupt.nodes], int(regions.max(initial=-1)) + 1
         counts = np.bincount(region * num_classes + truth, minlength=num_regions * num_classes)
         most_frequent = counts.reshape(num_regions, num_classes).argmax(axis=1)
         region_label = (most_frequent + generator.integers(1, num_classes, num_regions)) % num_classes
@@ -117,23 +117,10 @@ def _standardize(columns: Floats) -> Floats:
     return columns / np.where(deviation > 1e-12, deviation, 1.0)
 
 
-def _grow_regions_and_count(data: Data, generator: np.random.Generator) -> tuple[Ints, int]:
-    """The region of every node, step by step outwards from random centers; an unreached node is a region of its own."""
+def _grow_regions(data: Data, generator: np.random.Generator) -> Ints:
     graph = LabeledGraph.from_data(data)
-    num_nodes = graph.num_nodes
-    degree, neighbors = (part.cpu().numpy() for part in graph.get_neighbor_counts_and_neighbors())
-    row, col = np.repeat(np.arange(num_nodes), degree), neighbors
-    region = np.full(num_nodes, -1, dtype=np.int64)
-    centers = generator.permutation(num_nodes)[: max(num_nodes // NODES_PER_CENTER, 1)]
-    region[centers] = np.arange(len(centers))
-    while True:
-        border = (region[row] >= 0) & (region[col] < 0)
-        if not border.any():
-            break
-        region[col[border]] = region[row[border]]
-    unreached = np.flatnonzero(region < 0)
-    region[unreached] = len(centers) + np.arange(len(unreached))
-    return region, len(centers) + len(unreached)
+    num_neighbors, neighbors = (part.cpu().numpy() for part in graph.get_neighbor_counts_and_neighbors())
+    return grow_regions(num_neighbors, neighbors, choose_centers(graph.num_nodes, generator))
 
 
 def relabel_until_rate(true_labels: Ints, new_labels: Ints, order: Ints, rate: float) -> Ints:

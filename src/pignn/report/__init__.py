@@ -20,10 +20,14 @@ if TYPE_CHECKING:
     from .panels import Panel, Series
     from .plots import (
         draw_panels,
+        plot_calibration,
         plot_class_quality,
+        plot_confusion,
         plot_learning_curves,
+        plot_map,
         plot_panels,
         plot_transition,
+        plot_trials,
         render_figure,
     )
     from .predictions import build_prediction_table, write_predictions
@@ -47,10 +51,14 @@ __all__ = [
     "build_prediction_table",
     "build_training_page",
     "draw_panels",
+    "plot_calibration",
     "plot_class_quality",
+    "plot_confusion",
     "plot_learning_curves",
+    "plot_map",
     "plot_panels",
     "plot_transition",
+    "plot_trials",
     "render_audit_html",
     "render_consensus_html",
     "render_figure",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch_geometric.data import Data
 
 from .._version import __version__
@@ -10,7 +12,7 @@ from ..methods.core.base import Method
 from ..methods.core.data_hash import hash_training_data
 from .audit.overview import AuditOverview
 from .rendering import render
-from .training.summary import TrainingSummary
+from .training.summary import TrainingRecord, TrainingSummary
 
 
 def build_model_card(model: Method, graph: Data, summary: TrainingSummary) -> str:
@@ -30,6 +32,31 @@ def build_model_card(model: Method, graph: Data, summary: TrainingSummary) -> st
         num_labeled=int(is_labeled.sum()),
         num_held_out=0 if model.fit_facts().learns_from_val else int((graph.val_mask & is_labeled).sum()),
         num_trusted=None if trusted is None else int(trusted.sum()),
+    )
+    return str(card)
+
+
+def build_hub_card(
+    record: TrainingRecord,
+    class_names: Sequence[str],
+    num_features: int,
+    repo_id: str,
+    license: str | None,
+    *,
+    has_columns: bool,
+) -> str:
+    """The card of a model on the Hugging Face Hub, from the record of its run. It names no path of this machine."""
+    card = render(
+        "hub_card.md",
+        record=record,
+        assessment=record.assessment,
+        statistics=record.import_summary,
+        class_names=class_names,
+        num_features=num_features,
+        name=repo_id.rpartition("/")[2],
+        repo_id=repo_id,
+        license=license,
+        has_columns=has_columns,
     )
     return str(card)
 

@@ -82,7 +82,15 @@ def build_page(title: str, sections: Sequence[Section], intro: Sequence[str] = (
     return build_document(title, render("sections.html", title=title, sections=sections, intro=intro, tiles=tiles))
 
 
-def build_document(title: str, body: Markup, *, style: str = "", script: str = "", data: Markup | None = None) -> str:
+def build_document(
+    title: str,
+    body: Markup,
+    *,
+    style: str = "",
+    script: str = "",
+    data: Markup | None = None,
+    asks_own_server: bool = False,
+) -> str:
     """The whole HTML file.
 
     Args:
@@ -91,11 +99,14 @@ def build_document(title: str, body: Markup, *, style: str = "", script: str = "
         style: CSS after that of all pages.
         script: the only script that runs.
         data: JSON for the script, safe inside a script element.
+        asks_own_server: the script may ask the server that the page came from; otherwise it may ask nobody.
     """
     style = (resources.files(__package__) / "page.css").read_text(encoding="utf-8") + style
     for theme, colors in (("light", SERIES_COLORS), ("dark", DARK_SERIES_COLORS)):
         style = style.replace(f"/* {theme} series colors */", format_css_colors(colors))
     hashes = {name: _compute_csp_hash(text) for name, text in (("style-src", style), ("script-src", script)) if text}
+    if asks_own_server:
+        hashes["connect-src"] = Markup("'self'")
     whole = render(
         "document.html", hashes=hashes, title=title, style=Markup(style), body=body, data=data, script=Markup(script)
     )

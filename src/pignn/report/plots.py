@@ -12,12 +12,14 @@ from ..core.errors import build_unknown_name_error
 from . import svg
 from .colors import SERIES_COLORS
 from .panels import Panel, list_series_labels
+from .rendering import clip_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 FORMATS = ("png", "svg")
+MAX_LEGEND_CLASSES, MAX_NAME_CHARS = 20, 24
 MAX_LEVEL_CHARS = 48  # of all x values together; longer ones are rotated
 CURVES = {
     "test_accuracy": "accuracy on test nodes",
@@ -86,19 +88,97 @@ def plot_learning_curves(
     return figure
 
 
+def plot_trials(trials: Sequence[tuple[float, float]], best_so_far: Sequence[tuple[float, float]]) -> Figure:
+    """The value of every trial of a search (number, value), and the best so far."""
+    figure, (axis,) = _make_figure(5.4, 3.4, 1, 1)
+    axis.plot(*zip(*trials, strict=True), "o", color=SERIES_COLORS[1], markersize=4, label="trial")
+    axis.step(*zip(*best_so_far, strict=True), where="post", color=SERIES_COLORS[0], label="best so far")
+    _style_axis(axis, "agreement with held-out labels", "trial")
+    axis.legend(frameon=False)
+    return figure
+
+
 def plot_transition(transition: Any, class_names: Sequence[str]) -> Figure:
     """A transition matrix as a heat map: the share of each true class (rows) that was given each label (columns)."""
     size = max(3.2, 0.45 * len(class_names) + 2)
     figure, (axis,) = _make_figure(size + 0.6, size, 1, 1)
-    image = axis.imshow(np.asarray(transition), cmap="Blues", vmin=0, vmax=1)
-    axis.set_xticks(range(len(class_names)), class_names, rotation=45, ha="right")
-    axis.set_yticks(range(len(class_names)), class_names)
-    axis.set_xlabel("given class")
-    axis.set_ylabel("true class")
-    for i, row in enumerate(np.asarray(transition) if len(class_names) <= 20 else []):
-        for j, share in enumerate(row):
-            axis.text(j, i, f"{share:.2f}", ha="center", va="center", color="white" if share > 0.6 else "black")
+    shares = np.asarray(transition)
+    image = _draw_matrix(axis, shares, class_names, [[f"{share:.2f}" for share in row] for row in shares])
+    _label_matrix(axis, ("true class", "given class"))
     figure.colorbar(image, label="estimated share")
+    return figure
+
+
+def _draw_matrix(axis: Axes, shares: Any, class_names: Sequence[str], texts: Sequence[Sequence[str]]) -> Any:
+    """Shares as shades of blue, with texts in the cells unless there are very many."""
+    image = axis.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    names = [clip_text(str(name), MAX_NAME_CHARS) for name in class_names]
+    axis.set_xticks(range(len(names)), names, rotation=45, ha="right", rotation_mode="anchor")
+    axis.set_yticks(range(len(names)), names)
+    for i, row in enumerate(texts if len(names) <= MAX_LEGEND_CLASSES else []):
+        for j, text in enumerate(row):
+            axis.text(j, i, text, ha="center", va="center", color="white" if shares[i, j] > 0.6 else "black")
+    return image
+
+
+def _label_matrix(axis: Axes, axes: tuple[str, str]) -> None:
+    axis.set_ylabel(axes[0])
+    axis.set_xlabel(axes[1])
+
+
+def plot_confusion(
+    counts: Mapping[str, Sequence[Sequence[float]]], class_names: Sequence[str], axes: tuple[str, str]
+) -> Figure:
+    """One matrix per title: how many nodes of each class (rows) are taken for each class (columns), shaded by row."""
+    size = max(3.2, 0.45 * len(class_names) + 2)
+    figure, drawn = _make_figure((size + 0.3) * len(counts), size, 1, len(counts))
+    for axis, (title, matrix) in zip(drawn, counts.items(), strict=True):
+        values = np.asarray(matrix, dtype=float)
+        shares = values / np.maximum(values.sum(axis=1, keepdims=True), 1e-12)
+        _draw_matrix(axis, shares, class_names, [[f"{value:,.0f}" for value in row] for row in values])
+        _label_matrix(axis, axes)
+        axis.set_title(title, fontsize=10)
+    return figure
+
+
+def plot_calibration(bins: Mapping[str, Sequence[tuple[float, float, int]]], x_label: str, y_label: str) -> Figure:
+    """One line per name through (mean probability, share, nodes); dots are as large as they have nodes."""
+    figure, (axis,) = _make_figure(4.6, 4.2, 1, 1)
+    axis.plot([0, 1], [0, 1], color="#999999", linewidth=1, linestyle="--")
+    for color, (name, points) in zip(SERIES_COLORS, bins.items(), strict=False):
+        x, y, count = map(np.array, zip(*points, strict=True))
+        axis.plot(x, y, color=color, linewidth=1.4, label=name)
+        axis.scatter(x, y, s=12 + 90 * count / count.max(), color=color, alpha=0.75, linewidth=0)
+    _style_axis(axis, "", x_label, y_label)
+    axis.set_xlim(0, 1.02)
+    axis.set_ylim(0, 1.02)
+    axis.set_aspect("equal")
+    axis.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def plot_map(
+    xy: Any, classes: Any, class_names: Sequence[str], title: str, marked: Any = None, mark_label: str = ""
+) -> Figure:
+    """Nodes in two dimensions, colored by class; some of them marked by a ring."""
+    import matplotlib
+
+    figure, (axis,) = _make_figure(6.4, 4.6, 1, 1)
+    points, classes = np.asarray(xy), np.asarray(classes)
+    present = [c for c in range(len(class_names)) if (classes == c).any()]
+    palette = matplotlib.colormaps["turbo"](np.linspace(0.05, 0.95, max(len(present), 2)))
+    for i, c in enumerate(present):
+        color = SERIES_COLORS[i] if len(present) <= len(SERIES_COLORS) else palette[i]
+        here, label = points[classes == c], clip_text(str(class_names[c]), MAX_NAME_CHARS)
+        axis.scatter(here[:, 0], here[:, 1], s=9, color=color, alpha=0.6, linewidth=0, label=label)
+    if marked is not None and np.any(marked):
+        ringed = points[np.asarray(marked)]
+        axis.plot(*ringed.T, "o", ms=4.5, fillstyle="none", color="#d00000", markeredgewidth=0.6, label=mark_label)
+    _style_axis(axis, title, "", "")
+    axis.set_xticks([])
+    axis.set_yticks([])
+    if len(present) <= MAX_LEGEND_CLASSES:
+        figure.legend(loc="outside right upper", frameon=False, fontsize=8, markerscale=1.8)
     return figure
 
 

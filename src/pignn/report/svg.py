@@ -71,8 +71,8 @@ def draw_lines(
         diagonal: draw where x and y are equal.
     """
     x_range = y_range if y_range and diagonal else _find_range([x for line in lines for x in line.x])
-    y_range = y_range or _round_range(_find_range([y for line in lines for y in line.y]))
-    return _draw(
+    y_range = y_range or find_round_range([y for line in lines for y in line.y])
+    return draw_chart(
         "lines.svg",
         title=title,
         description=description,
@@ -100,14 +100,14 @@ def draw_scatter(title: str, description: str, groups: Sequence[tuple[str, Any]]
             path = "".join(build_shape_path(i, across(x), up(y), 2.6) for x, y in members)
             x, y = (sorted(values)[len(members) // 2] for values in zip(*members, strict=True))
             drawn.append((i, name, short, path, across(x), up(y)))
-    return _draw("scatter.svg", title=title, description=description, groups=drawn, labels=labels)
+    return draw_chart("scatter.svg", title=title, description=description, groups=drawn, labels=labels)
 
 
 def draw_panels(panels: Sequence[Panel], note: str = "") -> Markup:
     """Panels side by side or below each other, depending on the room, with one legend."""
     has_marks = any(series.list_reference_points() for panel in panels for series in panel.series)
     placed = [_place_panel(panel) for panel in panels]
-    return _draw("panels.svg", panels=placed, labels=list_series_labels(panels), has_marks=has_marks, note=note)
+    return draw_chart("panels.svg", panels=placed, labels=list_series_labels(panels), has_marks=has_marks, note=note)
 
 
 @dataclass(frozen=True)
@@ -142,14 +142,15 @@ def _place_panel(panel: Panel) -> PlacedPanel:
         panel,
         title=f"{panel.title}: {panel.y_label}" + (f" by {panel.x_label}" if panel.x_label else ""),
         description="; ".join(described),
-        up=Scale(*_round_range(_find_range([*values, 0.0] if panel.bars else values)), BOTTOM, TOP),
+        up=Scale(*find_round_range([*values, 0.0] if panel.bars else values), BOTTOM, TOP),
         levels=list(centers.items()),
         centers=[{x: round(center + shift, 1) for x, center in centers.items()} for shift in shifts],
         bar_width=width if panel.bars else None,
     )
 
 
-def _draw(template: str, **values: Any) -> Markup:
+def draw_chart(template: str, **values: Any) -> Markup:
+    """A template of a drawing with the usual axes."""
     return render(
         template,
         **values,
@@ -206,9 +207,9 @@ def _pad_range(values: Sequence[float]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _round_range(ends: tuple[float, float]) -> tuple[float, float]:
-    """Ends at which a tick can stand."""
-    low, high = ends
+def find_round_range(values: Sequence[float]) -> tuple[float, float]:
+    """Ends around the values at which a tick can stand."""
+    low, high = _find_range(values)
     if low == high:
         low, high = low - (abs(low) * 0.1 or 1.0), high + (abs(high) * 0.1 or 1.0)
     ticks = list_ticks(low, high)

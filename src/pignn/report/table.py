@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ..core.text import format_value
+
 
 class Cell(NamedTuple):
     text: str
@@ -75,14 +77,3 @@ class Table:
         spans = [(text, f"{end - count + 1}-{end}") for (text, count), end in zip(self.groups, ends, strict=True)]
         values = {"headers": self._list_headers(), "rows": self._wrap_rows_in_cells(), "spans": spans}
         return str(render(template, table=self, **values))
-
-
-def format_value(value: Any) -> str:
-    """A value as people read it: three decimals, thousands separators, yes or no."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return "" if value is None else str(value)

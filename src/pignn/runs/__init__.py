@@ -8,23 +8,39 @@ from ..core.lazy import make_lazy_getattr_and_dir
 
 if TYPE_CHECKING:
     from .audit_run import AuditRun, audit
+    from .comparison import compare
+    from .comparison_result import Comparison
     from .corrections import Correction, apply_decisions
+    from .export import export_network
+    from .hub import from_hub, push_to_hub, write_hub_folder
     from .inspection import inspect_graph
+    from .networkx_export import to_networkx
     from .predictions import Predictions, predict
     from .training import TrainingInterrupted, train
     from .training_run import TrainingRun
+    from .tuning import tune
+    from .tuning_result import Tuning
 
 __all__ = [
     "AuditRun",
+    "Comparison",
     "Correction",
     "Predictions",
     "TrainingInterrupted",
     "TrainingRun",
+    "Tuning",
     "apply_decisions",
     "audit",
+    "compare",
+    "export_network",
+    "from_hub",
     "inspect_graph",
     "predict",
+    "push_to_hub",
+    "to_networkx",
     "train",
+    "tune",
+    "write_hub_folder",
 ]
 
 # Imported on first use, so that listing things does not wait for torch.

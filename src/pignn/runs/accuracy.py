@@ -40,6 +40,7 @@ class AccuracyEstimate:
     noise_rate: float
     noise_rate_interval: tuple[float, float]
     posterior: Floats  # [labels, classes], P(true = k | x, given)
+    model: NoiseModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,7 @@ class HeldOutLabels:
     """Given labels, predictions that were made without them, and log P(true = k | x) of an audit."""
 
     given: Ints
-    predicted: Ints
+    predicted: Ints  # [labels, repeats of the cross-validation]
     log_probs: Floats
     trusted: Bools
 
@@ -65,24 +66,26 @@ class HeldOutLabels:
         posterior[self.trusted] = np.eye(posterior.shape[1])[self.given[self.trusted]]
         return posterior
 
+    def score_both_ways(self, model: NoiseModel) -> tuple[Floats, Floats]:
+        """What each prediction adds to the accuracy by the matrix and by the node, both [labels, repeats].
+
+        The trace of P(true, predicted) = T⁻ᵀ·P(given, predicted) is the mean of T⁻¹[given, predicted].
+        """
+        p_right = np.take_along_axis(self.compute_posterior(model), self.predicted, axis=1)
+        if self.trusted.any() or np.linalg.cond(model.transition) > MAX_CONDITION:
+            return p_right, p_right
+        inverse = np.linalg.inv(model.transition).astype(np.float64)
+        return inverse[self.given[:, None], self.predicted], p_right
+
     def estimate_both_ways(self, model: NoiseModel) -> tuple[float, float, float, Floats]:
         """Accuracy by the matrix and by the node, the rate of wrong labels, and accuracy by class."""
-        posterior, rows = self.compute_posterior(model), np.arange(len(self.given))
-        p_right = posterior[rows, self.predicted]
-        num_classes = posterior.shape[1]
-        by_class = np.bincount(self.predicted, p_right, num_classes) / np.maximum(posterior.sum(axis=0), 1e-12)
-        by_node = float(p_right.mean())
-        rate = float(1 - posterior[rows, self.given].mean())
-        if self.trusted.any() or np.linalg.cond(model.transition) > MAX_CONDITION:
-            return by_node, by_node, rate, by_class
-        return invert_confusions(self.given, self.predicted, model.transition), by_node, rate, by_class
-
-
-def invert_confusions(given: Ints, predicted: Ints, transition: Floats) -> float:
-    """The trace of P(true, predicted), where P(given, predicted) = Tᵀ · P(true, predicted)."""
-    n = len(transition)
-    seen = np.bincount(given * n + predicted, minlength=n * n).reshape(n, n) / len(given)
-    return float(np.clip(np.trace(np.linalg.solve(transition.T, seen)), 0.0, 1.0))
+        by_matrix, p_right = self.score_both_ways(model)
+        posterior = self.compute_posterior(model)
+        num_classes, repeats = posterior.shape[1], self.predicted.shape[1]
+        right = np.bincount(self.predicted.ravel(), p_right.ravel(), num_classes) / repeats
+        by_class = right / np.maximum(posterior.sum(axis=0), 1e-12)
+        rate = float(1 - posterior[np.arange(len(self.given)), self.given].mean())
+        return float(np.clip(by_matrix.mean(), 0.0, 1.0)), float(p_right.mean()), rate, by_class
 
 
 def estimate_accuracy(labels: HeldOutLabels, *, level: float = LEVEL, seed: int = 0) -> AccuracyEstimate:
@@ -109,6 +112,7 @@ def estimate_accuracy(labels: HeldOutLabels, *, level: float = LEVEL, seed: int 
         noise_rate=rate,
         noise_rate_interval=_bound(rate, float(half_width[1])),
         posterior=counts,
+        model=fitted,
     )
 
 

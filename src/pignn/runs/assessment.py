@@ -16,6 +16,7 @@ from ..auditing.crossfit import VAL_SHARE, Bools, assign_folds, iter_fold_probs
 from ..auditing.evidence import check_labels_and_assign_folds
 from ..auditing.judging import judge_labels
 from ..core.errors import DataError, PignnWarning
+from ..core.notebook import CardTable, render_card
 from ..core.threads import threads_context
 from ..graphs import num_classes
 from ..methods import Method
@@ -24,6 +25,7 @@ from ..noise.kinds import Floats, Ints
 from ..report.predictions import build_prediction_table
 from .accuracy import AccuracyEstimate, HeldOutLabels, estimate_accuracy
 
+MAX_SHOWN_CLASSES = 12  # in a notebook
 MIN_LABELS = 40  # with fewer, the interval would say nothing
 NUM_FOLDS, NUM_NETWORK_FOLDS = 5, 3
 MIN_SECONDS, SECONDS_PER_FIT = 60.0, 3.0
@@ -92,7 +94,22 @@ class Assessment:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return f"<p>{'<br>'.join(str(self).splitlines())}</p>" + self.classes.to_html(index=False)
+        return render_card("What the model is worth", self.list_facts(), [self.tabulate_classes_for_card()], self.notes)
+
+    def list_facts(self) -> dict[str, Any]:
+        """The headline numbers in words."""
+        low, high = self.interval
+        return {
+            "right for about": f"{self.accuracy:.1%} (between {low:.1%} and {high:.1%})",
+            "by true labels": None if self.true_accuracy is None else f"{self.true_accuracy:.1%}",
+            "agrees with": f"{self.agreement:.1%} of {self.num_labels:,} held-out labels",
+            "labels wrong": f"about {self.estimate.noise_rate:.1%}",
+        }
+
+    def tabulate_classes_for_card(self) -> CardTable:
+        """Agreement and accuracy by class."""
+        rows = self.classes.astype(object).where(self.classes.notna(), None)
+        return CardTable("By class", rows.head(MAX_SHOWN_CLASSES).to_dict("records"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +207,7 @@ def build_assessment(
     """What held-out probabilities say about a method."""
     done = np.flatnonzero(np.isfinite(probs).all(axis=1))
     given, classes = evidence.given[done], probs[done].argmax(axis=1)
-    labels = HeldOutLabels(given, classes, evidence.log_probs[done], evidence.trusted[done].astype(bool))
+    labels = HeldOutLabels(given, classes[:, None], evidence.log_probs[done], evidence.trusted[done].astype(bool))
     estimate = estimate_accuracy(labels, seed=seed)
     notes = []
     if len(done) < len(probs):

@@ -20,7 +20,7 @@ from .._version import __version__
 from ..auditing import Audit, tables
 from ..auditing.audit import DEFAULT_METHOD
 from ..auditing.label_files import SUFFIXES
-from ..core.errors import ConfigError, PignnWarning
+from ..core.errors import ConfigError, PignnWarning, warn_user
 from ..core.progress import progress_context
 from ..core.records import Record
 from ..graphs.tables import has_graph_suffix, open_table
@@ -30,7 +30,7 @@ from ..methods.core.data_hash import hash_training_data
 from ..noise import Corrupt, NoiseEstimate
 from ..report.cards import build_audit_card
 from .consensus_files import CONSENSUS_FILES, list_consensus_files, write_consensus
-from .graph_source import GraphSource, build_corruption
+from .graph_source import GraphSource, build_corruption, is_no_noise
 from .run_folder import check_audit_folder, open_output_folder
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class AuditRun:
         title = f"Audit of the labels of {self.data.get('name') if origin is None else Path(origin.nodes).name}"
         page = self.audit.report(
             review=self.review,
-            node_table=_read_other_columns(origin),
+            node_table=read_other_columns(origin),
             title=title,
             apply_command="" if path is None else self.apply_command("decisions.csv", Path(path).parent),
         )
@@ -145,6 +145,22 @@ class AuditRun:
     def plot_transition(self) -> Figure:
         """The estimated transition matrix, P(given class | true class), as a matplotlib figure."""
         return self.audit.plot_transition()
+
+    def plot_confusion(self) -> Figure:
+        """How many labels of each given class are expected to be of each true class, as a matplotlib figure."""
+        return self.audit.plot_confusion()
+
+    def plot_calibration(self) -> Figure:
+        """How often labels are wrong by how probable that was, as a matplotlib figure. It needs true labels."""
+        return self.audit.plot_calibration()
+
+    def plot_map(self) -> Figure:
+        """Labeled nodes in two dimensions of their embedding, with the suspects marked, as a matplotlib figure."""
+        return self.audit.plot_map()
+
+    def suspects(self, n: int = 10) -> pd.DataFrame:
+        """The ``n`` labels that are most probably wrong, if they probably are, with names of nodes and classes."""
+        return self.audit.suspects(n)
 
     def plot_classes(self) -> Figure:
         """The expected share of right labels per given class, as a matplotlib figure."""
@@ -196,7 +212,7 @@ def audit(
             :func:`pignn.load`; see :class:`~pignn.runs.graph_source.GraphSource`.
     """
     judge = _choose_audit_method(method, settings or {}, seed)
-    source = GraphSource(graph, graph_options)
+    source = GraphSource(graph, graph_options, adds_noise=not is_no_noise(noise))
     corruption = build_corruption(noise, rate, seed, source, splits=("all",))
     folder = None if out is None else Path(out)
     inputs = [*source.input_paths, *(Path(each) for each in (noise, decisions) if isinstance(each, str | Path))]
@@ -257,10 +273,10 @@ def _warn_if_already_corrected(data: Data) -> None:
             f"{trusted.name} is beside {nodes.name}, so `pignn apply` has corrected it and the noise is hidden; "
             "audit the original, with the decisions"
         )
-        warnings.warn(message, PignnWarning, stacklevel=4)
+        warn_user(message)
 
 
-def _read_other_columns(origin: Any) -> pd.DataFrame | None:
+def read_other_columns(origin: Any) -> pd.DataFrame | None:
     """What the user's table says of the nodes, for the page: node i is row i. None where it is not a table."""
     if origin is None or has_graph_suffix(origin.nodes) or not Path(origin.nodes).is_file():
         return None

@@ -15,8 +15,9 @@ from .. import auditing
 from ..auditing import ReviewEstimate
 from ..auditing.decisions import get_reviewed_labels
 from ..core.errors import ConfigError, DataError
+from ..core.notebook import render_card
 from .audit_run import AuditOrigin
-from .run_folder import check_outputs, render_html
+from .run_folder import check_outputs
 
 
 class AuditHeader(msgspec.Struct):
@@ -88,7 +89,8 @@ class Correction:
         return {**self.estimate.to_dict(), "changed": self.num_changed, **written}
 
     def _repr_html_(self) -> str:
-        return render_html(self.to_dict())
+        shown = {key: value for key, value in self.to_dict().items() if not isinstance(value, dict | list)}
+        return render_card("Decisions of a review", shown)
 
 
 def apply_decisions(

@@ -36,13 +36,13 @@ def check_files_exist(arguments: Mapping[str, Any]) -> None:
     if arguments.get("graph") is not None:
         _check_dataset(str(arguments["graph"]), arguments)
         return
-    from ..graphs.tables.local_copies import is_pipe
+    from ..graphs.tables.local_copies import find_address, is_pipe
+    from ..graphs.tables.reader import list_table_files
 
     for name in ("nodes", "edges", "known"):
         path = arguments.get(name)
-        if path is not None and not is_pipe(Path(path)) and not Path(path).is_file():
-            reason = "it is a folder" if Path(path).is_dir() else "no such file; check the path"
-            raise DataError(f"cannot read {path}: {reason}")
+        if path is not None and find_address(path) is None and not is_pipe(Path(path)):
+            list_table_files(Path(path))
 
 
 def _check_dataset(name: str, arguments: Mapping[str, Any]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ import torch
 from torch_geometric.data import Data
 
 from .. import graphs
-from ..core.errors import ConfigError, DataError, PignnWarning
+from ..core.errors import ConfigError, DataError, warn_user
 from ..noise import Corrupt, load_noise
 from .early_checks import check_is_no_file, is_graph_store
 
@@ -29,10 +28,12 @@ class GraphSource:
         graph: a graph, the name of a dataset, the folder of a graph store, or None for files.
         options: of files, the arguments of :func:`pignn.read_graph`; of a dataset, those of :func:`pignn.load`, some of
             which may be in a dictionary ``dataset_options``. ``split_seed`` and ``split_index`` are of both.
+        adds_noise: whether the run corrupts labels. Then those of a graph store are true, else they are the user's own.
     """
 
     graph: Data | str | Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    adds_noise: bool = False
 
     def __post_init__(self) -> None:
         if self.graph is None and self.options.get("nodes") is None:
@@ -42,8 +43,8 @@ class GraphSource:
 
     @property
     def is_named(self) -> bool:
-        """Whether it is a dataset or a graph store, whose labels are known to be true."""
-        return isinstance(self.graph, str | Path)
+        """Whether it is a dataset, or a graph store in an experiment, whose labels are known to be true."""
+        return isinstance(self.graph, str | Path) and (self.adds_noise or not is_graph_store(str(self.graph)))
 
     @property
     def input_paths(self) -> list[Path]:
@@ -61,7 +62,7 @@ class GraphSource:
                     graph[name] = torch.zeros(graph.num_nodes, dtype=torch.bool)
             return reduce_masks_to_split(graph, options.get("split_index"), graph.get("name") or "the graph")
         if self.graph is not None:
-            return _load_dataset_or_store(str(self.graph), options)
+            return _load_dataset_or_store(str(self.graph), options, self.adds_noise)
         index = options.pop("split_index", None)
         if "split_seed" in options:
             options["seed"] = options.pop("split_seed")
@@ -78,10 +79,15 @@ class GraphSource:
         return options | dict(options.pop("dataset_options", None) or {})
 
 
+def is_no_noise(noise: Any) -> bool:
+    """Whether a run adds no noise to the labels."""
+    return isinstance(noise, str) and noise == "none"
+
+
 def build_corruption(noise: Any, rate: float | None, seed: int, source: GraphSource, **options: Any) -> Corrupt | None:
     """The label noise to add, checked; None for none. ``noise`` may be a file of labels or of a transition matrix."""
     kind = load_noise(str(noise)) if isinstance(noise, str | Path) else noise
-    is_none = isinstance(kind, str) and kind == "none"
+    is_none = is_no_noise(kind)
     if is_none and rate is not None and not source.is_named:
         raise ConfigError("noise 'none' takes no rate; leave the rate out or choose a kind of noise")
     corruption = Corrupt(kind, rate, seed=seed, **options)
@@ -100,24 +106,26 @@ def reduce_masks_to_split(graph: Data, split_index: int | None, title: str) -> D
         message = (
             f"{title} comes with {count} splits: using the first; choose another with split_index= (0 to {count - 1})"
         )
-        warnings.warn(message, PignnWarning, stacklevel=4)
+        warn_user(message)
     for name, mask in several.items():
         graph[name] = mask[:, split_index or 0].contiguous()
     return graph
 
 
-def _load_dataset_or_store(name_or_path: str, options: dict[str, Any]) -> Data:
+def _load_dataset_or_store(name_or_path: str, options: dict[str, Any], adds_noise: bool) -> Data:
     if is_graph_store(name_or_path):
-        return _load_store(name_or_path, options)
+        return _load_store(name_or_path, options, adds_noise)
     check_is_no_file(name_or_path)
     graph = graphs.load(name_or_path, **options)
     # An index was used while loading.
     return reduce_masks_to_split(graph, None, name_or_path) if options.get("split") == "own" else graph
 
 
-def _load_store(path: str, options: dict[str, Any]) -> Data:
+def _load_store(path: str, options: dict[str, Any], adds_noise: bool) -> Data:
     options.pop("root", None)
     split = {key: options.pop(key) for key in ("split", "split_seed") if key in options}
+    if split.get("split", "default") == "default" and not adds_noise:
+        split["split"] = "labeled"
     index = options.pop("split_index", None)
     if unused := [key for key, value in options.items() if value is not None]:
         raise ConfigError(f"{unused[0]} is an option of named datasets; {path} is a graph store")

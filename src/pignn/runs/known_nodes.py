@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pandas as pd
 import torch
 from torch_geometric.data import Data
 
-from ..core.errors import ConfigError, PignnWarning
+from ..core.errors import ConfigError, warn_user
 from ..core.text import format_count
 from ..graphs import FeatureEncoder
 from ..graphs.importers.node_ids import ID_NAMES, to_id_texts
@@ -46,7 +45,7 @@ def join_known_nodes(
         message = (
             f"{format_count(int(again.sum()), 'node')} of {titles[1]} are in {titles[0]} too; the new rows are taken"
         )
-        warnings.warn(message, PignnWarning, stacklevel=4)
+        warn_user(message)
         old = old[~again]
     return pd.concat([new, old], ignore_index=True), id, len(new)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,8 +13,10 @@ import torch
 from torch_geometric.data import Data
 
 from .. import graphs
-from ..core.errors import ConfigError, ModelFileError, PignnWarning
+from ..core.errors import ConfigError, ModelFileError, warn_user
+from ..core.notebook import CardTable, render_card
 from ..core.records import Record
+from ..graphs.checks import has_csr_edges
 from ..methods import Method, load_model
 from ..methods.core.scoring import select_scored_nodes_and_labels
 from ..report.predictions import build_prediction_table, write_predictions
@@ -23,6 +24,8 @@ from ..training.metrics import score as metric_score
 from .graph_source import GraphSource
 from .known_nodes import join_known_nodes, keep_first_nodes
 from .run_folder import check_outputs
+
+NUM_SHOWN_NODES, MAX_SHOWN_COLUMNS = 10, 12  # in a notebook
 
 
 class PredictionSummary(Record, kw_only=True):
@@ -86,8 +89,9 @@ class Predictions:
             nodes=int(data.num_nodes),
         )
         if not self.has_true_labels:
-            summary.edges = data.edge_index.shape[1] // 2
-            labeled = (data.y >= 0).numpy()
+            edges = data.col if has_csr_edges(data) else data.edge_index[0]
+            summary.edges = len(edges) // 2
+            labeled = np.zeros(0, bool) if data.get("y") is None else (data.y >= 0).numpy()
             if labeled.any():
                 agrees = (self.predicted_classes == data.y.numpy())[labeled]
                 summary.labels_given, summary.agreement = len(agrees), float(agrees.mean())
@@ -109,7 +113,9 @@ class Predictions:
         write_predictions(Path(path), self.table)
 
     def _repr_html_(self) -> str:
-        return str(self.table.head(10).to_html())
+        rows = self.table.head(NUM_SHOWN_NODES).to_dict("records")
+        table = CardTable("The first nodes", [dict(list(row.items())[:MAX_SHOWN_COLUMNS]) for row in rows])
+        return render_card(f"Predictions of {self.model.name}", self.summary.to_dict(), [table])
 
 
 def predict(
@@ -143,12 +149,14 @@ def predict(
     if known is not None:
         return _predict_with_known_nodes(fitted, folder, source, known, out)
     data = _load_for_prediction(fitted, folder, source) if source.graph is None else source.load()
+    if isinstance(graph, str | Path) and not source.is_named:  # a graph store, whose labels are compared and no more
+        data.train_mask = data.train_mask & False
     has_true_labels = source.is_named or data.get("y_true") is not None
     predictions = Predictions.infer(fitted, data, model_folder=folder, has_true_labels=has_true_labels)
     if out is not None:
         write_predictions(Path(out), predictions.table)
     if has_true_labels and list(data.get("class_names") or []) != fitted.class_names_:
-        warnings.warn("the graph has other classes than the model; nothing is scored", PignnWarning, stacklevel=2)
+        warn_user("the graph has other classes than the model; nothing is scored")
     return predictions
 
 

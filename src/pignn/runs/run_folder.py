@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,16 @@ def check_audit_folder(
     check_outputs((folder / name for name in names), inputs, force=force)
 
 
+def check_own_folder(folder: Path | None) -> None:
+    """Refuse a folder whose files are of a training or of an audit."""
+    if folder is None:
+        return
+    check_is_no_file(folder)
+    for name, kind in (("run.json", "a training run"), ("audit.json", "an audit")):
+        if (folder / name).exists():
+            raise OutputError(f"{folder} holds {kind}, whose files stay together; choose another folder")
+
+
 @contextlib.contextmanager
 def open_output_folder(folder: Path | None) -> Iterator[None]:
     """Create a writable folder. If the run fails before it writes anything, remove the folder again."""
@@ -122,11 +132,3 @@ def note_checkpoint_on_interrupt(folder: Path | None) -> Iterator[None]:
         if folder is not None and has_checkpoint(folder) and not hasattr(interrupt, "run"):
             interrupt.add_note(f"a checkpoint is in {folder}; resume=True continues from it")
         raise
-
-
-def render_html(facts: Mapping[str, Any]) -> str:
-    """Facts as a table for a notebook; nested ones are left out."""
-    import pandas as pd
-
-    shown = {key: value for key, value in facts.items() if value is not None and not isinstance(value, dict | list)}
-    return str(pd.Series(shown, dtype=object).to_frame().to_html(header=False))

@@ -27,7 +27,7 @@ from ..training.interrupt import DeferredInterrupt
 from .assessment import MIN_SECONDS, SECONDS_PER_FIT, assess
 from .consensus_files import list_consensus_files
 from .early_checks import check_review_files
-from .graph_source import GraphSource, build_corruption
+from .graph_source import GraphSource, build_corruption, is_no_noise
 from .run_folder import (
     check_outputs,
     check_training_options,
@@ -212,7 +212,7 @@ def train(
     folder, audit_folder = (None if path is None else Path(path) for path in (out, audit))
     model, reason = choose_method(method, settings or {}, seed, folder if resume else None)
     model = hold_out_validation_labels(model, settings or {}) if graph_options.get("val") else model
-    source = GraphSource(graph, _default_directed_to_model(graph, graph_options, model))
+    source = GraphSource(graph, _default_directed_to_model(graph, graph_options, model), not is_no_noise(noise))
     job = TrainingJob(
         model=model,
         method_reason=reason,

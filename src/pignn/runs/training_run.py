@@ -15,24 +15,38 @@ from .. import graphs, noise
 from .._version import __version__
 from ..auditing import Audit, Consensus
 from ..core.errors import ConfigError
+from ..core.notebook import CardTable, render_card
 from ..io import files
 from ..methods import Method
 from ..methods.core.base import FitFacts
-from ..report import build_training_page, plot_learning_curves, render_figure, write_predictions
+from ..methods.core.data_hash import hash_training_data
+from ..report import (
+    build_training_page,
+    plot_calibration,
+    plot_confusion,
+    plot_learning_curves,
+    plot_map,
+    plot_transition,
+    render_figure,
+    write_predictions,
+)
 from ..report.cards import build_model_card
+from ..report.training.scores import LabelComparison, compare_with_labels, list_named_comparisons, project_nodes
 from ..report.training.summary import TrainingRecord, TrainingSummary
 from ..training import checkpoint
 from .assessment import Assessment
 from .consensus_files import list_consensus_files, write_consensus
 from .graph_source import GraphSource
 from .predictions import Predictions
-from .run_folder import RUN_FILES, check_outputs, open_output_folder, render_html
+from .run_folder import RUN_FILES, check_outputs, open_output_folder
 from .saved_audit import SavedAudit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TREATMENTS = {"drop": "left out", "relabel": "given the suggested label", "weight": "counted by quality"}
+SUSPECT_COLUMNS = ("node", "name", "given", "predicted", "confidence", "p_given_wrong")
+NUM_SHOWN_SUSPECTS = 5  # in a notebook
 ONE_CLASS = "all nodes are given one class: little was learned; try lr=0.001, or features of smaller scale"
 
 
@@ -90,6 +104,7 @@ class TrainingRun:
             labels_disagreed_with=int(disagrees.sum()),
             seconds=round(self.seconds, 2),
             settings=self.fit_facts.settings,
+            data_fingerprint=hash_training_data(self.training_data),
             method_reason=self.method_reason or None,
             import_summary=None if data.get("origin") is None else graphs.summarize_import(data).to_dict(),
         )
@@ -150,7 +165,7 @@ class TrainingRun:
         if (folder / "run.json").exists():  # the report of that run would be taken for one of this
             (folder / "report.html").unlink(missing_ok=True)
         (folder / "run.json").unlink(missing_ok=True)
-        self._save_model(folder / "model")
+        self.save_model(folder / "model")
         write_predictions(folder / "predictions.csv", self.predictions.table)
         has_checkpoint = self.fit_facts.history and self.folder == folder
         stale = [] if has_checkpoint else [checkpoint.CHECKPOINT_FILE, checkpoint.PREVIOUS_FILE]
@@ -173,7 +188,7 @@ class TrainingRun:
         )
         files.write_json(folder / "run.json", record.to_dict())
 
-    def _save_model(self, folder: Path) -> None:
+    def save_model(self, folder: Path) -> None:
         """Write the model; of the user's own graph also how its columns become features, and a card."""
         encoder = self.training_data.get("encoder")
         if encoder is None:
@@ -196,6 +211,52 @@ class TrainingRun:
             {self.model.name: self.fit_facts.history}, {self.model.name: self.summary.best_epoch}
         )
 
+    def plot_transition(self) -> Figure:
+        """The estimated P(given class | true class), by the audit or the assessment of the labels."""
+        if isinstance(self.audit, Audit):
+            return self.audit.plot_transition()
+        if self.assessment is None:
+            reason = self.assessment_note or "assess=False left it out"
+            raise ConfigError(f"the noise of the labels was not estimated ({reason}); pignn.audit() does")
+        return plot_transition(self.assessment.estimate.model.transition, self.model.class_names_)
+
+    def plot_confusion(self) -> Figure:
+        """How many nodes of each class are predicted as each class, by given and by true labels, if they are known."""
+        counts = {name: comparison.count_confusion() for name, comparison in self._list_comparisons()}
+        return plot_confusion(counts, self.model.class_names_, ("label", "predicted"))
+
+    def plot_calibration(self) -> Figure:
+        """How often predictions equal the labels, by confidence. Wrong labels pull the line down."""
+        bins = {name: list(one.compute_calibration_bins().values()) for name, one in self._list_comparisons()}
+        return plot_calibration(bins, "mean confidence", "share of equal labels")
+
+    def plot_map(self) -> Figure:
+        """Nodes in two dimensions of the classifier's output, by predicted class; contradicted labels are marked."""
+        positions = project_nodes(self.predictions.logits)
+        predicted = self.predictions.predicted_classes[positions.nodes]
+        given = self.data.y.numpy()[positions.nodes]
+        marked = (given >= 0) & (given != predicted)
+        title = f"{len(positions.nodes):,} nodes by predicted class"
+        names = self.model.class_names_
+        return plot_map(positions.xy, predicted, names, title, marked, f"given another label ({marked.sum():,})")
+
+    def _list_comparisons(self) -> list[tuple[str, LabelComparison]]:
+        scores = compare_with_labels(self.training_data, self.predictions.logits, self.fit_facts.learns_from_val)
+        return list_named_comparisons(scores)
+
+    def suspects(self, n: int = 10) -> pd.DataFrame:
+        """The ``n`` given labels that the model contradicts most surely, with names of nodes and classes.
+
+        Where the model was assessed, its copies had not seen these labels; else it may repeat wrong ones.
+        """
+        if self.assessment is not None:
+            table = self.assessment.disagreements
+        else:
+            table = self.predictions.table
+            table = table[table["disagrees"] == 1].sort_values("confidence", ascending=False, kind="stable")
+        names = [name for name in SUSPECT_COLUMNS if name in table]
+        return table[names].head(n).reset_index(drop=True)
+
     def report(self, path: str | Path | None = None) -> str:
         """The self-contained HTML page of this run, also written to ``path`` if there is one."""
         logits = self.predictions.logits
@@ -205,7 +266,31 @@ class TrainingRun:
         return page
 
     def _repr_html_(self) -> str:
-        return render_html(self.summary.to_dict())
+        return render_training_card(self)
+
+
+def render_training_card(run: TrainingRun) -> str:
+    """How a notebook shows a run: what it is worth, its settings, why, and the labels that it contradicts."""
+    summary, assessment = run.summary, run.assessment
+    settings = run.model.list_changed_settings()
+    facts = {
+        **({} if assessment is None else assessment.list_facts()),
+        "test accuracy": summary.test_accuracy,
+        "agreement with validation labels": summary.val_agreement,
+        "labels": summary.labels_given,
+        "contradicted": summary.labels_disagreed_with,
+        "suspects": None if summary.suspects is None else f"{summary.suspects:,} {summary.suspects_were}",
+        "kept epoch": summary.best_epoch,
+        "chosen": summary.chosen,
+        "settings": ", ".join(f"{key}={value}" for key, value in settings.items()) or "the defaults",
+        "seconds": summary.seconds,
+    }
+    tables = [] if assessment is None else [assessment.tabulate_classes_for_card()]
+    suspects = run.suspects(NUM_SHOWN_SUSPECTS).to_dict("records")
+    tables.append(CardTable("Labels that it contradicts: suspects(n) has more", suspects))
+    texts = (summary.explanation, summary.note, summary.assessment_note, summary.method_reason)
+    notes = [*(text for text in texts if text), *([] if assessment is None else assessment.notes)]
+    return render_card(f"{run.model.name} on {summary.dataset or 'a graph'}", facts, tables, notes)
 
 
 def list_run_files(folder: Path, report: bool) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from ..core.errors import ConfigError, OutputError
 from .messages import Limits
@@ -27,15 +28,26 @@ def serve(
         limits: how much one request may ask for.
         on_ready: called with the address when the port is open.
     """
-    try:
-        import uvicorn
-
-        from .app import build_app
-    except ImportError as error:
-        raise ConfigError(f"the server is not installed ({error}): pip install 'pignn[serve]'") from None
+    check_installed("serve")
+    from .app import build_app
     from .predictor import Predictor
 
-    app = build_app(Predictor(model, limits))
+    run_app(build_app(Predictor(model, limits)), host, port, on_ready)
+
+
+def check_installed(extra: str) -> None:
+    """Refuse to go on without the packages of a server."""
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise ConfigError(f"the server is not installed ({error}): pip install 'pignn[{extra}]'") from None
+
+
+def run_app(app: Any, host: str, port: int, on_ready: Callable[[str], None] | None = None) -> None:
+    """Serve an ASGI application until a signal ends it. Requests that have begun are answered first."""
+    import uvicorn
+
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

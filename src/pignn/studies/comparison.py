@@ -92,13 +92,15 @@ def build_comparison_table(results: StudyResults, published_row: str = "") -> Ta
     tested = [cell for cell in cells if cell.standard_errors is not None]
     num_far = sum(cell.differs_from_published for cell in tested)
     far = f"{num_far} of {len(tested)} cells are further than {FAR_STANDARD_ERRORS:g}"
+    absent = ", ".join(map(str, results.missing_datasets))
     return Table(
         columns=columns,
         rows=rows,
         title=f"{study.name}: ours beside the paper's{f' {published_row}' if published_row else ''}",
         notes=[
             f"{far} standard errors of the difference from the paper; seeds {format_seeds(study.seeds)}; "
-            f"{study.protocol}"
+            f"{study.protocol}",
+            *([f"not compared, because their files are not here: {absent}"] if absent else []),
         ],
     )
 

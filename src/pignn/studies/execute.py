@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from torch_geometric.data import Data
 
-from ..core.errors import PignnError, PignnWarning
+from ..core.errors import DataError, PignnError, PignnWarning, warn_user
 from ..core.text import format_error_in_one_line
 from ..core.versions import collect_versions
-from ..training.metrics import METRICS, get_metric, score
+from ..training.metrics import METRICS, get_metric, score, score_on_training_labels
 from .code_hash import get_code_version
 from .run_spec import RunResult, RunSpec
-from .tuning import list_trial_settings
+from .tuning import TrialSampler, make_sampler
 from .work import WORKS, Evaluation
 
 
@@ -51,8 +51,8 @@ def _load_graph_and_run(spec: RunSpec) -> RunResult:
         raise PignnError(f"{graph.dataset} is not the planned graph; plan again, with the same raw files everywhere")
     _reset_peak_process_memory()
     start = time.perf_counter()
-    trials = list_trial_settings(spec.search, spec.trials, graph.seed)
-    result = Evaluation(*WORKS.get(spec.work).evaluate(spec.method, spec.settings, trials, graph.seed, data))
+    sampler = make_sampler(spec.sampler, spec.search, spec.trials, graph.seed)
+    result = Evaluation(*WORKS.get(spec.work).evaluate(spec.method, spec.settings, sampler, graph.seed, data))
     seconds = time.perf_counter() - start
     summary = noise.summarize_noise(data)
     metrics = compute_all_metrics(result.y, None, result.probs)
@@ -70,29 +70,62 @@ class TrainingWork:
         return METHODS.get(method)
 
     def evaluate(
-        self, method: str, settings: dict[str, Any], trial_settings: list[dict[str, Any]], seed: int, data: Data
+        self, method: str, settings: dict[str, Any], trials: TrialSampler, seed: int, data: Data
     ) -> Evaluation:
-        from ..methods import make
         from ..methods.core.scoring import select_scored_nodes_and_labels
 
-        best: tuple[float, Any, dict[str, Any]] | None = None
         start = time.perf_counter()
-        for trial in trial_settings:
-            model = make(method, **(settings | trial), seed=seed)
-            model.fit(data)
-            agreement = model.score(data, split="val", against="given") if len(trial_settings) > 1 else 0.0
-            if best is None or agreement > best[0]:
-                best = agreement, model, trial
-        assert best is not None
+        model, chosen = fit_best_of_trials(method, settings, trials, seed, self.select_training_graph(data))
         seconds = time.perf_counter() - start
-        _, model, chosen = best
         nodes, y = select_scored_nodes_and_labels(data, "test")
+        probs = model.predict_proba(data)
         measures = {"best_epoch": getattr(model, "best_epoch_", None), "seconds": seconds}
+        measures |= score_training_nodes(data, probs.argmax(1))
         chosen = chosen | ({"method": str(model.chosen_)} if hasattr(model, "chosen_") else {})
-        return Evaluation(y, model.predict_proba(data)[nodes], measures, chosen)
+        return Evaluation(y, probs[nodes], measures, chosen)
+
+    def select_training_graph(self, data: Data) -> Data:
+        return data
+
+
+class InductiveTrainingWork(TrainingWork):
+    """The same, but training sees neither the test nodes nor their edges. Predictions are for the whole graph."""
+
+    def select_training_graph(self, data: Data) -> Data:
+        if data.get("crow") is not None:
+            raise DataError("training without the test nodes needs a graph in memory, not a graph store")
+        return data.subgraph(~data.test_mask)
 
 
 TRAINING = TrainingWork()
+INDUCTIVE_TRAINING = InductiveTrainingWork()
+
+
+def fit_best_of_trials(
+    method: str, settings: dict[str, Any], trials: TrialSampler, seed: int, data: Data
+) -> tuple[Any, dict[str, Any]]:
+    """The model that agrees best with the given validation labels, the first of equals, and its settings."""
+    from ..methods import make
+
+    best: tuple[float, Any, dict[str, Any]] | None = None
+    for trial in trials:
+        model = make(method, **(settings | trial), seed=seed)
+        model.fit(data)
+        agreement = 0.0
+        if trials.num_trials > 1:
+            agreement = model.score(data, split="val", against="given")
+            trials.report(agreement)
+        if best is None or agreement > best[0]:
+            best = agreement, model, trial
+    assert best is not None
+    return best[1:]
+
+
+def score_training_nodes(data: Data, pred: np.ndarray) -> dict[str, float | None]:
+    """How predictions [nodes] treat right and wrong given labels of training nodes."""
+    nodes = data.train_mask.nonzero().view(-1)
+    truth = data.y_true if data.get("y_true") is not None else data.y
+    return score_on_training_labels(truth[nodes], data.y[nodes], pred[nodes.numpy()])
 
 
 def compute_all_metrics(y: np.ndarray, pred: np.ndarray | None, probs: np.ndarray | None) -> dict[str, float | None]:
@@ -107,7 +140,7 @@ def compute_all_metrics(y: np.ndarray, pred: np.ndarray | None, probs: np.ndarra
         except PignnError:
             raise
         except Exception as error:  # of another package: its number is missing, the others are not
-            warnings.warn(f"metric '{name}' failed: {format_error_in_one_line(error)}", PignnWarning, stacklevel=2)
+            warn_user(f"metric '{name}' failed: {format_error_in_one_line(error)}")
             values[name] = None
     return values
 

@@ -18,7 +18,7 @@ from ..graphs.sparse import SparsityPattern
 from ..io import files
 from ..io.digests import compute_digest
 from ..io.safe_readers import read_npz
-from .execute import compute_all_metrics
+from .execute import compute_all_metrics, score_training_nodes
 from .planning import plan_runs
 from .results import EXTERNAL
 from .results_store import open_results
@@ -96,7 +96,8 @@ def _check_and_score_task(name: str, predictions: NDArray[Any], graph: GraphSpec
         raise DataError(f"task '{name}' cannot be scored: the files of {graph.dataset} are not those it was made of")
     probs, classes = _parse_probs_and_classes(predictions, data.num_nodes, len(data.class_names), f"{path}, {name}")
     nodes, y = select_scored_nodes_and_labels(data, "test")
-    return RunResult(metrics=compute_all_metrics(y, classes[nodes], None if probs is None else probs[nodes]))
+    metrics = compute_all_metrics(y, classes[nodes], None if probs is None else probs[nodes])
+    return RunResult(metrics=metrics | score_training_nodes(data, classes))
 
 
 def _get_edge_index(data: Data) -> Tensor:

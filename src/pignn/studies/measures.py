@@ -26,9 +26,12 @@ class Measure:
 RUN_MEASURES = {
     measure.name: measure
     for measure in (
+        Measure("accuracy_right_labels", "accuracy on training nodes whose given label is right", True),
+        Measure("accuracy_wrong_labels", "accuracy on training nodes whose given label is wrong", True),
         Measure("best_epoch", "epoch whose network was kept", None, "{:.0f}", "{:.0f}"),
         Measure("corrected_accuracy", "share of labels that are right after suspects are corrected", True),
         Measure("estimated_noise", "noise rate that an audit estimates", None, "{:.3f}", "{:.3f}"),
+        Measure("memorized_labels", "share of wrong training labels that are predicted", False),
         Measure("noise_error", "distance between estimated and true noise rate", False, "{:.3f}", "{:.3f}"),
         Measure("noise_dawid_skene", "noise rate by the Dawid–Skene model", None, "{:.3f}", "{:.3f}"),
         Measure("pair_noise", "share of pairs whose given labels agree or differ wrongly", None, "{:.3f}", "{:.3f}"),

@@ -15,6 +15,7 @@ from ..report.table import Table
 from .catalog import load_builtin_studies
 from .comparison import build_comparison_table
 from .figure import draw_study
+from .leaderboard import build_leaderboard_sections
 from .live_view import format_duration
 from .measures import RUN_MEASURES
 from .plan_files import format_plan
@@ -30,6 +31,7 @@ def build_html_page(results: StudyResults) -> str:
     study = results.study
     sections = [
         Section("Results", build_tables(results)),
+        *build_leaderboard_sections(results),
         Section("Picture", [Markup(draw_study(results, "page").decode())]),
         *(Section(title, [table]) for title, table in _build_titled_extra_tables(results)),
         Section("Plan", [render_code(format_plan(study))]),
@@ -44,7 +46,14 @@ def build_markdown_page(results: StudyResults) -> str:
     parts = [f"# {escape_markdown(_study_title(study))}", f"Seeds {format_seeds(study.seeds)}; {study.protocol}."]
     parts += [escape_markdown(study.note) + "."] if study.note else []
     parts += [Table(one.columns, one.rows, one.title, one.groups).to_markdown() for one in build_tables(results)]
-    parts += [f"## {title}\n\n{table.to_markdown()}" for title, table in _build_titled_extra_tables(results)]
+    titled = [
+        (one.title, table)
+        for one in build_leaderboard_sections(results)
+        for table in one.blocks
+        if isinstance(table, Table)
+    ]
+    titled += _build_titled_extra_tables(results)
+    parts += [f"## {title}\n\n{table.to_markdown()}" for title, table in titled]
     facts = collect_origin_facts(results).items()
     parts += ["## How it was made", "\n".join(f"- {name}: {_format_code(value)}" for name, value in facts)]
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"

@@ -120,6 +120,7 @@ def build_run_spec_without_graph(study: Study, row: StudyRow) -> RunSpec:
     if "selection" in known:
         given["selection"] = study.protocol.selection
     trials = study.protocol.trials if row.work == "train" else 0
+    work = "train-inductive" if study.protocol.inductive and row.work == "train" else row.work
     search: dict[str, list[Any]] = {}
     if trials:
         default = {name: values for name, values in DEFAULT_SEARCH.items() if name in known}
@@ -130,12 +131,13 @@ def build_run_spec_without_graph(study: Study, row: StudyRow) -> RunSpec:
             _check_and_complete_settings(method_class, given | chosen, f"{title}, search")
     return RunSpec(
         graph=GraphSpec(trusted=getattr(method_class, "trusted_per_class", 0)),
-        work=row.work,
+        work=work,
         method=row.method,
         settings={name: value for name, value in settings.items() if name != "seed"},
-        code=get_code_version(row.work, row.method),
+        code=get_code_version(work, row.method),
         search=search,
         trials=trials,
+        sampler=study.protocol.sampler,
     )
 
 

@@ -66,6 +66,12 @@ class StudyResults:
         return list(self.get_values_by_seed(dataset, noise, row_label).values())
 
     @property
+    def missing_datasets(self) -> list[DatasetSpec]:
+        """Datasets of the study whose files are not here."""
+        planned = [run.dataset for run in self.runs]
+        return [dataset for dataset in self.study.datasets if dataset not in planned]
+
+    @property
     def failed_runs(self) -> list[tuple[PlannedRun, str]]:
         """Runs that failed, with the reason."""
         pairs = [(run, self.records[run.key].error) for run in self.runs if run.key in self.records]

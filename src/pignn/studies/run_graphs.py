@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch_geometric.data import Data
 
 from .. import graphs, noise
 from ..core.errors import ConfigError
 from ..graphs.datasets import get_dataset
-from ..graphs.splits import Masks, split_per_class
+from ..graphs.splits import split_by_shares
 from ..io.digests import compute_digest
 from ..noise.registry import NOISES
+from . import noisygl
 from .code_hash import hash_package
 from .run_spec import GraphSpec
 from .study import is_named_dataset
@@ -23,10 +23,10 @@ from .study import is_named_dataset
 MAX_CACHED_GRAPHS = 4  # that a process holds on to
 _cached_graphs: dict[str, tuple[Data, str]] = {}
 
+BEGIN_SHARES = (0.5, 0.1)  # of all nodes, for training and validation (Kim et al., KDD 2025)
+
 GRAPH_KEYS = ("x", "edge_index", "crow", "col", "edge_weight", "label_weight")
 LABEL_KEYS = ("y", "y_true", "train_mask", "val_mask", "test_mask", "trusted_mask")
-
-NOISYGL_TRAIN_SHARES = {"dblp": 0.01, "blogcatalog": 0.05}  # of all nodes, where the benchmark splits by shares
 
 
 def load_clean_graph_and_digest(spec: GraphSpec) -> tuple[Data, str]:
@@ -58,40 +58,18 @@ def _load_split_graph(spec: GraphSpec) -> Data:
         return data
     if split == "noisygl":
         data = graphs.load(name, **options)
-        masks = draw_noisygl_masks(name, data.y, seed)
+        masks = noisygl.draw_masks(name, data.y, seed)
         if masks is not None:
             data.train_mask, data.val_mask, data.test_mask = masks
+        return data
+    if split == "begin":
+        data = graphs.load(name, **options)
+        data.train_mask, data.val_mask, data.test_mask = split_by_shares(data.y, BEGIN_SHARES, seed)
         return data
     data = graphs.load(name, split="default" if split == "no-val" else split, split_seed=seed, **options)
     if split == "no-val":
         data.val_mask = torch.zeros_like(data.val_mask)
     return data
-
-
-def draw_noisygl_masks(name: str, y: Tensor, seed: int) -> Masks | None:
-    """The splits of the NoisyGL benchmark.
-
-    ``None`` where the dataset has an official one, 1 % + 15 % of the nodes on DBLP, 5 % + 15 % on BlogCatalog, and on
-    the others 20 nodes per class, 500 for validation and 1,000 for testing, drawn by ``seed``.
-    """
-    if get_dataset(name).has_official_split:
-        return None
-    generator = torch.Generator().manual_seed(seed)
-    if name in NOISYGL_TRAIN_SHARES:
-        order = torch.randperm(y.numel(), generator=generator)
-        train, val = int(NOISYGL_TRAIN_SHARES[name] * y.numel()), int(0.15 * y.numel())
-        test = y.numel() - train - val
-    else:
-        chosen = split_per_class(y, seed=seed).train_mask
-        others = (~chosen & (y >= 0)).nonzero().view(-1)
-        train = int(chosen.sum())
-        val, test = min(500, others.numel() // 3), min(1000, others.numel() - others.numel() // 3)
-        shuffled = others[torch.randperm(others.numel(), generator=generator)]
-        order = torch.cat([chosen.nonzero().view(-1), shuffled])
-    masks = [torch.zeros(y.numel(), dtype=torch.bool) for _ in range(3)]
-    for mask, nodes in zip(masks, order[: train + val + test].split([train, val, test]), strict=True):
-        mask[nodes] = True
-    return Masks(*masks)
 
 
 def load_noisy_graph_and_digest(spec: GraphSpec) -> tuple[Data, str]:
@@ -106,8 +84,14 @@ def _sample_trusted_if_needed(data: Data, spec: GraphSpec) -> Data:
 
 
 def _corrupt_as_planned(data: Data, spec: GraphSpec) -> Data:
+    draws = spec.draws
+    if draws == "noisygl":
+        if spec.noise in noisygl.DRAWN_KINDS:
+            labels = noisygl.draw_labels(data.y, spec.noise, spec.rate or 0.0, graphs.num_classes(data), spec.seed)
+            return noise.corrupt(data, noise.RecordedLabels(labels), splits=spec.noisy)
+        draws = "ours"
     kind = noise.load_noise(complete_path_of_noise_file(spec.noise, spec.dataset))
-    return noise.corrupt(data, kind, spec.rate, seed=spec.seed, splits=spec.noisy, draws=spec.draws)
+    return noise.corrupt(data, kind, spec.rate, seed=spec.seed, splits=spec.noisy, draws=draws)
 
 
 def complete_path_of_noise_file(kind: str, dataset: str) -> str:
@@ -164,4 +148,9 @@ def compute_labels_cache_key(spec: GraphSpec, graph_digest: str) -> str:
 
 @cache
 def _hash_loading_code() -> str:
-    return compute_digest(*(hash_package(name) for name in ("pignn.graphs", "pignn.noise", "pignn.studies.run_graphs")))
+    return compute_digest(
+        *(
+            hash_package(name)
+            for name in ("pignn.graphs", "pignn.noise", "pignn.studies.run_graphs", "pignn.studies.noisygl")
+        )
+    )

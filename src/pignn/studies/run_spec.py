@@ -36,6 +36,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     code: str = ""  # version of the method's code
     search: dict[str, list[Any]] = {}
     trials: int = 0
+    sampler: str = "grid"
 
     @property
     def key(self) -> str:

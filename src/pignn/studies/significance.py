@@ -117,8 +117,8 @@ def build_significance_table(results: StudyResults, reference_row: str = "") -> 
         row: list[Cell | str] = [test.dataset, test.noise.replace(":", " "), test.row, str(test.seeds)]
         row += [f"{test.difference:+.3f}", f"{test.effect:+.2f}", f"{test.wins:.0%}", f"{test.t:+.2f}"]
         for plain, corrected in ((test.p, test.p_holm), (test.p_wilcoxon, test.p_wilcoxon_holm)):
-            row += [_format_p(plain), Cell(_format_p(corrected), corrected < SIGNIFICANCE_LEVEL)]
-        row += [f"{abs(test.one_sample_t):.2f}", _format_p(test.one_sample_p)]
+            row += [format_p(plain), Cell(format_p(corrected), corrected < SIGNIFICANCE_LEVEL)]
+        row += [f"{abs(test.one_sample_t):.2f}", format_p(test.one_sample_p)]
         row += [f"{value:g}" for value in printed_test] if printed_test else ["", ""]
         rows.append(row[: len(columns)])
     name = reference_row or study.reference or study.rows[-1].label
@@ -140,5 +140,5 @@ def _find_published_t_test(study: Study, test: PairedTest) -> tuple[float, float
     return find_published_t_test(test.dataset, NoiseSpec.parse(test.noise)) if is_printed else None
 
 
-def _format_p(p: float) -> str:
+def format_p(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"

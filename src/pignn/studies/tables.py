@@ -48,7 +48,12 @@ def _build_table(results: StudyResults, dataset: DatasetSpec) -> Table:
         rows=[list(row) for row in zip(*columns, strict=True)],
         title=f"{dataset}: {get_measure(study.metric).title}",
         groups=[("", 1), *((kind, len(list(same))) for kind, same in kinds)],
-        notes=[*_list_study_notes(study), *_list_trusted_notes(results), *_list_warning_notes(results, dataset)],
+        notes=[
+            *_list_study_notes(study),
+            *([f"nothing was computed: the files of {dataset} are not here"] * (dataset in results.missing_datasets)),
+            *_list_trusted_notes(results),
+            *_list_warning_notes(results, dataset),
+        ],
     )
 
 

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import numpy as np
     from torch_geometric.data import Data
 
+    from .tuning import TrialSampler
+
 
 class Evaluation(NamedTuple):
     """What is scored, [N] and [N, num_classes], what was measured beside, and what was chosen among the trials."""
@@ -27,7 +29,7 @@ class Work(Protocol):
         """The class whose parameters are the settings of a row."""
 
     def evaluate(
-        self, method: str, settings: dict[str, Any], trial_settings: list[dict[str, Any]], seed: int, data: Data
+        self, method: str, settings: dict[str, Any], trials: TrialSampler, seed: int, data: Data
     ) -> tuple[Any, ...]:
         """Do the work; returns the fields of an :class:`Evaluation`."""
 
@@ -37,6 +39,11 @@ WORKS: Registry[Work] = Registry(
     "pignn.study_work",
     [
         Entry("train", "pignn.studies.execute:TRAINING", "train a method and score its predictions of the test nodes"),
+        Entry(
+            "train-inductive",
+            "pignn.studies.execute:INDUCTIVE_TRAINING",
+            "the same without the test nodes and their edges in training",
+        ),
         # By name, not by import: studies and audits do not know each other.
         Entry("audit", "pignn.auditing.label_scorers:AUDITING", "score given labels and compare with the wrong ones"),
     ],

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from ..core.errors import ModelFileError, PignnWarning
+from ..core.errors import ModelFileError, warn_user
 from ..io.files import read_tensors_and_metadata, write_tensors_and_metadata
 from . import distributed
 from .checkpoint_files import CHECKPOINT_FILE, PREVIOUS_FILE, has_checkpoint
@@ -124,7 +123,7 @@ def read_newest_checkpoint(folder: Path) -> tuple[dict[str, Tensor], dict[str, A
         if not (folder / PREVIOUS_FILE).exists():
             raise
         previous = read_checkpoint(folder / PREVIOUS_FILE)
-        warnings.warn(f"{error}; resuming from the checkpoint before it", PignnWarning, stacklevel=2)
+        warn_user(f"{error}; resuming from the checkpoint before it")
         return previous
 
 

@@ -101,6 +101,23 @@ def score(
     return float(spec.compute(y, pred, _parse_probs(_to_array(probs), y, labeled, num_classes)))
 
 
+def score_on_training_labels(y_true: Any, given: Any, pred: Any) -> dict[str, float | None]:
+    """What became of training nodes with right and with wrong given labels, from arrays [N] of these nodes alone.
+
+    ``accuracy_right_labels`` and ``accuracy_wrong_labels``: the share of either whose true class is predicted;
+    ``memorized_labels``: the share of wrong labels that are predicted. ``None`` where there are no such nodes.
+    """
+    y_true, given, pred = _to_array(y_true), _to_array(given), _to_array(pred)
+    known = (y_true >= 0) & (given >= 0)
+    is_wrong = given != y_true
+    hits = {
+        "accuracy_right_labels": (known & ~is_wrong, pred == y_true),
+        "accuracy_wrong_labels": (known & is_wrong, pred == y_true),
+        "memorized_labels": (known & is_wrong, pred == given),
+    }
+    return {name: float(hit[nodes].mean()) if nodes.any() else None for name, (nodes, hit) in hits.items()}
+
+
 def _parse_probs(probs: np.ndarray, y: np.ndarray, labeled: np.ndarray, num_classes: int | None) -> np.ndarray:
     """The probabilities of the labeled nodes, if they fit the labels."""
     import numpy as np

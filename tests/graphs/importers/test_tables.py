@@ -12,7 +12,7 @@ import torch
 
 from pignn.core.errors import ConfigError, DataError, PignnWarning
 from pignn.graphs import from_pandas, read_graph, summarize_import
-from pignn.graphs.tables import reader
+from pignn.graphs.tables import file_tables
 
 NODES = pd.DataFrame(
     {
@@ -162,7 +162,7 @@ def test_weights_and_named_columns(tmp_path):
 
 def test_columns_with_late_words_are_text_throughout(tmp_path, monkeypatch):
     """Numbers in the first chunk, words in the second: all are text, as they are written."""
-    monkeypatch.setattr(reader, "SAMPLE_ROWS", 3)
+    monkeypatch.setattr(file_tables, "SAMPLE_ROWS", 3)
     (tmp_path / "n.csv").write_text("id,code,label\n1,01,a\n2,02,b\n3,01,a\n4,x,b\n5,01,a\n6,02,b\n")
     (tmp_path / "e.csv").write_text("source,target\n1,2\n")
     data = read_graph(tmp_path / "n.csv", tmp_path / "e.csv", label="label")

@@ -8,7 +8,6 @@ import os
 import shutil
 import tempfile
 import time
-import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch_geometric.data import Data
 
-from ...core.errors import DataError, PignnWarning
+from ...core.errors import DataError, warn_user
 from ...io.cache_dir import get_cache_dir
 from ...io.digests import compute_digest, compute_file_digest
 
@@ -117,8 +116,4 @@ def _warn_once_that_cache_is_not_writable(error: Exception) -> None:
     if cache_dir not in _dirs_warned_about:
         _dirs_warned_about.add(cache_dir)
         reason = getattr(error, "strerror", None) or error
-        warnings.warn(
-            f"the cache {cache_dir} cannot be written ({reason}); set PIGNN_CACHE to another folder",
-            PignnWarning,
-            stacklevel=3,
-        )
+        warn_user(f"the cache {cache_dir} cannot be written ({reason}); set PIGNN_CACHE to another folder")

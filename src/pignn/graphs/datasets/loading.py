@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import Any
 
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ...core.errors import ConfigError, PignnWarning, build_unknown_name_error
+from ...core.errors import ConfigError, build_unknown_name_error, warn_user
 from ...core.settings import SEED
 from ..splits import Masks, split_first_per_class, split_per_class
 from .base import Dataset, Root
@@ -62,10 +61,8 @@ def load(
     data.train_mask, data.val_mask, data.test_mask = _select_split(dataset.name, masks, split, split_index, own_masks)
     data.name = dataset.name
     if not options and data.num_nodes != dataset.num_nodes:
-        warnings.warn(
-            f"{dataset.name}: the raw files have {data.num_nodes:,} nodes, the published ones {dataset.num_nodes:,}",
-            PignnWarning,
-            stacklevel=2,
+        warn_user(
+            f"{dataset.name}: the raw files have {data.num_nodes:,} nodes, the published ones {dataset.num_nodes:,}"
         )
     return data
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -14,7 +13,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ...core.errors import DataError, PignnWarning
+from ...core.errors import DataError, warn_user
 from ...core.text import format_error_in_one_line
 from ...io import safe_readers
 from ..splits import build_masks_from_indices
@@ -35,10 +34,8 @@ def read_ogb(dataset: FileDataset, root: Root, *, is_undirected: bool = False, f
             )
     if with_stand_in_features:
         data.x = make_stand_in_features(data.edge_index, data.y.numel())
-        warnings.warn(
-            f"{dataset.name}: STAND-IN FEATURES made from the structure; accuracies do not compare with published ones",
-            PignnWarning,
-            stacklevel=4,
+        warn_user(
+            f"{dataset.name}: STAND-IN FEATURES made from the structure; accuracies do not compare with published ones"
         )
     return data
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ...core.errors import ConfigError, DataError, PignnWarning
+from ...core.errors import ConfigError, DataError, warn_user
 from ...core.text import format_count
 from ...io.safe_readers import read_npz
 from ..edges import simplify_edges
@@ -49,19 +48,19 @@ def build_data(raw_graph: RawGraph, spec: ImportSpec, name: str) -> Data:
     raw_graph, columns = _add_features_file_to_nodes(raw_graph, spec)
     if spec.encoder is None:
         encoder = _fit_encoder(raw_graph, spec, columns)
-        _warn_about_leaks(raw_graph.frame, encoder.input_columns, data.y.numpy())
+        warn_about_leaks(raw_graph.frame, encoder.input_columns, data.y.numpy())
         data.x = encoder.encode(raw_graph)
     else:
         encoder = spec.encoder
         data.x = encoder.encode(raw_graph)
         if text := encoder.describe_unseen_values(raw_graph, data.x.numpy()):
-            _warn(f"{raw_graph.title}: {text}; the model has not learned from such")
+            warn_user(f"{raw_graph.title}: {text}; the model has not learned from such")
     columns_read = list(encoder.column_kinds or encoder.input_columns)
     raw_graph.origin.missing = _count_missing_per_column(raw_graph.frame, columns_read)
     if weight is not None:
         data.edge_weight = weight
         if weight.numel() and not bool(weight.any()):
-            _warn(
+            warn_user(
                 f"{raw_graph.origin.edges or raw_graph.title}: all weights of edges are 0, so no neighbor counts; "
                 "leave them out"
             )
@@ -142,7 +141,7 @@ def _add_labels(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
         column = raw_graph.frame[spec.trusted]
         trusted = torch.from_numpy(parse_trusted_mask(column, title, raw_graph.origin.first_row_number))
         if count := int((trusted & ~is_labeled).sum()):
-            _warn(
+            warn_user(
                 f"{raw_graph.title}: {format_count(count, 'node')} trusted but without a label; "
                 "there is nothing to trust"
             )
@@ -221,7 +220,7 @@ def _count_missing_per_column(frame: pd.DataFrame, columns: list[str]) -> dict[s
     }
 
 
-def _warn_about_leaks(frame: pd.DataFrame, columns: list[str], y: np.ndarray) -> None:
+def warn_about_leaks(frame: pd.DataFrame, columns: list[str], y: np.ndarray) -> None:
     """Warn if a column is the label under another name, on the rows that have both."""
     is_labeled = y >= 0
     num_classes, sample = len(np.unique(y[is_labeled])), np.flatnonzero(is_labeled)[:LEAK_SAMPLE_ROWS]
@@ -238,8 +237,4 @@ def _warn_about_leaks(frame: pd.DataFrame, columns: list[str], y: np.ndarray) ->
         pairs = np.unique(codes * (int(y.max()) + 1) + y[has_both])
         is_one_to_one = len(values) == num_classes == len(pairs) == len(np.unique(y[has_both]))
         if is_one_to_one and 2 * has_both.sum() >= is_labeled.sum():  # few rows agree by chance
-            _warn(f"column '{name}' is the label under another name; leave it out of the features")
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, PignnWarning, stacklevel=4)
+            warn_user(f"column '{name}' is the label under another name; leave it out of the features")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ...core.errors import ConfigError, DataError, PignnWarning
+from ...core.errors import ConfigError, DataError, warn_user
 from ...core.text import format_count
 from ..tables.arrays import PathLike
 from ..tables.cells import parse_edge_weights, quote_cell_for_message
 from ..tables.edge_columns import EdgeColumns, choose_edge_columns
 from ..tables.reader import open_edge_table
 from ..tables.table import FrameTable, Table
+from .edge_types import EdgeTypes, find_edge_types
 from .import_spec import ImportSpec
 from .node_ids import NodeIds, UnknownNodes
 
@@ -41,7 +41,10 @@ def read_edges(
     if not isinstance(table, FrameTable):
         _turn_header_of_known_nodes_into_edge_in_place(table, ids)
         notes.append(f"edges: {table.describe_layout()}")
-    chosen = _choose_edge_columns(table, spec.edge_columns)
+    types = find_edge_types(spec.edge_types, table.columns if table.has_header else [])
+    chosen = _choose_edge_columns(table, spec.edge_columns, types)
+    if types is not None and types.column in chosen:
+        types = None
     weight_text = "" if chosen.weight is None else f", weight '{chosen.weight}'"
     notes.append(f"edges: from column '{chosen.source}' to '{chosen.target}'{weight_text}")
     unknown, num_rows = UnknownNodes(), 0
@@ -51,27 +54,32 @@ def read_edges(
         columns = [_get_required_column(chunk.frame, name, table, chunk.start) for name in chosen[:2]]
         positions = [ids.find_positions(column) for column in columns]
         keep = unknown.add_and_mark_known_edges(columns, positions)
+        by_type = np.ones(len(keep), np.float32)
+        if types is not None:
+            by_type = types.read_weights(_get_required_column(chunk.frame, types.column, table, chunk.start))
+            keep &= by_type > 0
         num_rows += len(chunk.frame)
         ends.append(np.stack([position[keep] for position in positions]))
         if chosen.weight is not None:
             column = _get_required_column(chunk.frame, chosen.weight, table, chunk.start)
             first_row_number = table.first_row_number + chunk.start
-            weights.append(parse_edge_weights(column, table.name, first_row_number, WITHOUT_WEIGHTS)[keep])
+            parsed = parse_edge_weights(column, table.name, first_row_number, WITHOUT_WEIGHTS)
+            weights.append(parsed[keep] * by_type[keep])
+        elif types is not None and types.weights is not None:
+            weights.append(by_type[keep])
+    if types is not None and num_rows:
+        notes.append(types.describe())
     if unknown.num_edges:
         message = unknown.build_message(num_rows, table.name, ids.title)
         advice = _format_unknown_nodes_advice(unknown, num_rows, ids, frame, is_prediction=spec.encoder is not None)
         if not spec.drop_unknown:
             raise DataError(f"{message}; {advice}")
         if 2 * unknown.num_edges > num_rows:
-            _warn(f"{message}; they are left out, which is most of them; {advice}")
+            warn_user(f"{message}; they are left out, which is most of them; {advice}")
         notes.append(f"edges: left out {format_count(unknown.num_edges, 'edge')} to unknown nodes; {message}")
     if not num_rows and spec.encoder is None:
-        _warn(f"{table.name} has no edges, so that no node has a neighbor; is it the right file?")
+        warn_user(f"{table.name} has no edges, so that no node has a neighbor; is it the right file?")
     return ImportedEdges(np.concatenate(ends, axis=1), np.concatenate(weights) if weights else None, notes)
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, PignnWarning, stacklevel=4)
 
 
 def _turn_header_of_known_nodes_into_edge_in_place(table: Table, ids: NodeIds) -> None:
@@ -81,9 +89,11 @@ def _turn_header_of_known_nodes_into_edge_in_place(table: Table, ids: NodeIds) -
         table.treat_header_as_row()
 
 
-def _choose_edge_columns(table: Table, columns: str | Sequence[str] | None) -> EdgeColumns:
+def _choose_edge_columns(table: Table, columns: str | Sequence[str] | None, types: EdgeTypes | None) -> EdgeColumns:
+    if types is not None:
+        table.check_column_and_get_name(types.column)
     if columns is None:
-        return choose_edge_columns(table, None, None, None, NAME_WEIGHTS)
+        return choose_edge_columns(table, None, None, None, NAME_WEIGHTS, None if types is None else types.column)
     if len(columns) not in (2, 3):
         raise ConfigError(f"edge columns are two, or three with a weight, not {len(columns)}")
     source, target, weight = [*columns, "none"][:3]

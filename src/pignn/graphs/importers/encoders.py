@@ -6,14 +6,13 @@ The fields of an encoder are what it has learned, as JSON keeps them. scikit-lea
 from __future__ import annotations
 
 import re
-import warnings
 from typing import Annotated, Any, NamedTuple, Self
 
 import msgspec
 import numpy as np
 import pandas as pd
 
-from ...core.errors import DataError, PignnWarning
+from ...core.errors import DataError, warn_user
 from ...core.text import format_count
 from ..tables.cells import quote_cell_for_message
 from ..tables.styles import PLAIN, Style
@@ -181,7 +180,7 @@ def _warn_about_parsed_column(parsed: ParsedColumn, raw_graph: RawGraph, name: s
             f"categories, say so: --features '*,{name}:category'"
         )
     for message in messages:
-        warnings.warn(f"{raw_graph.title}, column '{name}': {message}", PignnWarning, stacklevel=2)
+        warn_user(f"{raw_graph.title}, column '{name}': {message}")
 
 
 def _fit_scale(values: np.ndarray) -> Scale:

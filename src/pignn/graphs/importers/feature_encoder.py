@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import numpy as np
 
-from ...core.errors import ConfigError, DataError, ModelFileError, PignnWarning, build_unknown_name_error
+from ...core.errors import ConfigError, DataError, ModelFileError, build_unknown_name_error, warn_user
 from ...core.text import format_count, format_error_in_one_line
 from ...io.files import read_tensors_and_metadata, write_bytes, write_tensors_and_metadata
 from ..tables.arrays import PathLike
@@ -194,21 +193,17 @@ def _warn_about_guesses(guesses: Mapping[str, KindGuess], title: str) -> None:
         advice = (
             ", which the table does not tell; write it unmistakably if that is wrong" if kind in COLUMN_KINDS else ""
         )
-        _warn(f"{title}, column '{names[0]}'{others}: {guesses[names[0]].doubt}{advice}")
+        warn_user(f"{title}, column '{names[0]}'{others}: {guesses[names[0]].doubt}{advice}")
 
 
 def _warn_if_most_columns_dropped(notes: Mapping[str, str], title: str) -> None:
     left_out = [f"'{name}' ({note.partition(': ')[2]})" for name, note in notes.items() if note.startswith("left out")]
     if len(left_out) > max(len(notes) / 2, 1):
         listing = ", ".join(left_out[:20]) + (f" and {len(left_out) - 20:,} more" if len(left_out) > 20 else "")
-        _warn(
+        warn_user(
             f"{title}: {len(left_out):,} of {len(notes):,} columns are left out of the features: {listing}; "
             "--features 'name:kind' (features=) takes one in"
         )
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, PignnWarning, stacklevel=5)
 
 
 def select_feature_columns_and_kinds(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ...core.errors import DataError, PignnWarning
+from ...core.errors import DataError, warn_user
 from ...core.text import format_count, format_error_in_one_line
 from .raw_graph import RawGraph
 
@@ -274,7 +273,7 @@ def _warn_if_edge_attr_may_be_weights(attr: Any, num_edges: int, title: str) -> 
     """One number per edge, where PyG has it, may be the weights or not."""
     if isinstance(attr, np.ndarray) and attr.dtype.kind in "biuf" and attr.shape in ((num_edges,), (num_edges, 1)):
         message = f"{title}: 'edge_attr' is not used; if it holds the weights of the edges, save it as 'edge_weight'"
-        warnings.warn(message, PignnWarning, stacklevel=2)
+        warn_user(message)
 
 
 def _infer_num_nodes(

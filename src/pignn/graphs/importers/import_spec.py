@@ -37,6 +37,7 @@ class ImportSpec:
     name: str | None = None
     truth: str | None = None
     edge_columns: str | Sequence[str] | None = None
+    edge_types: str | None = None
     delimiter: str | None = None
     drop_unknown: bool = False
     directed: bool = False

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ...core.errors import DataError, PignnWarning
+from ...core.errors import DataError, warn_user
 from ...core.text import format_count
 from ..tables.cells import MAX_CLASSES, factorize_labels, quote_cell_for_message
 
@@ -29,10 +28,10 @@ def parse_labels_and_class_names(
     labels of other classes count as none.
     """
     codes, values = _encode_texts_as_codes(column, title)
-    names = sorted({value for value in values if value not in NO_LABEL}, key=_choose_sort_key(values))
+    names = sort_class_names(values)
     num_labeled = int((np.array([*(value not in NO_LABEL for value in values), False])[codes]).sum())
     if model_classes is None:
-        _check_and_warn_about_classes(names, num_labeled, title)
+        check_and_warn_about_classes(names, num_labeled, title)
     else:
         _warn_about_new_classes(names, model_classes, title)
         names = list(model_classes)
@@ -62,7 +61,7 @@ def _map_codes_to_positions(codes: np.ndarray, values: Sequence[str], names: Seq
 def _warn_about_new_classes(names: list[str], model_classes: Sequence[str], title: str) -> None:
     if new := [name for name in names if name not in model_classes]:
         noun = "class" if len(new) == 1 else "classes"
-        _warn(f"{title}: the model has no {noun} {_format_names(new)}; taken for no label")
+        warn_user(f"{title}: the model has no {noun} {_format_names(new)}; taken for no label")
 
 
 def _warn_about_similar_names(names: list[str], title: str) -> None:
@@ -72,22 +71,30 @@ def _warn_about_similar_names(names: list[str], title: str) -> None:
         groups.setdefault("".join(name.split()).casefold(), []).append(name)
     if similar := [name for group in groups.values() if len(group) > 1 for name in group]:
         listing = _format_names(similar)
-        _warn(f"{title}: the classes {listing} differ in case or blanks only; write them alike if they are one")
+        warn_user(f"{title}: the classes {listing} differ in case or blanks only; write them alike if they are one")
 
 
-def _check_and_warn_about_classes(names: list[str], num_labeled: int, title: str) -> None:
+def sort_class_names(values: list[str]) -> list[str]:
+    """The classes among the distinct values of a column: alphabetically, or by number if all are integers."""
+    return sorted({value for value in values if value not in NO_LABEL}, key=_choose_sort_key(values))
+
+
+def check_and_warn_about_classes(names: list[str], num_labeled: int, title: str) -> None:
+    """Refuse what cannot be classes, and say what may be none."""
     if not names:
         raise DataError(f"{title} has no label at all; is it the right column?")
     nodes = format_count(num_labeled, "labeled node")
     if len(names) > MAX_CLASSES or len(names) > max(num_labeled / 2, 20):
         raise DataError(f"{title} has {len(names):,} different values on {nodes}; is it the label?")
     if len(names) > MANY_CLASSES and num_labeled < FEW_LABELS * len(names):
-        _warn(
+        warn_user(
             f"{title}: {len(names):,} classes on {nodes}, fewer than {FEW_LABELS} labels each on average; is it the "
             "label, or a column of ids?"
         )
     if suspicious := [name for name in names if name.lower() in _MISSING_WORDS]:
-        _warn(f"{title}: {_format_names(suspicious)} taken for a class; leave the cell empty where there is no label")
+        warn_user(
+            f"{title}: {_format_names(suspicious)} taken for a class; leave the cell empty where there is no label"
+        )
     _warn_about_similar_names(names, title)
 
 
@@ -130,7 +137,3 @@ def _encode_texts_as_codes(column: pd.Series[Any], title: str) -> tuple[np.ndarr
 def _format_names(names: list[str], max_names: int = 5) -> str:
     rest = f" and {len(names) - max_names:,} more" if len(names) > max_names else ""
     return ", ".join(map(quote_cell_for_message, names[:max_names])) + rest
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, PignnWarning, stacklevel=4)

@@ -13,7 +13,7 @@ from ...core.text import format_count
 from ..tables.cells import quote_cell_for_message
 
 ID_NAMES = ("id", "node", "node_id", "nodeid")
-_INTEGER = r"-?(?:0|[1-9][0-9]{0,17})"  # as an integer of 64 bits is written
+INTEGER_ID = r"-?(?:0|[1-9][0-9]{0,17})"  # as an integer of 64 bits is written
 _MAX_COUNTED_IDS = 100_000  # different unknown ids
 
 
@@ -48,7 +48,7 @@ class NodeIds:
             raise DataError(f"{title}: {format_count(int(empty.sum()), 'row')} without an id, first row {row:,}")
         if column.dtype.kind in "iu" and int(column.max()) < 2**63:
             return cls(column.to_numpy(np.int64), title)
-        if text.str.fullmatch(_INTEGER).all():
+        if text.str.fullmatch(INTEGER_ID).all():
             return cls(text.astype(np.int64).to_numpy(), title)
         return cls(text.to_numpy(object), title)
 
@@ -69,7 +69,7 @@ class NodeIds:
         if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iu":
             return self.index.get_indexer(pd.Index(column.to_numpy()))
         text = to_id_texts(column)
-        is_integer = text.str.fullmatch(_INTEGER).to_numpy(bool, na_value=False) & column.notna().to_numpy()
+        is_integer = text.str.fullmatch(INTEGER_ID).to_numpy(bool, na_value=False) & column.notna().to_numpy()
         positions = np.full(len(column), -1)
         positions[is_integer] = self.index.get_indexer(pd.Index(text[is_integer].astype(np.int64)))
         return positions

@@ -14,7 +14,8 @@ import pandas as pd
 from ...core.errors import ConfigError, DataError, PignnWarning
 from ..tables.arrays import PathLike
 from ..tables.formats import has_graph_suffix
-from ..tables.reader import STANDARD_INPUT, open_table
+from ..tables.local_copies import copy_if_not_local, find_address
+from ..tables.reader import STANDARD_INPUT, list_table_files, open_table
 from ..tables.table import FrameTable, Table
 from .edges import read_edges
 from .feature_encoder import FeatureEncoder, select_feature_columns_and_kinds
@@ -43,6 +44,7 @@ def read_graph(
     name: str | None = None,
     truth: str | None = None,
     edge_columns: str | Sequence[str] | None = None,
+    edge_types: str | None = None,
     delimiter: str | None = None,
     drop_unknown: bool = False,
     directed: bool = False,
@@ -56,8 +58,8 @@ def read_graph(
     Labeled nodes are in `train_mask`. :func:`~pignn.graphs.summarize_import` shows what was read and encoded.
 
     Args:
-        nodes: one node per row: CSV, TSV, JSON lines (each also .gz or .zst), Parquet, `-` for standard input, or a
-            data frame. Or a file with a whole graph: .npz, PyG's .pt, .graphml, .gml.
+        nodes: one node per row: CSV, TSV, JSON lines (each also .gz or .zst), Parquet, `-` for standard input, an
+            address (https://, s3://), or a data frame. Or a file with a whole graph: .npz, PyG's .pt, .graphml, .gml.
         edges: one edge per row, as `nodes`; or .npy of shape [E, 2] with row numbers.
         label: column of the labels, names or numbers; empty or -1 for none. Several columns, as a list or "a,b", are
             labels of several annotators.
@@ -73,6 +75,8 @@ def read_graph(
         truth: column with true labels, where some are known: predictions are scored with them, and nothing learns them.
         edge_columns: columns of `edges`: from, to and perhaps weight, as a list or "from,to". Default: by their names
             or order.
+        edge_types: column of `edges` with their types and, as in "relation:cites=1,mentions=0.5", what each weighs:
+            types that are not named are left out. Default: all count alike.
         delimiter: between the columns of text files. Default: detected.
         drop_unknown: leave out edges to unknown nodes, which are an error otherwise.
         directed: keep the direction of edges. Otherwise the graph is made simple and undirected.
@@ -95,7 +99,10 @@ def check_graph_files(nodes: PathLike, edges: PathLike | None, spec: ImportSpec)
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PignnWarning)
-        if sum(os.path.getsize(path) for path in (nodes, edges) if path and os.path.isfile(path)) > MAX_CHECKED_BYTES:
+        files = [
+            file for path in (nodes, edges) if path and os.path.exists(path) for file in list_table_files(Path(path))
+        ]
+        if sum(map(os.path.getsize, files)) > MAX_CHECKED_BYTES:
             if not has_graph_suffix(nodes):
                 table = open_table(nodes, spec.delimiter, with_encoding_check=False)
                 spec.resolve_vote_columns(table.columns).check_column_roles(table.columns, table.name)
@@ -124,9 +131,9 @@ def _read_raw_graph_and_complete_spec(
     if has_graph_suffix(nodes):
         if edges is not None:
             raise ConfigError(f"{nodes} holds a whole graph; leave the edges out")
-        return assign_roles_and_complete_spec(read_raw_graph_file(Path(nodes)), spec)
+        return assign_roles_and_complete_spec(read_raw_graph_file(copy_if_not_local(nodes)), spec)
     if edges is None:
-        if not Path(nodes).exists():
+        if not Path(nodes).exists() and find_address(nodes) is None:
             raise DataError(f"cannot read {nodes}: no such file")
         raise ConfigError(f"{nodes} holds nodes only: give the edges, with --edges FILE (edges=)")
     return _read_tables(open_table(nodes, spec.delimiter), edges, spec)

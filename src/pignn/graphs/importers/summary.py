@@ -9,10 +9,14 @@ from typing import Any
 
 from torch_geometric.data import Data
 
+from ...core.errors import PignnError
+from ...core.notebook import CardTable, render_card
 from ...core.text import format_count
 from ..summary import compute_graph_statistics
 
 MAX_NAMED = 100  # columns that are left out
+MAX_SHOWN_ROWS = 15  # of a table in a notebook
+MAX_SHOWN_EDGES = 5_000_000  # of a graph that describes itself in a notebook
 
 
 @dataclass
@@ -59,6 +63,28 @@ class ImportSummary:
         lines = self.list_fact_lines()
         lines.append(f"{format_count(self.facts['features'], 'feature')}:")
         return "\n".join([*lines, *(f"  {names}: {note}" for names, note in self._group_columns_by_note())])
+
+    def _repr_html_(self) -> str:
+        return self.render_html("Graph as it is read")
+
+    def render_html(self, title: str) -> str:
+        """The card for a notebook."""
+        facts = self.facts
+        shown = {
+            "nodes": facts["nodes"],
+            "edges": facts["edges"],
+            "features": facts["features"],
+            "components": facts["components"],
+            "without a label": facts["unlabeled"],
+            "homophily": "unknown" if facts["homophily"] is None else f"{facts['homophily']:.2f}",
+            **{name: facts[name] for name in ("trusted", "sources") if facts.get(name)},
+        }
+        sizes = sorted(facts["classes"].items(), key=lambda item: -item[1])
+        names = [f"{_clean_and_shorten(name)} {size:,}" for name, size in sizes[:MAX_SHOWN_ROWS]]
+        shown["classes"] = f"{len(sizes):,}: {', '.join(names)}{' …' if len(sizes) > MAX_SHOWN_ROWS else ''}"
+        records = self.list_column_records()
+        more = f", the first {MAX_SHOWN_ROWS} of {len(records):,}" if len(records) > MAX_SHOWN_ROWS else ""
+        return render_card(title, shown, [CardTable(f"Columns{more}", records[:MAX_SHOWN_ROWS])], self.notes)
 
     def list_fact_lines(self) -> list[str]:
         """What the graph is like, and what was guessed and changed, in lines for people."""
@@ -123,3 +149,13 @@ def summarize_import(data: Data) -> ImportSummary:
 def _clean_and_shorten(name: str, max_chars: int = 40) -> str:
     text = " ".join("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(name)).split())
     return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
+
+
+def render_graph_html(data: Data) -> str | None:
+    """How a notebook shows a graph of ours: what was understood of it. None for graphs that others made."""
+    if data.get("class_names") is None or data.get("edge_index") is None or data.num_edges > MAX_SHOWN_EDGES:
+        return None
+    try:
+        return summarize_import(data).render_html(f"Graph {data.get('name') or ''}".strip())
+    except (PignnError, RuntimeError, AttributeError, TypeError, ValueError):  # it was changed since
+        return None

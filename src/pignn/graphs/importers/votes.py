@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from ...core.errors import ConfigError, DataError, PignnWarning, build_unknown_name_error
+from ...core.errors import ConfigError, DataError, build_unknown_name_error, warn_user
 from ...core.text import format_count
 from ..tables.cells import quote_cell_for_message, to_numbers_or_nan
 from ..tables.reader import open_table
@@ -103,7 +102,7 @@ def _read_votes_from_table(raw_graph: RawGraph, spec: ImportSpec) -> RawVotes:
         message = f"{table.name}: {number} on nodes that are not there, first {first}"
         if not spec.drop_unknown:
             raise DataError(f"{message}; drop_unknown leaves them out")
-        _warn(f"{message}; left out")
+        warn_user(f"{message}; left out")
     nameless = np.flatnonzero(frame[ANNOTATOR].isna() | (frame[ANNOTATOR].astype(str).str.strip() == ""))
     if len(nameless):
         row = table.first_row_number + nameless[0]
@@ -143,7 +142,7 @@ def _drop_unusable_votes_with_notes(
         both = frame[repeated].merge(kept, on=["node", ANNOTATOR], suffixes=("", "_kept"))
         changed = int((both[LABEL] != both[f"{LABEL}_kept"]).sum())
         first = annotators[int(frame[ANNOTATOR][repeated].iloc[0])][:40]
-        _warn(
+        warn_user(
             f"{title}: {format_count(int(repeated.sum()), 'vote')} repeated, first by '{first}'; the last one counts"
             + (f" ({changed:,} had another label)" if changed else "")
         )
@@ -159,7 +158,3 @@ def check_vote_options(spec: ImportSpec) -> None:
         raise ConfigError("source says who gave a label, and so do votes; leave source out")
     if spec.trusted is not None and len(spec.vote_columns) != 1:
         raise ConfigError("trusted is about one label column beside votes: name it with label, or leave trusted out")
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, PignnWarning, stacklevel=5)

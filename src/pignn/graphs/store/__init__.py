@@ -11,6 +11,8 @@ A store holds the simple undirected graph (as :func:`~pignn.graphs.simplify_edge
 | `x.f32` | optional: features, node by node |
 | `y.i64` | optional: given labels, -1 for none |
 | `train.u8`, `val.u8`, `test.u8` | optional: masks, 0 or 1 |
+| `id.i64` | optional: ids that are integers |
+| `id_offset.i64`, `id_text.u8` | optional: where each id begins, and the last ends; the ids as one text in UTF-8 |
 
 All numbers are little-endian. Whatever the input, memory stays within what `convert` is given: entries are first
 divided by ranges into files, then each range is sorted on its own.

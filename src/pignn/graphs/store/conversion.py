@@ -15,9 +15,12 @@ from ...core.errors import ConfigError
 from ..tables.arrays import ArrayOrFile, PathLike, is_array_or_npy_path
 from ..tables.edge_columns import choose_edge_columns
 from ..tables.reader import open_edge_table, open_table
+from ..tables.table import Table
 from ..tables.text_files import parse_delimiter
-from .external_sort import sort_and_write_edge_files
-from .nodes import NodeWriter, choose_feature_columns
+from .external_sort import iter_numbered_edges, sort_and_write_edge_files
+from .node_ids import IdDatabase, open_id_database
+from .node_table import NodeTable, check_features_given_once, map_edges
+from .nodes import NodeWriter
 from .output import ProgressBar, StoreFile, check_out_folder, open_new_store_folder
 from .result import Conversion
 from .store import FORMAT, HEADER_NAME, MASK_NAMES, FileHeader, StoreHeader
@@ -31,6 +34,7 @@ def convert(
     features: ArrayOrFile | None = None,
     labels: ArrayOrFile | None = None,
     label: str | None = None,
+    id: str | None = None,
     train: ArrayOrFile | None = None,
     val: ArrayOrFile | None = None,
     test: ArrayOrFile | None = None,
@@ -39,6 +43,7 @@ def convert(
     target: str | None = None,
     weight: str | None = None,
     delimiter: str | None = None,
+    drop_unknown: bool = False,
     num_nodes: int | None = None,
     memory: int = 1 << 30,
     force: bool = False,
@@ -48,19 +53,22 @@ def convert(
 
     Args:
         out: folder to write.
-        edges: CSV, TSV, JSON lines (also .gz or .zst) or Parquet, one edge per row; or .npy of shape [E, 2] or [2, E];
-            or arrays [n, 2] that come one after the other. Nodes are numbered 0 to N - 1.
-        nodes: a table as `edges`, with a header: one node per row, in order.
-        features: .npy of shape [N, F], or an array. Default: the `columns` of `nodes`.
-        labels: .npy of N labels, or an array; -1 for none.
-        label: column of `nodes` with the labels, numbers from 0 or names; -1 or empty for none.
+        edges: CSV, TSV, JSON lines (also .gz or .zst) or Parquet, one edge per row; or a folder or pattern such as
+            "edges/*.parquet" of such files; or .npy of shape [E, 2] or [2, E]; or arrays [n, 2] that come one after the
+            other.
+        nodes: a table as `edges`, with a header: one node per row.
+        features: .npy of shape [N, F], or an array. Default: the `columns` of `nodes`, encoded as `read_graph` does.
+        labels: .npy of N labels, numbers from 0 or names, or an array; -1 for none.
+        label: column of `nodes` with the labels; -1 or empty for none.
+        id: column of `nodes` with the ids that `edges` uses. Default: `id`, `node` or `node_id`; without such a column,
+            or without `nodes`, edges have the numbers of nodes, 0 to N - 1.
         train: column of `nodes`, .npy file or array, of 0 and 1. Likewise `val` and `test`.
-        columns: columns of `nodes` that are features, as names or patterns ("x*"). Default: all others, except `id`,
-            `node` and `node_id`, which must count 0, 1, 2, ...
+        columns: columns of `nodes` that are features, as names or patterns ("x*", "note:text"). Default: all others.
         source: column of `edges`: its name or, without a header, its position from 0. Default: `source` or the first.
         target: likewise. Default: `target` or the second.
         weight: likewise. Default: `weight` or, without a header, the third of three. "none" leaves it out.
         delimiter: between the columns of text files. Default: detected.
+        drop_unknown: leave out edges to unknown nodes, which are an error otherwise.
         num_nodes: number of nodes; required if nothing else tells it.
         memory: number of bytes to stay within, about.
         force: replace an existing store.
@@ -79,6 +87,7 @@ class _Inputs:
     features: ArrayOrFile | None
     labels: ArrayOrFile | None
     label: str | None
+    id: str | None
     train: ArrayOrFile | None
     val: ArrayOrFile | None
     test: ArrayOrFile | None
@@ -87,6 +96,7 @@ class _Inputs:
     target: str | None
     weight: str | None
     delimiter: str | None
+    drop_unknown: bool
     num_nodes: int | None
     memory: int
     force: bool
@@ -107,42 +117,82 @@ class _Inputs:
         if self.label is not None and self.labels is not None:
             raise ConfigError("labels are given twice: as a column (label) and as a file (labels)")
         check_out_folder(Path(self.out), self.force)
-        if self.nodes is None and (self.label is not None or self.mask_columns or self.columns):
-            option = "label" if self.label is not None else next(iter(self.mask_columns), "columns")
+        if self.nodes is None and (self.label or self.id or self.mask_columns or self.columns):
+            others = next(iter(self.mask_columns), "columns")
+            option = "label" if self.label is not None else "id" if self.id is not None else others
             raise ConfigError(f"{option} names a column of a node file, but there is none; give it as nodes")
 
 
 def _check_and_convert_inputs(inputs: _Inputs) -> Conversion:
     inputs.check()
     delimiter = parse_delimiter(inputs.delimiter)
-    node_table = None if inputs.nodes is None else open_table(inputs.nodes, delimiter, with_encoding_check=False)
+    check_features_given_once(inputs.columns, inputs.features is not None)
+    node_table = None
+    if inputs.nodes is not None:
+        table = open_table(inputs.nodes, delimiter, with_encoding_check=False)
+        node_table = NodeTable(table, inputs.id, inputs.label, inputs.mask_columns, inputs.columns, inputs.memory)
     edge_table = open_edge_table(inputs.edges, delimiter, with_encoding_check=False)
-    edge_columns = choose_edge_columns(edge_table, inputs.source, inputs.target, inputs.weight)
-    mask_columns = inputs.mask_columns
-    with open_new_store_folder(Path(inputs.out)) as folder, ProgressBar(inputs.progress) as bar:
+    choose_edge_columns(edge_table, inputs.source, inputs.target, inputs.weight)
+    with (
+        open_new_store_folder(Path(inputs.out)) as folder,
+        ProgressBar(inputs.progress) as bar,
+        open_id_database(folder / "work", inputs.memory) as ids,
+    ):
         writer = NodeWriter(folder, inputs.memory, bar)
         if node_table is not None:
-            use_columns = inputs.features is None
-            columns = choose_feature_columns(node_table, inputs.label, mask_columns, inputs.columns, use_columns)
-            writer.write_table_columns(node_table, columns, inputs.label, mask_columns)
-        if inputs.features is not None:
-            writer.write_features(inputs.features)
-        if inputs.labels is not None:
-            writer.write_label_codes(inputs.labels)
-        for name, mask in inputs.masks.items():
-            if name not in mask_columns:
-                writer.write_mask(name, mask)
-        conversion = Conversion(
-            str(inputs.out), nodes=writer.check_and_count_nodes(inputs.num_nodes), features=writer.num_features
-        )
+            node_table.write_roles(writer, ids, keep_rows=inputs.features is None)
+        _write_arrays(inputs, writer)
+        conversion = Conversion(str(inputs.out), nodes=writer.check_and_count_nodes(inputs.num_nodes))
         conversion.class_names, conversion.labeled = writer.write_labels_and_get_class_names_and_count()
         conversion.classes = len(conversion.class_names or [])
-        files = writer.files + sort_and_write_edge_files(
-            edge_table, edge_columns, folder, conversion, inputs.memory, bar
-        )
-        conversion.bytes = sum(file.bytes for file in files)
-        _write_header(folder / HEADER_NAME, conversion, files)
+        if ids.num_ids:
+            writer.files += ids.write_files(folder)
+        writer.files += _write_edges(inputs, edge_table, ids, folder, conversion, bar)
+        if node_table is not None and inputs.features is None:
+            edges = map_edges(folder, conversion.nodes)
+            encoder = node_table.fit_encoder(_map_labels(folder), *edges)
+            node_table.write_features(writer, encoder, *edges)
+            conversion.column_notes = encoder.column_notes
+        conversion.features = writer.num_features
+        conversion.bytes = sum(file.bytes for file in writer.files)
+        _write_header(folder / HEADER_NAME, conversion, writer.files)
     return conversion
+
+
+def _write_arrays(inputs: _Inputs, writer: NodeWriter) -> None:
+    """Features, labels and masks that are arrays."""
+    if inputs.features is not None:
+        writer.write_features(inputs.features)
+    if inputs.labels is not None:
+        writer.write_label_codes(inputs.labels)
+    for name, mask in inputs.masks.items():
+        if name not in inputs.mask_columns:
+            writer.write_mask(name, mask)
+
+
+def _write_edges(
+    inputs: _Inputs, table: Table, ids: IdDatabase, folder: Path, conversion: Conversion, bar: ProgressBar
+) -> list[StoreFile]:
+    """Write the edges, which name nodes by their ids, or by their numbers where they have none."""
+    if inputs.drop_unknown and not ids.num_ids:
+        raise ConfigError("drop_unknown is about ids, and the nodes have none; name their column with --id (id=)")
+    are_named = ids.num_ids > 0 and (inputs.drop_unknown or not ids.is_range)
+    if are_named:
+        bar.start_step("ids of edges")
+        ids.turn_header_of_known_nodes_into_edge(table)
+    columns = choose_edge_columns(table, inputs.source, inputs.target, inputs.weight)
+    conversion.weighted = columns.weight is not None
+    chunks = (
+        ids.iter_edges(table, columns, conversion, inputs.drop_unknown)
+        if are_named
+        else iter_numbered_edges(table, columns, conversion.nodes, inputs.memory)
+    )
+    return sort_and_write_edge_files(chunks, table.num_rows, folder, conversion, inputs.memory, bar)
+
+
+def _map_labels(folder: Path) -> np.ndarray | None:
+    path = folder / "y.i64"
+    return np.memmap(path, "<i8", "r") if path.exists() else None
 
 
 def _write_header(path: Path, conversion: Conversion, files: list[StoreFile]) -> None:

@@ -6,9 +6,9 @@ An entry is one integer: (row · N + column) · 2 + (0 for an edge as it was rea
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,17 +23,18 @@ from .output import ProgressBar, StoreFile, write_array_and_get_bytes
 from .result import Conversion
 
 
-def sort_and_write_edge_files(
-    table: Table, columns: EdgeColumns, folder: Path, conversion: Conversion, memory: int, bar: ProgressBar
-) -> list[StoreFile]:
-    """Write crow, col and weight. What was changed is counted in ``conversion``."""
-    num_nodes, title = conversion.nodes, table.name
-    conversion.weighted = columns.weight is not None
-    max_entries = max(memory // (96 if conversion.weighted else 64), 16)  # that can be sorted at a time
-    # Half more files than fit exactly, because the ranges are not equally full.
-    num_files = min(3 * table.num_rows // max_entries + 1, 128)
-    ranges = _RangeFiles(folder / "work", "r", 0, num_nodes * num_nodes, num_files, conversion.weighted)
-    bar.start_step("edges")
+class EdgeChunk(NamedTuple):
+    """Some edges as they were read: positions of their ends, weights if there are any, and the part done so far."""
+
+    a: np.ndarray
+    b: np.ndarray
+    weight: np.ndarray | None
+    fraction: float
+
+
+def iter_numbered_edges(table: Table, columns: EdgeColumns, num_nodes: int, memory: int) -> Iterator[EdgeChunk]:
+    """Edges that name nodes by their positions 0, 1, 2, ..."""
+    title = table.name
     for frame, start, fraction in table.iter_chunks(min(max(memory // 512, 16), 1 << 21)):
         first_row_number = table.first_row_number + start
         a, b = (_parse_node_numbers(frame[name], num_nodes, title, first_row_number) for name in columns[:2])
@@ -42,6 +43,20 @@ def sort_and_write_edge_files(
             weight = parse_edge_weights(
                 frame[columns.weight], title, first_row_number, "--weight none (weight='none') leaves weights out"
             )
+        yield EdgeChunk(a, b, weight, fraction)
+
+
+def sort_and_write_edge_files(
+    edges: Iterable[EdgeChunk], num_rows: int, folder: Path, conversion: Conversion, memory: int, bar: ProgressBar
+) -> list[StoreFile]:
+    """Write crow, col and weight. What was changed is counted in ``conversion``. ``num_rows`` is an estimate."""
+    num_nodes = conversion.nodes
+    max_entries = max(memory // (96 if conversion.weighted else 64), 16)  # that can be sorted at a time
+    # Half more files than fit exactly, because the ranges are not equally full.
+    num_files = min(3 * num_rows // max_entries + 1, 128)
+    ranges = _RangeFiles(folder / "work", "r", 0, num_nodes * num_nodes, num_files, conversion.weighted)
+    bar.start_step("edges")
+    for a, b, weight, fraction in edges:
         keep = a != b
         conversion.rows_read += len(keep)
         if not keep.all():

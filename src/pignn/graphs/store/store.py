@@ -21,11 +21,13 @@ from torch_geometric.data import Data
 from ...core.errors import ConfigError, DataError, build_unknown_name_error
 from ...io.files import UNFINISHED
 from ..splits import Masks, split_per_class
+from ..stored_ids import StoredIds
 from ..tables.arrays import PathLike
 
 FORMAT = 1
 HEADER_NAME = "store.json"
 MASK_NAMES = ("train", "val", "test")
+SPLITS = ("default", "own", "random", "labeled")
 SMALL_FILE_BYTES = 1 << 24  # files up to this size are read when a store is opened, to compare their checksums
 DTYPES = {
     "crow.i64": "<i8",
@@ -34,6 +36,9 @@ DTYPES = {
     "x.f32": "<f4",
     "y.i64": "<i8",
     **{f"{name}.u8": "|b1" for name in MASK_NAMES},
+    "id.i64": "<i8",
+    "id_offset.i64": "<i8",
+    "id_text.u8": "|u1",
 }
 ATTRIBUTES = {"weight.f32": "edge_weight"} | {f"{name}.u8": f"{name}_mask" for name in MASK_NAMES}  # else the stem
 GRAPH_FILES = {"crow.i64", "col.i32", "weight.f32", "x.f32"}
@@ -67,7 +72,8 @@ class StoreHeader(_Format):
         required = {"crow.i64", "col.i32"}
         required |= {"x.f32"} if self.features else set()
         required |= {"weight.f32"} if self.weighted else set()
-        return required <= set(self.files) <= required | (set(DTYPES) - GRAPH_FILES)
+        are_ids_whole = ("id_offset.i64" in self.files) == ("id_text.u8" in self.files)
+        return are_ids_whole and required <= set(self.files) <= required | (set(DTYPES) - GRAPH_FILES)
 
 
 def open_graph_store(path: PathLike, *, verify: bool = False) -> Data:
@@ -85,11 +91,17 @@ def open_graph_store(path: PathLike, *, verify: bool = False) -> Data:
     header = _read_header(folder)
     num_nodes, num_entries = header.nodes, header.entries
     shapes: dict[str, tuple[int, ...]] = {"crow.i64": (num_nodes + 1,), "x.f32": (num_nodes, header.features)}
-    shapes |= {"col.i32": (num_entries,), "weight.f32": (num_entries,)}
+    shapes |= {"col.i32": (num_entries,), "weight.f32": (num_entries,), "id_offset.i64": (num_nodes + 1,)}
     data = Data(name=folder.absolute().name, checked=True)
+    arrays = {}
     for name, file_header in header.files.items():
-        shape = shapes.get(name, (num_nodes,))
-        data[ATTRIBUTES.get(name, Path(name).stem)] = _map_tensor(folder, name, shape, file_header, verify)
+        shape = (file_header.bytes,) if name == "id_text.u8" else shapes.get(name, (num_nodes,))
+        arrays[name] = _map_tensor(folder, name, shape, file_header, verify)
+    ids = [arrays.pop(name).numpy() for name in ("id.i64", "id_offset.i64", "id_text.u8") if name in arrays]
+    for name, tensor in arrays.items():
+        data[ATTRIBUTES.get(name, Path(name).stem)] = tensor
+    if ids:
+        data.node_id = StoredIds(*ids)
     if "x.f32" not in header.files:
         data.num_nodes = num_nodes
     if header.class_names is not None:
@@ -110,17 +122,20 @@ def open_graph_store_with_masks(path: PathLike, *, split: str = "default", split
     Args:
         path: folder of the store.
         split: "own" takes the masks in the store; "random" draws 20 training and 30 validation nodes per class;
-            "default" is "own" if the store has masks, else "random".
+            "default" is "own" if the store has masks, else "random"; "labeled" is "own" if the store has masks, else
+            all labeled nodes are for training.
         split_seed: random seed of the split.
     """
-    if split not in ("default", "own", "random"):
-        raise build_unknown_name_error("split", split, ("default", "own", "random"))
+    if split not in SPLITS:
+        raise build_unknown_name_error("split", split, SPLITS)
     data = open_graph_store(path)
     masks = [data.get(f"{name}_mask") for name in MASK_NAMES]
     if split == "own" and masks[0] is None:
         raise ConfigError(f"{path} comes with no split of its own; use split='default' or split='random'")
     y = data.get("y")
-    if y is not None and (split == "random" or masks[0] is None):
+    if y is not None and split == "labeled" and masks[0] is None:
+        masks = [y >= 0, None, None]
+    elif y is not None and (split == "random" or masks[0] is None):
         masks = list(split_per_class(y, seed=split_seed))
     nothing = torch.zeros(int(data.num_nodes), dtype=torch.bool)
     data.train_mask, data.val_mask, data.test_mask = Masks(*(nothing if mask is None else mask for mask in masks))

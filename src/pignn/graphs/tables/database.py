@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+VECTOR_ROWS = 2048  # DuckDB's unit
 
 
 @contextlib.contextmanager
@@ -43,6 +45,7 @@ def quote_sql_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def quote_sql_path(path: Path) -> str:
-    """A path as SQL has it, where *, ? and [ would stand for several files."""
-    return quote_sql_text(re.sub(r"([*?\[])", r"[\1]", str(path.absolute())))
+def quote_sql_paths(paths: Iterable[Path]) -> str:
+    """Paths as SQL has a list of them, where *, ? and [ would stand for several files."""
+    names = [re.sub(r"([*?\[])", r"[\1]", str(path.absolute())) for path in paths]
+    return f"[{', '.join(map(quote_sql_text, names))}]"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
-from ...core.errors import ConfigError, DataError, PignnWarning
+from ...core.errors import ConfigError, DataError, warn_user
 from .cells import quote_cell_for_message
 from .table import Table
 
@@ -24,10 +23,12 @@ def choose_edge_columns(
     target: str | None,
     weight: str | None,
     advice: str = "--weight (weight=) names it",
+    types: str | None = None,
 ) -> EdgeColumns:
     """The columns of edges: those given, else those with the usual names, else the first ones.
 
-    ``weight="none"`` leaves weights out. ``advice`` tells how to name a column of weights.
+    ``weight="none"`` leaves weights out. ``advice`` tells how to name a column of weights. ``types`` is
+    a column with another use.
     """
     columns = table.columns
     if len(columns) < 2:
@@ -52,11 +53,7 @@ def choose_edge_columns(
     )
     if len(set(chosen)) < 3:
         raise ConfigError(f"source, target and weight must be three columns of {table.name}, not '{chosen[0]}' twice")
-    others = [name for name in columns if name not in chosen]
+    others = [name for name in columns if name not in (*chosen, types)]
     if not is_given and weight is None and others and "weight" not in lower:
-        warnings.warn(
-            f"{table.name}: column '{others[0]}' is not used; if it has the weights of the edges, {advice}",
-            PignnWarning,
-            stacklevel=2,
-        )
+        warn_user(f"{table.name}: column '{others[0]}' is not used; if it has the weights of the edges, {advice}")
     return chosen

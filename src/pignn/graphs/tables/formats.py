@@ -41,9 +41,9 @@ class FileFormat:
 _HERE = "pignn.graphs.tables.formats"
 _GRAPHS = "pignn.graphs.importers.graph_files"
 
-TEXT = FileFormat((".csv", ".tsv", ".tab", ".txt"), "table", "pignn.graphs.tables.reader:TextTable")
-JSON_LINES = FileFormat((".jsonl", ".ndjson", ".json"), "table", "pignn.graphs.tables.reader:JsonTable")
-PARQUET = FileFormat((".parquet", ".pq"), "table", "pignn.graphs.tables.reader:ParquetTable")
+TEXT = FileFormat((".csv", ".tsv", ".tab", ".txt"), "table", "pignn.graphs.tables.file_tables:TextTable")
+JSON_LINES = FileFormat((".jsonl", ".ndjson", ".json"), "table", "pignn.graphs.tables.file_tables:JsonTable")
+PARQUET = FileFormat((".parquet", ".pq"), "table", "pignn.graphs.tables.file_tables:ParquetTable")
 NPY = FileFormat((".npy",), "array", "pignn.graphs.tables.arrays:load_array")
 NPZ = FileFormat((".npz",), "graph", "pignn.io.safe_readers:read_npz")
 TORCH = FileFormat((".pt", ".pth"), "graph", f"{_GRAPHS}:read_torch_arrays")

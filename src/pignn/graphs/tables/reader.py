@@ -1,42 +1,26 @@
-"""The one reader of table files: CSV, TSV, JSON lines and Parquet, by DuckDB."""
+"""The one reader of tables: a file, many files as one table, a data frame, or arrays of edges."""
 
 from __future__ import annotations
 
-import contextlib
-import json
+import glob
 import os
 import re
-import tempfile
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from ...core.errors import DataError
 from .arrays import PathLike, load_array
-from .database import open_database_in_memory_context, quote_sql_path, quote_sql_text, replace_masked_dtype
-from .formats import FORMATS, find_format_name
-from .local_copies import copy_as_utf8, copy_pipe_to_file, is_pipe
-from .table import ArrayTable, Chunk, FrameTable, Table
-from .text_files import (
-    MAX_LINE_BYTES,
-    detect_layout,
-    inspect_text_file,
-    read_errors_context,
-    warn_about_guessed_layout,
-    write_plain_csv,
-    write_plain_json_lines,
-)
+from .file_tables import JsonTable, TextTable
+from .formats import FORMATS, find_format_name, get_format_suffix
+from .local_copies import copy_as_utf8, copy_if_not_local, find_address
+from .table import ArrayTable, FrameTable, Table
+from .text_files import inspect_text_file, read_errors_context, warn_about_guessed_layout
 
 STANDARD_INPUT = "standard input"  # which - stands for
-SAMPLE_ROWS = 1000  # rows that suggest the types of columns, which all rows then confirm or not
-VECTOR_ROWS = 2048  # DuckDB's unit
-_INTEGER = r"\s*[+-]?[0-9]+\s*"
-_NUMBER = r"\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity))\s*"
-_BOOLEANS = ("True", "TRUE", "true", "False", "FALSE", "false")
 
 
 def open_table(
@@ -55,29 +39,46 @@ def open_table(
         with_encoding_check: read a text file through before anything else, for its checksum and for errors with line
             numbers.
     """
-    title, path = str(path), Path(path)
-    if is_pipe(path):
-        title, path = title if title != "-" else STANDARD_INPUT, copy_pipe_to_file(title)
-    if not path.is_file():
-        reason = "it is a folder" if path.is_dir() else "no such file"
-        raise DataError(f"cannot read {title}: " + ("download it first" if re.match(r"\w+:/", title) else reason))
-    name = find_format_name(path)
+    title = find_address(path) or (STANDARD_INPUT if str(path) == "-" else str(path))
+    path = copy_if_not_local(path)
+    paths = list_table_files(path)
+    name = find_format_name(paths[0])
     if name == "npy":
         return _open_npy_edge_table(path)
     reader = FORMATS.get(name if name is not None and FORMATS.get(name).content == "table" else "text").import_reader()
-    with read_errors_context(path, title):
-        sha256 = ""
-        if with_encoding_check and reader in (TextTable, JsonTable):
-            sha256, encoding = inspect_text_file(path)
-            path = path if encoding == "utf-8" else copy_as_utf8(path, encoding, title)
-    with read_errors_context(path, title):
-        table = TextTable(path, delimiter, kind) if reader is TextTable else reader(path)
+    sha256 = ""
+    if with_encoding_check and reader in (TextTable, JsonTable):
+        for i, part in enumerate(paths):
+            part_title = title if len(paths) == 1 else str(part)
+            with read_errors_context(part, part_title):
+                sha256, encoding = inspect_text_file(part)
+                paths[i] = part if encoding == "utf-8" else copy_as_utf8(part, encoding, part_title)
+    with read_errors_context(paths[0], title if len(paths) == 1 else ""):
+        table = TextTable(*paths, delimiter=delimiter, kind=kind) if reader is TextTable else reader(*paths)
     if not isinstance(table, Table):
         table = FrameTable(title, table)
     if isinstance(table, TextTable):
         warn_about_guessed_layout(title, table.layout)
-    table.name, table.sha256 = title, sha256
+    table.name, table.sha256 = title, sha256 if len(paths) == 1 else ""
     return table
+
+
+def list_table_files(path: Path) -> list[Path]:
+    """The files of a table: the one of this name, those that a pattern with * names, or all in a folder, in order.
+
+    Files whose names begin with a dot or an underscore are not part of a table. All have the same format.
+    """
+    if path.is_file():
+        return [path]
+    names = path.rglob("*") if path.is_dir() else map(Path, glob.glob(str(path), recursive=True))
+    paths = sorted(name for name in names if name.is_file() and name.name[0] not in "._")
+    suffixes = sorted({get_format_suffix(each) + each.suffix.lower() for each in paths})
+    if len(suffixes) == 1:
+        return paths
+    reason = "it is a folder" if path.is_dir() else "no such file; check the path"
+    if paths:
+        reason = f"{reason if path.is_dir() else 'it names files'} of several kinds: {paths[0].name}, {paths[-1].name}"
+    raise DataError(f"cannot read {path}: " + ("download it first" if re.match(r"\w+:/", str(path)) else reason))
 
 
 def open_edge_table(
@@ -94,296 +95,3 @@ def _open_npy_edge_table(path: Path) -> ArrayTable:
     if array.ndim != 2 or 2 not in array.shape:
         raise DataError(f"{path} has shape {list(array.shape)}; edges are of shape [edges, 2] or [2, edges]")
     return ArrayTable(str(path), [array if array.shape[1] == 2 else array.T], max(array.shape))
-
-
-class FileTable(Table):
-    """A file that DuckDB reads. Columns are c0, c1, ... in SQL, whatever their names."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.name = path, str(path)
-
-    @abstractmethod
-    def _build_select_sql(self, path: Path, *, is_plain_copy: bool) -> str:
-        """The query that gives the columns as they are in the file, or in its plain copy."""
-
-    @abstractmethod
-    def _build_typed_column_expressions(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
-        """One expression per column, which gives its values in their type."""
-
-    def _write_as_plain_csv(self, out_path: Path) -> None:
-        """Write a copy without what DuckDB refuses, or raise the error that says what is wrong."""
-        raise NotImplementedError
-
-    def _convert_column(self, column: pd.Series[Any], name: str) -> Any:
-        return replace_masked_dtype(column)
-
-    def iter_chunks(self, max_rows: int, text_columns: Sequence[str] = ()) -> Iterator[Chunk]:
-        import duckdb
-
-        done, sql = 0, self._build_select_sql(self.path, is_plain_copy=False)
-        with read_errors_context(self.path, self.name):
-            try:
-                for chunk in self._iter_sql_chunks(sql, max_rows, text_columns, 0):
-                    yield chunk
-                    done = chunk.start + len(chunk.frame)
-                return
-            except duckdb.Error:
-                if type(self)._write_as_plain_csv is FileTable._write_as_plain_csv:
-                    raise
-            with tempfile.TemporaryDirectory() as folder:
-                copy = Path(folder) / "plain"
-                self._write_as_plain_csv(copy)
-                sql = self._build_select_sql(copy, is_plain_copy=True)
-                yield from self._iter_sql_chunks(sql, max_rows, text_columns, done)
-
-    def _iter_sql_chunks(self, sql: str, max_rows: int, text_columns: Sequence[str], skip_rows: int) -> Iterator[Chunk]:
-        """The rows behind the first ``skip_rows``, in the order of the file."""
-        with open_database_in_memory_context() as cursor:
-            typed = ", ".join(self._build_typed_column_expressions(cursor, sql, text_columns))
-            cursor.execute(f"SELECT {typed} FROM ({sql})" + (f" OFFSET {skip_rows}" if skip_rows else ""))
-            done = skip_rows
-            while len(frame := cursor.fetch_df_chunk(max(max_rows // VECTOR_ROWS, 1))):
-                converted = {name: self._convert_column(frame[f"c{i}"], name) for i, name in enumerate(self.columns)}
-                frame = pd.DataFrame(converted, index=frame.index)
-                for start in range(0, len(frame), max_rows):
-                    rows = frame.iloc[start : start + max_rows].reset_index(drop=True)
-                    yield Chunk(rows, done, min((done + len(rows)) / max(self.num_rows, 1), 1.0))
-                    done += len(rows)
-
-
-class TextTable(FileTable):
-    """A CSV file or one of its kin."""
-
-    def __init__(self, path: Path, delimiter: str | None = None, kind: Literal["nodes", "edges"] = "nodes") -> None:
-        super().__init__(path)
-        self.layout = detect_layout(path, delimiter, kind)
-        self.delimiter, self.num_rows = self.layout.delimiter, self.layout.num_rows
-        self.columns, self.has_header = self.layout.columns, self.layout.has_header
-        self._booleans: set[str] = set()
-        self._checks = _TYPE_CHECKS | (_NODE_TYPE_CHECKS if kind == "nodes" else {})
-
-    def describe_layout(self) -> str:
-        return self.layout.describe_layout()
-
-    def treat_header_as_row(self) -> None:
-        if self.has_header:
-            self.layout.treat_header_as_row()
-            self.columns, self.has_header = self.layout.columns, False
-
-    def _write_as_plain_csv(self, out_path: Path) -> None:
-        write_plain_csv(self.path, self.layout, out_path)
-
-    def _build_select_sql(self, path: Path, *, is_plain_copy: bool) -> str:
-        layout = self.layout
-        names = [f"c{i}" for i in range(len(self.columns))]
-        by_blanks = layout.delimiter == " " and not is_plain_copy
-        mark, quote = ("\x1f", "") if by_blanks else ("," if is_plain_copy else layout.delimiter, '"')
-        options = {
-            "columns": "{" + ", ".join(f"'{name}': 'VARCHAR'" for name in (["line"] if by_blanks else names)) + "}",
-            "delim": quote_sql_text(mark),
-            "quote": quote_sql_text(quote),
-            "escape": quote_sql_text(quote),
-            "skip": 0 if is_plain_copy else layout.skip_lines,
-            "max_line_size": MAX_LINE_BYTES,
-            "compression": quote_sql_text({".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower(), "none")),
-        }
-        fixed = "auto_detect = false, header = false, strict_mode = true, nullstr = '', hive_partitioning = false"
-        read = f"read_csv({quote_sql_path(path)}, {fixed}, {', '.join(f'{k} = {v}' for k, v in options.items())})"
-        if by_blanks:
-            return _build_sql_that_splits_at_blanks(read, names)
-        filled = " WHERE ltrim(c0, ' ') <> ''" if len(names) == 1 else ""  # blank lines of a table with one column
-        cells = ", ".join(f"nullif(ltrim({name}, ' '), '') AS {name}" for name in names)
-        return f"SELECT {cells} FROM {read}{filled}"
-
-    def _build_typed_column_expressions(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
-        types = self._infer_column_types(cursor, select_sql, text_columns)
-        self._booleans = {name for name, kind in zip(self.columns, types, strict=True) if kind == "BOOLEAN"}
-        cast = {"VARCHAR": "c{}", "BOOLEAN": "c{}"}  # booleans may be missing, which pandas has as objects
-        return [cast.get(kind, f"TRY_CAST(c{{}} AS {kind})").format(i) + f" AS c{i}" for i, kind in enumerate(types)]
-
-    def _infer_column_types(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
-        """The narrowest type that all values of each column have: suggested by the first rows, confirmed by all."""
-        head = cursor.execute(f"SELECT * FROM ({select_sql}) LIMIT {SAMPLE_ROWS}").fetchall()
-        samples = [[value for value in column if value is not None] for column in zip(*head, strict=True)]
-        types = [
-            "VARCHAR" if name in text_columns else _suggest_sql_type(sample)
-            for name, sample in zip(self.columns, samples or [[]] * len(self.columns), strict=True)
-        ]
-        pending = {i for i, kind in enumerate(types) if kind != "VARCHAR"}
-        while pending:
-            checks = ", ".join(f"coalesce({self._checks[types[i]].format(c=f'c{i}')}, true)" for i in pending)
-            gaps = ", ".join(f"count(*) > count(c{i})" for i in pending)
-            row = cursor.execute(f"SELECT {checks}, {gaps} FROM ({select_sql})").fetchone()
-            fits = dict(zip(pending, row, strict=False))
-            has_gaps = dict(zip(pending, row[len(pending) :], strict=True))
-            for i in pending:
-                if not fits[i]:
-                    types[i] = _WIDER_TYPES.get(types[i], "VARCHAR")
-                elif types[i] in ("BIGINT", "UBIGINT") and has_gaps[i]:
-                    types[i] = "DOUBLE"
-            pending = {i for i in pending if not fits[i] and types[i] != "VARCHAR"}
-        return types
-
-    def _convert_column(self, column: pd.Series[Any], name: str) -> Any:
-        if name not in self._booleans:
-            return replace_masked_dtype(column)
-        return replace_masked_dtype(column.map({text: text.lower() == "true" for text in _BOOLEANS}).astype("boolean"))
-
-
-def _build_sql_that_splits_at_blanks(lines_sql: str, names: list[str]) -> str:
-    """The cells of lines in which any number of blanks is one delimiter.
-
-    A line of another length, or with quotes, is an error here: the plain copy deals with it.
-    """
-    line = "trim(line, ' ' || chr(9) || chr(13))"
-    split = rf"SELECT line, string_split_regex({line}, '\s+') AS cells FROM {lines_sql} WHERE {line} <> ''"
-    is_even = f"len(cells) = {len(names)} AND NOT contains(line, chr(34))"
-    checked = f"SELECT CASE WHEN {is_even} THEN cells ELSE error('uneven') END AS cells FROM ({split})"
-    return f"SELECT {', '.join(f'cells[{i + 1}] AS {name}' for i, name in enumerate(names))} FROM ({checked})"
-
-
-_ALL_INTEGERS = f"bool_and(regexp_full_match({{c}}, '{_INTEGER}'))"
-_ALL_NUMBERS = f"bool_and(regexp_full_match({{c}}, '{_NUMBER}'))"
-_TYPE_CHECKS = {
-    "BIGINT": f"{_ALL_INTEGERS} AND bool_and({{c}} IS NULL OR TRY_CAST({{c}} AS BIGINT) IS NOT NULL)",
-    "UBIGINT": f"{_ALL_INTEGERS} AND bool_and({{c}} IS NULL OR TRY_CAST({{c}} AS UBIGINT) IS NOT NULL)",
-    # The same as DOUBLE, after the two above: a column of integers that are too large for both stays text.
-    "FLOAT8": f"{_ALL_NUMBERS} AND NOT {_ALL_INTEGERS}",
-    "DOUBLE": _ALL_NUMBERS,
-    "BOOLEAN": f"bool_and({{c}} IN {_BOOLEANS})",
-}
-# Of nodes, codes such as 01234 keep their zeros, and what may be 1234 or 1.234 is decided with the rest of the table.
-_NO_CODES = "NOT bool_or(regexp_full_match({c}, '0[0-9][0-9][0-9]+'))"
-_GROUPED = "[+-]?(?:0|[1-9][0-9]?[0-9]?(?:[.][0-9][0-9][0-9])*)"
-_NOT_GROUPED = f"NOT (bool_and(regexp_full_match({{c}}, '{_GROUPED}')) AND bool_or(contains({{c}}, '.')))"
-_NODE_TYPE_CHECKS = {
-    kind: f"{_TYPE_CHECKS[kind]} AND {_NO_CODES if 'INT' in kind else _NOT_GROUPED}"
-    for kind in ("BIGINT", "UBIGINT", "FLOAT8", "DOUBLE")
-}
-_WIDER_TYPES = {"BIGINT": "UBIGINT", "UBIGINT": "FLOAT8"}  # of others: VARCHAR
-
-
-def _suggest_sql_type(sample: list[str]) -> str:
-    if not sample:
-        return "DOUBLE"  # missing throughout, as far as one sees
-    if all(value in _BOOLEANS for value in sample):
-        return "BOOLEAN"
-    if all(re.fullmatch(_INTEGER, value) for value in sample):
-        return "BIGINT"
-    return "DOUBLE" if all(re.fullmatch(_NUMBER, value) for value in sample) else "VARCHAR"
-
-
-class JsonTable(FileTable):
-    """JSON lines: one object per line. Columns are the keys of all objects, in order of appearance."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._objects: set[str] = set()
-        with (
-            read_errors_context(path),
-            self._open_plain_select_sql() as source,
-            open_database_in_memory_context() as cursor,
-        ):
-            keys = cursor.execute(
-                "SELECT keys, count(*) FROM (SELECT json_keys(json) AS keys, row_number() OVER () AS i "
-                f"FROM ({source})) GROUP BY keys ORDER BY min(i)"
-            ).fetchall()
-        self.num_rows = sum(count for _, count in keys)
-        self.columns = list(dict.fromkeys(key for row, _ in keys for key in row))
-        if not self.num_rows:
-            raise DataError(f"{path} is empty")
-
-    @contextlib.contextmanager
-    def _open_plain_select_sql(self) -> Iterator[str]:
-        """The file, or its plain copy if DuckDB refuses it, checked: objects without repeated keys throughout."""
-        import duckdb
-
-        check = "json_type(json) <> 'OBJECT' OR len(json_keys(json)) <> len(list_distinct(json_keys(json)))"
-        source = self._build_select_sql(self.path, is_plain_copy=False)
-        with tempfile.TemporaryDirectory() as folder, open_database_in_memory_context() as cursor:
-            try:
-                is_plain = not cursor.execute(f"SELECT bool_or({check}) FROM ({source})").fetchone()[0]
-            except duckdb.Error:
-                is_plain = False
-            if not is_plain:
-                write_plain_json_lines(self.path, Path(folder) / "plain")
-                source = self._build_select_sql(Path(folder) / "plain", is_plain_copy=True)
-            yield source
-
-    def describe_layout(self) -> str:
-        return "JSON lines"
-
-    def _build_select_sql(self, path: Path, *, is_plain_copy: bool) -> str:
-        compression = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower(), "none")
-        return (
-            f"SELECT json FROM read_ndjson_objects({quote_sql_path(path)}, compression = '{compression}', "
-            f"maximum_object_size = {MAX_LINE_BYTES}, hive_partitioning = false)"
-        )
-
-    def iter_chunks(self, max_rows: int, text_columns: Sequence[str] = ()) -> Iterator[Chunk]:
-        with read_errors_context(self.path, self.name), self._open_plain_select_sql() as source:
-            yield from self._iter_sql_chunks(source, max_rows, text_columns, 0)
-
-    def _build_typed_column_expressions(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
-        paths = [quote_sql_text("/" + name.replace("~", "~0").replace("/", "~1")) for name in self.columns]
-        if not paths:
-            return ["1"]  # objects without keys are rows too
-        kinds = ", ".join(f"list(DISTINCT {_JSON_KIND.format(path=path)})" for path in paths)
-        row = cursor.execute(f"SELECT {kinds} FROM ({select_sql})").fetchone()
-        self._objects, typed = set(), []
-        for i, (path, json_kinds) in enumerate(zip(paths, map(set, row), strict=True)):
-            kind = _choose_sql_type_of_json(json_kinds)
-            if kind is None:
-                self._objects.add(self.columns[i])
-            value = f"json_extract_string(json, {path})" if kind == "VARCHAR" else f"json_extract(json, {path})"
-            typed.append(f"{value if kind in (None, 'VARCHAR') else f'CAST({value} AS {kind})'} AS c{i}")
-        return typed
-
-    def _convert_column(self, column: pd.Series[Any], name: str) -> Any:
-        if name not in self._objects:
-            return replace_masked_dtype(column)
-        values = [json.loads(value) if isinstance(value, str) else None for value in column]
-        return pd.Series(values, index=column.index, dtype=object)
-
-
-# Integers that no type holds are doubles to DuckDB; as ids they must keep their digits.
-_JSON_KIND = (
-    "CASE WHEN json_type(json, {path}) = 'DOUBLE' AND NOT regexp_matches(json_extract_string(json, {path}), '[.eEnN]') "
-    "THEN 'INTEGER' ELSE coalesce(json_type(json, {path}), 'NULL') END"
-)
-
-
-def _choose_sql_type_of_json(json_kinds: set[str]) -> str | None:
-    """The type of a column whose values are of these types in JSON. None where each value is parsed on its own."""
-    has_gaps = "NULL" in json_kinds
-    json_kinds = json_kinds - {"NULL"}
-    if json_kinds == {"VARCHAR"} or json_kinds == {"BOOLEAN"}:
-        return next(iter(json_kinds))
-    if json_kinds and json_kinds <= {"BIGINT", "UBIGINT"} and not has_gaps:
-        return "BIGINT"
-    return "DOUBLE" if json_kinds <= {"BIGINT", "UBIGINT", "DOUBLE"} else None
-
-
-class ParquetTable(FileTable):
-    """A Parquet file."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        with read_errors_context(path), open_database_in_memory_context() as cursor:
-            read = f"read_parquet({quote_sql_path(path)}, hive_partitioning = false)"
-            self.num_rows = cursor.execute(f"SELECT count(*) FROM {read}").fetchone()[0]
-            cursor.execute(f"SELECT * FROM {read} LIMIT 0")
-            names = [str(column[0]) for column in cursor.description]
-        self._positions = [i for i, name in enumerate(names) if not re.fullmatch(r"__index_level_\d+__", name)]
-        self._width = len(names)
-        self.columns = [names[i] for i in self._positions]
-
-    def describe_layout(self) -> str:
-        return "Parquet"
-
-    def _build_select_sql(self, path: Path, *, is_plain_copy: bool) -> str:
-        names = ", ".join(f"c{i}" for i in range(self._width))
-        return f"SELECT * FROM read_parquet({quote_sql_path(path)}, hive_partitioning = false) AS t({names})"
-
-    def _build_typed_column_expressions(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
-        return [f"c{position} AS c{i}" for i, position in enumerate(self._positions)]

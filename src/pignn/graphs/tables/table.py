@@ -12,6 +12,7 @@ import pandas as pd
 from ...core.errors import DataError, build_unknown_name_error
 
 CHUNK_ROWS = 1 << 18
+MIN_WIDE_COLUMNS = 32  # from so many columns on, most are features
 
 
 class Chunk(NamedTuple):
@@ -59,17 +60,19 @@ class Table(ABC):
 
     def read_dataframe(self, text_columns: Sequence[str] = ()) -> pd.DataFrame:
         """Read all rows. ``text_columns``, and columns that are not numbers throughout, are text."""
-        is_wide = len(self.columns) >= 32
-        frames: list[pd.DataFrame] = []
-        for chunk in self.iter_chunks(CHUNK_ROWS, text_columns):
-            frame = chunk.frame
-            if is_wide:  # features: half the memory
-                doubles = [name for name, dtype in frame.dtypes.items() if dtype == np.float64]
-                frame = frame.astype(dict.fromkeys((n for n in doubles if n not in text_columns), np.float32))
-            frames.append(frame)
+        frames = [
+            self.narrow_features(chunk.frame, text_columns) for chunk in self.iter_chunks(CHUNK_ROWS, text_columns)
+        ]
         if not frames:
             raise DataError(f"{self.name} has a header and no rows")
         return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+
+    def narrow_features(self, frame: pd.DataFrame, text_columns: Sequence[str]) -> pd.DataFrame:
+        """Rows of this table with the numbers of many features in single precision: half the memory."""
+        if len(self.columns) < MIN_WIDE_COLUMNS:
+            return frame
+        doubles = [name for name, dtype in frame.dtypes.items() if dtype == np.float64]
+        return frame.astype(dict.fromkeys((name for name in doubles if name not in text_columns), np.float32))
 
 
 class FrameTable(Table):

@@ -12,14 +12,13 @@ import itertools
 import json
 import re
 import sys
-import warnings
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
-from ...core.errors import ConfigError, DataError, PignnError, PignnWarning
+from ...core.errors import ConfigError, DataError, PignnError, warn_user
 from ...core.text import format_count, format_error_in_one_line
 from .cells import is_number_text
 from .formats import get_format_suffix
@@ -166,7 +165,7 @@ def _read_first_rows_and_delimiter(file: IO[bytes]) -> tuple[int, list[str], str
 
 def warn_about_guessed_layout(title: str, layout: TextLayout) -> None:
     if layout.is_guess:
-        warnings.warn(f"{title}: read as {layout.describe_layout()}", PignnWarning, stacklevel=5)
+        warn_user(f"{title}: read as {layout.describe_layout()}")
 
 
 class TextCheck(NamedTuple):

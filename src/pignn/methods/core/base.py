@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,8 @@ from torch_geometric.data import Data
 
 from ... import backbones, graphs
 from ..._version import __version__
-from ...core.errors import DataError, ModelFileError, NotFittedError, PignnWarning
+from ...core.errors import DataError, ModelFileError, NotFittedError, warn_user
+from ...core.notebook import render_card
 from ...core.settings import SEED, check_settings, setting
 from ...io import files
 from ...training.metrics import score as metric_score
@@ -191,6 +191,18 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
         """The settings as JSON can hold them; a callable by its name only."""
         return {key: to_json_value(value) for key, value in self.get_params(deep=False).items()}
 
+    def list_changed_settings(self) -> dict[str, Any]:
+        """The settings that are not the defaults, apart from the seed."""
+        defaults = type(self)().get_params(deep=False) | {"seed": self.seed}
+        settings = self.get_params(deep=False)
+        return {key: getattr(value, "__name__", value) for key, value in settings.items() if value != defaults[key]}
+
+    def _repr_html_(self) -> str:
+        return render_method_card(self)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
     @property
     def num_classes_(self) -> int:
         return len(self.class_names_)
@@ -205,13 +217,35 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
         return self.num_features_
 
 
-def build_inputs_and_warn(
-    data: Data, directed: bool, device: str | torch.device = "cpu", *, stacklevel: int = 3
-) -> backbones.GraphInputs:
+def render_method_card(method: Method) -> str:
+    """How a notebook shows a method: its settings and, once it is fitted, what it learned and how well it agrees."""
+    changed = {key: to_json_value(value) for key, value in method.list_changed_settings().items()}
+    settings = ", ".join(f"{key}={value}" for key, value in changed.items()) or "the defaults"
+    if not hasattr(method, "class_names_"):
+        return render_card(f"{method.name}, not fitted yet", {"settings": settings, "seed": method.seed})
+    facts = method.fit_facts()
+    names = method.class_names_
+    best = next((row for row in facts.history if row["epoch"] == facts.best_epoch), {})
+    shown = {
+        "classes": f"{len(names):,}: {', '.join(names[:8])}{' …' if len(names) > 8 else ''}",
+        "features": method.num_features_,
+        "chosen": facts.chosen,
+        "epochs": facts.epochs_done,
+        "kept epoch": facts.best_epoch,
+        "agreement with training labels": best.get("train_agreement"),
+        "agreement with validation labels": best.get("val_accuracy") if facts.selection != "clean-val" else None,
+        "settings": settings,
+        "seed": method.seed,
+    }
+    notes = [text for text in (facts.explanation, facts.warning) if text]
+    return render_card(f"{method.name}, fitted", shown, notes=notes)
+
+
+def build_inputs_and_warn(data: Data, directed: bool, device: str | torch.device = "cpu") -> backbones.GraphInputs:
     """The inputs of a checked graph, with a warning about every change that was made to its edges."""
     inputs = backbones.GraphInputs.from_data(data, directed=directed, device=device)
     for note in inputs.notes:
-        warnings.warn(f"edges: {note}", PignnWarning, stacklevel=stacklevel)
+        warn_user(f"edges: {note}")
     return inputs
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ...core.errors import PignnWarning
+from ...core.errors import warn_user
 
 LOG_ZERO = math.log(1e-4)  # what stands for log 0
 MAX_CONDITION_NUMBER = 1e3  # of a transition matrix that can be inverted
@@ -51,9 +50,5 @@ def invert_transition(matrix: Tensor) -> Tensor:
     """The pseudo-inverse of a transition matrix, in single precision. A warning says where it means little."""
     matrix = matrix.double()
     if torch.linalg.cond(matrix) > MAX_CONDITION_NUMBER:
-        warnings.warn(
-            "the transition matrix can hardly be inverted: its rows are too alike; 'forward' needs no inverse",
-            PignnWarning,
-            stacklevel=3,
-        )
+        warn_user("the transition matrix can hardly be inverted: its rows are too alike; 'forward' needs no inverse")
     return torch.linalg.pinv(matrix, rtol=1 / MAX_CONDITION_NUMBER).float()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from torch.nn import functional as F
 from torch_geometric.data import Data
 
 from ... import backbones, graphs, pairs
-from ...core.errors import ConfigError, ModelFileError, PignnWarning
+from ...core.errors import ConfigError, ModelFileError, warn_user
 from ...core.settings import Float, Int
 from ...core.threads import threads_context
 from ...training import SELECTIONS, DivergedError, Phase, Selection, TrainingLoop, distributed
@@ -171,7 +170,7 @@ class NetworkMethod(NetworkSettings):
             self.collapse_,
         ):  # last: a run that fails should give one line only
             if text:
-                warnings.warn(text, PignnWarning, stacklevel=2)
+                warn_user(text)
         return self
 
     def _run_and_restart_while_collapsed(
@@ -234,7 +233,7 @@ class NetworkMethod(NetworkSettings):
 
     def _build_task_and_regularizer(self, data: Data, device: torch.device) -> tuple[Task, PairRegularizer | None]:
         self.feature_scaling_ = backbones.FeatureScaling.fit(data.x, self.resolve_feature_scaling())
-        inputs = build_inputs_and_warn(data, self.directed, device, stacklevel=4).with_scaling(self.feature_scaling_)
+        inputs = build_inputs_and_warn(data, self.directed, device).with_scaling(self.feature_scaling_)
         task = Task.from_data(data, inputs, self.class_weight)
         if self.pairs is None:
             return task, None
@@ -261,7 +260,7 @@ class NetworkMethod(NetworkSettings):
         networks = {name: network.to(device) for name, network in networks.items()}
         for name, network in networks.items():
             if inputs.edge_weight is not None and not getattr(network, "uses_weights", True):
-                warnings.warn(f"the {name} makes no use of edge_weight", PignnWarning, stacklevel=4)
+                warn_user(f"the {name} makes no use of edge_weight")
         trainable = {name: network for name, network in networks.items() if any(True for _ in network.parameters())}
         optimizers = {name: self.make_optimizer(name, network) for name, network in trainable.items()}
         rank, world_size = distributed.get_rank_and_world_size()
@@ -277,11 +276,9 @@ class NetworkMethod(NetworkSettings):
         else:
             graph = pairs.PairGraph.from_pattern(inputs.adj)
         if source.is_estimated_by_classifier and target.vanishes_on_own_labels:
-            warnings.warn(
+            warn_user(
                 f"pair_labels='{source.name}' with target='{target.name}' has no gradient: "
-                "the pair loss does nothing after the warm-up",
-                PignnWarning,
-                stacklevel=5,
+                "the pair loss does nothing after the warm-up"
             )
         y_true = data.get("y_true") if source.is_oracle else None
         source_inputs = pairs.SourceInputs(graph, task.y, y_true, self.seed, self.rank)
@@ -305,7 +302,7 @@ class NetworkMethod(NetworkSettings):
         rule = SELECTIONS.get(self.selection)()
         nodes, labels = rule.find_nodes_and_labels(data)
         if rule.keeps_best and not nodes.numel():
-            warnings.warn(f"no validation label: the last epoch is kept, not '{rule.name}'", PignnWarning, stacklevel=4)
+            warn_user(f"no validation label: the last epoch is kept, not '{rule.name}'")
             rule = LastEpoch()
         train = data.train_mask.nonzero().view(-1)
         scored = {"train_agreement": (train.to(device), data.y[train].to(device))}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 
 from ... import propagation
-from ...core.errors import PignnWarning
+from ...core.errors import warn_user
 from ...noise import NoiseEstimate
 from ...noise.joint_estimation import estimate_noise_from_features
 from .learner import Task
@@ -45,5 +44,5 @@ def estimate_noise_with_explanation(task: Task, seed: int) -> StatedNoise:
     text = f"estimated {estimate.rate:.0%} of {len(doubtful):,} labels wrong (between {low:.0%} and {high:.0%})"
     if high - low > WIDE_INTERVAL:
         message = f"{text}: the labels cannot tell; set what you know of the noise yourself, or use more labels"
-        warnings.warn(message, PignnWarning, stacklevel=2)
+        warn_user(message)
     return StatedNoise(estimate, text)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..page import render_facts, render_table
-from ..table import Table
+from ...core.notebook import CardTable, render_card
 
 MAX_SHOWN_ANNOTATORS = 20
 
@@ -42,8 +41,8 @@ def render_consensus_html(
     content: Mapping[str, Any], annotators: Sequence[Mapping[str, Any]], questions: Sequence[Mapping[Any, Any]]
 ) -> str:
     """The headline numbers, the annotators and whom to ask next, as a notebook shows them."""
-    return str(
-        render_facts(list_consensus_facts(content))
-        + render_table(Table.from_records(list_most_active_annotator_rows(annotators), "Annotators"))
-        + render_table(Table.from_records([dict(row) for row in questions], "Whom to ask next"))
-    )
+    tables = [
+        CardTable("Annotators", list_most_active_annotator_rows(annotators)),
+        CardTable("Whom to ask next", questions),
+    ]
+    return render_card("Votes of several annotators", list_consensus_facts(content), tables)

@@ -96,8 +96,8 @@ function loadDecisions(text) {
   const [header, ...rows] = parseCsv(text);
   const column = new Map((header ? header.cells : []).map((name, i) => [name.trim(), i]));
   for (const name of ["node", "decision", "label"]) if (!column.has(name)) throw new Error(`it has no column '${name}'`);
-  const changes = [];
-  let unknown = 0;
+  const changes = [], contradictions = [];
+  let unknown = 0, known = 0;
   rows.forEach(({ number, cells }) => {
     const get = (name) => (column.has(name) ? cells[column.get(name)] || "" : "");
     const decision = get("decision").trim().toLowerCase(), suspect = suspectByNode.get(get("node"));
@@ -109,9 +109,17 @@ function loadDecisions(text) {
     if (!decision) return;
     const label = decision === "relabel" ? written || className(suspect.suggested) : "";
     if (decision === "relabel" && !knownClasses.has(label)) throw new Error(`row ${number} has the class '${clip(label, 40)}', which is not a class of this audit`);
-    changes.push([suspect.node, { decision, label, reviewer: get("reviewer"), time: get("time") }]);
+    // What is decided here stays: of two reviewers who differ, neither is overruled by loading a file.
+    const value = { decision, label, reviewer: get("reviewer"), time: get("time") }, here = decisions.get(suspect.node);
+    if (!here) changes.push([suspect.node, value]);
+    else if (here.decision === decision && here.label === label) known++;
+    else contradictions.push(`${clip(suspect.node, 40)} (here ${clip(decisionText(here), 40)}, in the file ${clip(decisionText(value), 40)}${value.reviewer ? ` by ${clip(value.reviewer, 40)}` : ""})`);
   });
   if (changes.length) applyChanges(changes);
   showList();
-  showStatus(`${formatCount(changes.length)} decisions loaded` + (unknown ? `; ${formatCount(unknown)} rows name nodes that are not on this page and were skipped.` : "."));
+  const more = contradictions.length > 3 ? ` and ${formatCount(contradictions.length - 3)} more` : "";
+  showStatus([`${formatCount(changes.length)} decisions loaded`,
+    ...(known ? [`${formatCount(known)} are here already`] : []),
+    ...(contradictions.length ? [`${formatCount(contradictions.length)} contradict decisions that are here, which stay: ${contradictions.slice(0, 3).join(", ")}${more}`] : []),
+    ...(unknown ? [`${formatCount(unknown)} rows name nodes that are not on this page and were skipped`] : [])].join("; ") + ".");
 }

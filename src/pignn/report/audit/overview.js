@@ -49,12 +49,18 @@ function showMatrix(id, matrix, { axes, minMax, format, describe, verb }) {
   const pairs = matrix.flatMap((row, i) => row.map((value, j) => [value, i, j])).filter(([value, i, j]) => i !== j && value > 0);
   pairs.sort((a, b) => b[0] - a[0]);
   const caption = axes.join(" \\ ");
+  const listed = pairs.slice(0, 40);
+  if (matrix.length > 40 && listed.length > 1 && describe(listed[0][0]) === describe(listed.at(-1)[0])) {
+    const text = `No pair of classes stands out: each of the ${formatCount(pairs.length)} pairs has at most ${describe(listed[0][0])}.`;
+    byId(id).append(createElement("p", { class: "note", text }));
+    return;
+  }
   if (matrix.length > 40) { // too many classes for a matrix
-    byId(id).append(createTable(caption, [...axes, ""], pairs.slice(0, 40).map(([value, i, j]) => [className(i), className(j), describe(value)])));
+    byId(id).append(createTable(caption, [...axes, ""], listed.map(([value, i, j]) => [className(i), className(j), describe(value)])));
     return;
   }
   const max = Math.max(pairs.length ? pairs[0][0] : 0, minMax);
-  const table = createTable(caption, [caption, ...data.class_names.map((_, c) => shortClassName(c))], matrix.map((row, i) => [hasShortNames ? className(i) : `${i + 1} ${className(i)}`, ...row.map(format)]));
+  const table = createTable(caption, [caption, ...data.class_names.map((_, c) => shortClassName(c))], matrix.map((row, i) => [hasShortNames() ? className(i) : `${i + 1} ${className(i)}`, ...row.map(format)]));
   table.className = "heat";
   table.querySelectorAll("thead th").forEach((th, j) => { if (j) th.title = clip(className(j - 1), 300); });
   table.querySelectorAll("tbody tr").forEach((tr, i) => tr.querySelectorAll("td").forEach((td, j) => {

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
-from ..page import render_facts, render_table
-from ..table import Table
+from ...core.notebook import CardTable, render_card
 
 NUM_SHOWN_ISSUES = 10
+MAX_SHOWN_CLASSES = 12  # in a notebook
 
 
 @dataclass(frozen=True)
@@ -47,29 +48,33 @@ class AuditOverview:
         return "unknown" if self.homophily is None else f"{self.homophily:.2f}"
 
 
-def select_likely_errors(issues: pd.DataFrame) -> pd.DataFrame:
-    """The first labels that are more probably wrong than right, or suspects for another reason; at most ten."""
-    return issues[(issues["p_wrong"] > 0.5) | issues["suspect"]].head(NUM_SHOWN_ISSUES)
+def select_likely_errors(issues: pd.DataFrame, count: int = NUM_SHOWN_ISSUES) -> pd.DataFrame:
+    """The first labels that are more probably wrong than right, or suspects for another reason."""
+    return issues[(issues["p_wrong"] > 0.5) | issues["suspect"]].head(count)
 
 
-def render_audit_html(overview: AuditOverview, issues: pd.DataFrame, class_names: Sequence[str]) -> str:
-    """The headline numbers and the most probable errors, as a notebook shows them."""
+def render_audit_html(
+    overview: AuditOverview, suspects: Sequence[Mapping[Any, Any]], classes: Sequence[Mapping[str, Any]]
+) -> str:
+    """The headline numbers, classes and first suspects, as a notebook shows them."""
     facts = {
-        "given labels": f"{overview.num_labels:,}",
         "estimated wrong": overview.rate_text(),
         "Dawid–Skene estimate": overview.rate_dawid_skene_text(),
-        "flagged by confident learning": f"{overview.num_flagged:,}",
-        "suspects": f"{overview.num_suspects:,}",
+        "suspects": overview.num_suspects,
+        "flagged by confident learning": overview.num_flagged,
+        "trusted": overview.num_trusted or None,
         "homophily": overview.homophily_text(),
     }
-    top = [
+    rows = [
         {
-            "node": str(row.get("id", row["node"])),
-            "given": class_names[row["given"]],
-            "suggested": class_names[row["suggested"]],
-            "p_wrong": float(row["p_wrong"]),
+            "class": row["class_name"],
+            "labels": row["labels"],
+            "expected wrong": round(row["expected_wrong"]),
+            "expected right": row["quality"],
+            "suspects": row["suspects"],
         }
-        for row in select_likely_errors(issues).to_dict("records")
+        for row in sorted(classes, key=lambda row: row["quality"])[:MAX_SHOWN_CLASSES]
     ]
-    table = render_table(Table.from_records(top, "Most probably wrong")) if top else ""
-    return str(render_facts(facts) + table)
+    more = f", the {MAX_SHOWN_CLASSES} worst of {len(classes):,}" if len(classes) > MAX_SHOWN_CLASSES else ""
+    tables = [CardTable(f"Given classes{more}", rows), CardTable("Most probably wrong: suspects(n) has more", suspects)]
+    return render_card(f"Audit of {overview.num_labels:,} labels", facts, tables, overview.notes)

@@ -22,7 +22,8 @@ from ..page import build_document
 from ..rendering import clip_text, format_number
 from .overview import AuditOverview
 
-SCRIPTS = ("helpers.js", "overview.js", "decisions.js", "suspect_detail.js", "suspect_list.js")  # in this order
+SHARED_SCRIPTS = ("elements.js", "neighborhood.js")  # that another page can use, if it has `data`
+SCRIPTS = ("helpers.js", *SHARED_SCRIPTS, "overview.js", "decisions.js", "suspect_detail.js", "suspect_list.js")
 REVIEW_COLUMNS = (  # what a file of decisions says about a label, before what the reviewer decides
     "node", "given", "suggested", "p_wrong", "neighbor_agreement", "part", "stratum", "inclusion", "review_size",
 )  # fmt: skip
@@ -73,9 +74,9 @@ def build_audit_page(content: AuditPageContent) -> str:
     """The page as text of one HTML file."""
     data = encode_json(_encode_page_data(content))
     data = data[:-1] + f',"key":"{hashlib.sha256(data.encode()).hexdigest()[:20]}"}}'
-    script = '"use strict";\n(() => {\n' + "".join(map(_read_asset, SCRIPTS)) + "})();\n"
-    body = Markup(_read_asset("page.html"))
-    return build_document("Audit of labels", body, style=_read_asset("page.css"), script=script, data=Markup(data))
+    script = '"use strict";\n(() => {\n' + "".join(map(read_asset, SCRIPTS)) + "})();\n"
+    body = Markup(read_asset("page.html"))
+    return build_document("Audit of labels", body, style=read_asset("page.css"), script=script, data=Markup(data))
 
 
 def _encode_page_data(content: AuditPageContent) -> dict[str, Any]:
@@ -110,7 +111,8 @@ def _encode_page_data(content: AuditPageContent) -> dict[str, Any]:
     }
 
 
-def _read_asset(name: str) -> str:
+def read_asset(name: str) -> str:
+    """The text of a script, style or body of the page."""
     return (resources.files(__package__) / name).read_text(encoding="utf-8")
 
 

@@ -105,7 +105,10 @@ function showProgress() {
 }
 function onKey(event) {
   const target = event.target, isTyping = target.matches("input:not([type=checkbox]), select, textarea");
-  if (isTyping && event.key === "Escape") return target.blur();
+  if (isTyping && event.key === "Escape") {
+    if (target.id === "search" && target.value) { target.value = ""; updateView(); }
+    return target.blur();
+  }
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
   const key = event.key.toLowerCase();
   // The list is one stop of the Tab key: arrows move in it, whether or not other keys are on.

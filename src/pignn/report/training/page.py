@@ -19,11 +19,18 @@ from .. import svg
 from ..page import Section, Tile, abbreviate_or_number_names, build_page, render_class_matrix, render_facts
 from ..rendering import clip_text, format_number, format_percent, load_macros
 from ..table import Table
-from .scores import NUM_BINS, LabelComparison, TrainingScores, compare_with_labels, project_nodes
+from .scores import (
+    NUM_BINS,
+    TEST,
+    LabelComparison,
+    TrainingScores,
+    compare_with_labels,
+    list_named_comparisons,
+    project_nodes,
+)
 from .summary import TrainingSummary
 
 MAX_CURVE_POINTS = 500
-LEARNED, HELD_OUT, TEST = "given labels learned from", "held-out given labels", "true labels of test nodes"
 
 
 def build_training_page(
@@ -164,15 +171,9 @@ def _make_curve(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> svg.L
     return svg.Line(name, epochs, values)
 
 
-def _list_named_comparisons(scores: TrainingScores) -> list[tuple[str, LabelComparison]]:
-    """Held-out given labels, or those learned from if none were held out, and true labels if they are known."""
-    given = (HELD_OUT, scores.held_out) if scores.held_out is not None else (LEARNED, scores.learned)
-    return [(name, comparison) for name, comparison in (given, (TEST, scores.test)) if comparison is not None]
-
-
 def _build_confusion(class_names: Sequence[str], scores: TrainingScores, words: Any) -> Markup:
     matrices = []
-    for name, comparison in _list_named_comparisons(scores):
+    for name, comparison in list_named_comparisons(scores):
         axes = ("true" if name == TEST else "given", "predicted")
         matrix = render_class_matrix(axes, class_names, comparison.count_confusion())
         matrices.append((name, len(comparison), matrix))
@@ -184,7 +185,7 @@ def _build_class_table(class_names: Sequence[str], data: Data, scores: TrainingS
     predicted = np.bincount(scores.probs.argmax(1), minlength=len(class_names))
     columns = ["class", "given labels", "predicted, all nodes"]
     rows = [[clip_text(name, 80), f"{given[c]:,}", f"{predicted[c]:,}"] for c, name in enumerate(class_names)]
-    for name, comparison in _list_named_comparisons(scores):
+    for name, comparison in list_named_comparisons(scores):
         columns += [name, "accuracy" if name == TEST else "agreement"]
         for c, counts in enumerate(comparison.count_confusion()):
             total = sum(counts)
@@ -194,7 +195,7 @@ def _build_class_table(class_names: Sequence[str], data: Data, scores: TrainingS
 
 def _build_calibration(scores: TrainingScores, words: Any) -> list[Section]:
     """The section, if there is any label to compare with."""
-    comparisons = dict(_list_named_comparisons(scores))
+    comparisons = dict(list_named_comparisons(scores))
     if not comparisons:
         return []
     bins = {name: comparison.compute_calibration_bins() for name, comparison in comparisons.items()}

@@ -17,6 +17,7 @@ from torch_geometric.data import Data
 from ...training.metrics import calibration_error
 
 NUM_BINS = 10
+LEARNED, HELD_OUT, TEST = "given labels learned from", "held-out given labels", "true labels of test nodes"
 MAX_DRAWN_NODES = 2_000
 MIN_LOG_PROB = math.log(1e-3)  # a smaller probability is drawn as if it were this one
 
@@ -96,6 +97,12 @@ def compare_with_labels(data: Data, logits: NDArray[Any], learns_from_val: bool)
         None if truth is None else _build_comparison_or_none(truth, probs, test),
         None if truth is None or known is None or not known.any() else float((given != truth)[known].mean()),
     )
+
+
+def list_named_comparisons(scores: TrainingScores) -> list[tuple[str, LabelComparison]]:
+    """Held-out given labels, or those learned from if none were held out, and true labels if they are known."""
+    given = (HELD_OUT, scores.held_out) if scores.held_out is not None else (LEARNED, scores.learned)
+    return [(name, comparison) for name, comparison in (given, (TEST, scores.test)) if comparison is not None]
 
 
 def _build_comparison_or_none(labels: Ints, probs: NDArray[Any], nodes: NDArray[Any]) -> LabelComparison | None:

@@ -35,6 +35,7 @@ class TrainingSummary(Record, kw_only=True):
     labels_given: int | None = None
     labels_disagreed_with: int | None = None
     seconds: float | None = None
+    data_fingerprint: str | None = None  # of features, edges, labels and masks
     settings: dict[str, Any] = msgspec.field(default_factory=dict)
     votes: int | None = None  # of several annotators
     votes_alpha: float | None = None  # Krippendorff's

@@ -1,33 +1,21 @@
-"""A progress bar with the time left: on a terminal, and nowhere else."""
+"""A progress bar with the time left: on a terminal or in a notebook, and nowhere else."""
 
 from __future__ import annotations
 
-import sys
-
+from ...core.progress import is_progress_visible, open_progress_bar
 from .base import Callback, Row, TrainingContext
 
 
 class ProgressBar(Callback):
-    """A bar on stderr. ``show=None`` shows it if stderr is a terminal."""
+    """A bar on stderr, or in the output of a notebook. ``show=None`` shows it where somebody looks."""
 
     def __init__(self, show: bool | None = None) -> None:
-        self.show = sys.stderr.isatty() if show is None else show
+        self.show = is_progress_visible() if show is None else show
 
     def on_fit_start(self, context: TrainingContext) -> None:
         if not self.show:
             return
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self.bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("epochs · left"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[note]}"),
-            console=Console(stderr=True),
-        )
+        self.bar = open_progress_bar("epochs")
         self.bar.start()
         self.task = self.bar.add_task(context.method, total=context.num_epochs, note="")
 

@@ -1,0 +1,27 @@
+"""The live review: a person and the model clean the labels together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..core.lazy import make_lazy_getattr_and_dir
+
+if TYPE_CHECKING:
+    from .api import build_app
+    from .project import Project, create_project, open_project
+    from .review_session import ReviewSession
+    from .server import review
+    from .training import build_training_arguments
+
+__all__ = [
+    "Project",
+    "ReviewSession",
+    "build_app",
+    "build_training_arguments",
+    "create_project",
+    "open_project",
+    "review",
+]
+
+# Imported on first use, so that listing things does not wait for torch.
+__getattr__, __dir__ = make_lazy_getattr_and_dir(__name__, __file__)

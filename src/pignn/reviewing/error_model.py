@@ -1,0 +1,94 @@
+"""Which labels are wrong, learned from the decisions: logistic regression around what the audit says.
+
+    logit P(label i is wrong) = (1 + s)·logit p_i + b + b_given(i) + c_suggested(i) + (A·w + B·w_given(i)) · e_i
+
+p_i is the audit's probability and e_i the node's embedding. All parameters are penalized, so without decisions the
+audit is believed. The weights of a given class let errors of one class in one region, as rules and language models make
+them, be learned from a handful of decisions; nothing here depends on how the noise came about.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+from ..auditing.crossfit import Singles
+from ..noise.kinds import Floats, Ints
+
+MAX_LOGIT = 6.0  # of the audit's probabilities: surer than that it is not taken for
+SHARED_SCALE, CLASS_SCALE = 2.0, 3.0  # A, B: how far regions matter, over all classes and within a given one
+SLOPE_PENALTY, OFFSET_PENALTY = 4.0, 0.1
+MAX_ITERATIONS = 80
+
+
+class ErrorModel:
+    """The model over all labels of a project. `refit` learns from the decided ones and returns P(wrong) of all."""
+
+    def __init__(self, embedding: Singles, given: Ints, num_classes: int, p_wrong: Floats) -> None:
+        centered = embedding - embedding.mean(axis=0)
+        size = np.sqrt(max(float(np.square(centered).sum(axis=1).mean()), 1e-12))
+        self.embedding = np.ascontiguousarray(centered / size, dtype=np.float32)
+        self.given, self.num_classes = given, num_classes
+        self.prior = np.clip(logit(np.clip(p_wrong, 1e-9, 1 - 1e-9)), -MAX_LOGIT, MAX_LOGIT)
+
+    def refit(self, decided: Ints, is_wrong: Floats, suggested: Ints) -> Floats:
+        """P(wrong) of every label, from the positions of decided ones; `suggested` is another class for every label."""
+        if not len(decided):
+            return expit(self.prior)
+        rows = _Rows(
+            self.embedding[decided].astype(float), self.given[decided], suggested[decided], self.prior[decided]
+        )
+
+        def compute_loss(weights: Floats) -> tuple[float, Floats]:
+            parts = self._split(weights)
+            score = rows.compute_scores(*parts)
+            loss = float(np.logaddexp(0, score).sum() - is_wrong @ score)
+            slope = rows.compute_slope(expit(score) - is_wrong, self.num_classes)
+            penalties = self._get_penalties()
+            return loss + 0.5 * float(penalties @ weights**2), slope + penalties * weights
+
+        start = np.zeros(len(self._get_penalties()))
+        best = minimize(compute_loss, start, jac=True, method="L-BFGS-B", options={"maxiter": MAX_ITERATIONS}).x
+        everything = _Rows(self.embedding, self.given, suggested, self.prior)
+        return expit(everything.compute_scores(*self._split(best)))
+
+    def _get_penalties(self) -> Floats:
+        width, classes = self.embedding.shape[1], self.num_classes
+        return np.concatenate([np.ones(width * (1 + classes) + 2 * classes), [OFFSET_PENALTY, SLOPE_PENALTY]])
+
+    def _split(self, weights: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        width, classes = self.embedding.shape[1], self.num_classes
+        ends = np.cumsum([width, width * classes, classes, classes])
+        shared, by_class, given, suggested, last = np.split(weights, ends)
+        return shared, by_class.reshape(classes, width), given, suggested, last
+
+
+class _Rows:
+    """Some labels, with the score of each and the slope of a loss."""
+
+    def __init__(self, embedding: Floats | Singles, given: Ints, suggested: Ints, prior: Floats) -> None:
+        self.embedding, self.given, self.suggested, self.prior = embedding, given, suggested, prior
+        self.groups = [np.flatnonzero(given == c) for c in np.unique(given)]
+
+    def compute_scores(
+        self, shared: Floats, by_class: Floats, of_given: Floats, of_suggested: Floats, last: Floats
+    ) -> Floats:
+        score = (1 + last[1]) * self.prior + last[0] + of_given[self.given] + of_suggested[self.suggested]
+        score += SHARED_SCALE * (self.embedding @ shared.astype(self.embedding.dtype))
+        for rows in self.groups:
+            weights = by_class[self.given[rows[0]]].astype(self.embedding.dtype)
+            score[rows] += CLASS_SCALE * (self.embedding[rows] @ weights)
+        return score
+
+    def compute_slope(self, error: Floats, num_classes: int) -> Floats:
+        by_class = np.zeros((num_classes, self.embedding.shape[1]))
+        for rows in self.groups:
+            by_class[self.given[rows[0]]] = CLASS_SCALE * (error[rows] @ self.embedding[rows])
+        return np.concatenate([
+            SHARED_SCALE * (error @ self.embedding),
+            by_class.ravel(),
+            np.bincount(self.given, weights=error, minlength=num_classes),
+            np.bincount(self.suggested, weights=error, minlength=num_classes),
+            [error.sum(), error @ self.prior],
+        ])  # fmt: skip

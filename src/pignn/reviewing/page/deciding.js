@@ -1,0 +1,74 @@
+// Decisions: one or many at once, undo and redo. The page moves on when the server has answered.
+
+async function act(path, body) {
+  if (isBusy) return null;
+  isBusy = true;
+  numActs++;
+  try { return await ask(path, { key: makeKey(), ...body }); } catch (error) { showStatus(capitalize(error.message)); return null; } finally { isBusy = false; }
+}
+async function decide(decision, label = "", more = {}) {
+  if (!detail || !isShown || isBusy) return;
+  if (detail.is_trusted) return showStatus("This label was verified before the review; it stays.");
+  if (decision === "relabel" && label === className(detail.given)) decision = "keep";
+  if (decision !== "relabel") label = "";
+  const node = detail.node, name = clip(detail.name, 40), note = noteNode === node ? noteText : ownVerdict()?.note || "";
+  const change = { node, decision, label, note: decision === null ? "" : note };
+  const settle = query.state === "disputed";
+  const outcome = await act("/api/decide", { changes: [change], queue: query.order, settle, ...more });
+  if (!outcome) return;
+  noteNode = null;
+  isShown = false; // until the next one is
+  showStatus(decision === null ? `${name}: decision cleared` : `${name}: ${decisionText({ decision, label }) || "noted"}`);
+  const item = items.find((each) => each.node === node);
+  if (item) Object.assign(item, { decision: decision || "", label });
+  countLocally();
+  if (decision === null || decision === "") { showQueue(); await orShowError(() => loadDetail(node)); } else await orShowError(moveToUndecided);
+}
+const decideClass = (c) => (c === detail.given ? decide("keep") : decide("relabel", className(c)));
+async function saveNote(text) {
+  const own = ownVerdict();
+  noteNode = detail.node;
+  noteText = text;
+  const outcome = await act("/api/decide", { changes: [{ node: detail.node, decision: own ? own.decision : "", label: own ? own.label : "", note: text }], queue: query.order });
+  if (outcome) { noteNode = null; showStatus("The note is saved."); await orShowError(() => loadDetail(detail.node)); }
+}
+async function askNewClass() {
+  if (!detail) return;
+  const name = (prompt("Name of the new class") || "").trim();
+  if (!name) return;
+  await decide("relabel", name, { new_class: true });
+  await refreshProgress();
+}
+async function step(path, nothing) {
+  const outcome = await act(path, {});
+  if (!outcome) return;
+  if (!outcome.done) return showStatus(nothing);
+  showStatus(outcome.count === 1 ? `${capitalize(outcome.verb)}: done` : `${capitalize(outcome.verb)}: ${formatCount(outcome.count)} labels`);
+  await orShowError(async () => { await loadQueue(outcome.nodes[0]); await refreshProgress(); });
+}
+const undo = () => step("/api/undo", "There is nothing to undo.");
+const redo = () => step("/api/redo", "There is nothing to redo.");
+
+// ---- many at once ----
+
+async function openBulk() {
+  if (!total) return showStatus("No label matches; there is nothing to decide.");
+  const page = await orShowError(() => ask("/api/queue", { query, offset: 0, limit: 12 }));
+  if (!page) return;
+  total = page.total;
+  byId("bulk-count").textContent = `The filters match ${formatCount(page.total)} labels. One decision goes to all of them, and one undo takes it back.`;
+  byId("bulk-preview").replaceChildren(createTable("The first of them", ["Node", "Given", "Suggested", "p wrong"], page.items.map((item) => [item.name, createClipped(className(item.given)), createClipped(className(item.suggested)), formatProbability(item.p_wrong)])));
+  fillOptions("bulk-choice", [["keep", "keep all given labels"], ["relabel", "relabel each to its suggestion"], ["unsure", "unsure"], ...data.class_names.map((name, c) => [String(c), "all are: " + name])]);
+  byId("bulk-do").textContent = `Decide on ${formatCount(page.total)} labels`;
+  byId("bulk-dialog").showModal();
+  byId("bulk-choice").focus();
+}
+async function decideBulk() {
+  const choice = byId("bulk-choice").value, isClass = /^\d+$/.test(choice);
+  const body = { query, expected: total, decision: isClass ? "relabel" : choice, label: isClass ? className(Number(choice)) : "" };
+  const outcome = await act("/api/decide-all", body);
+  byId("bulk-dialog").close();
+  if (!outcome) return;
+  showStatus(`${formatCount(outcome.count)} labels decided; undo takes it back.`);
+  await orShowError(async () => { await loadQueue(); await refreshProgress(); });
+}

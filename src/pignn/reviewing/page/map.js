@@ -1,0 +1,147 @@
+// The map of all labels: a canvas that moves, zooms and takes a lasso.
+
+const POINT_BYTES = 16, STATUS_TEXTS = ["open", "relabel", "keep", "unsure", "disputed"];
+let points = null; // typed arrays by name
+let mapView = { x: 0, y: 0, zoom: 1 }, lassoPath = null, isLasso = false, chosen = [], drag = null;
+
+async function loadMap() {
+  const bytes = new DataView(await ask("/api/map")), count = bytes.byteLength / POINT_BYTES;
+  points = { count, x: new Float32Array(count), y: new Float32Array(count), node: new Uint32Array(count), given: new Uint16Array(count), status: new Uint8Array(count), p: new Uint8Array(count) };
+  for (let i = 0; i < count; i++) {
+    const at = i * POINT_BYTES;
+    points.x[i] = bytes.getFloat32(at, true);
+    points.y[i] = bytes.getFloat32(at + 4, true);
+    points.node[i] = bytes.getUint32(at + 8, true);
+    points.given[i] = bytes.getUint16(at + 12, true);
+    points.status[i] = bytes.getUint8(at + 14);
+    points.p[i] = bytes.getUint8(at + 15);
+  }
+  drawMap();
+}
+const seriesColor = (i) => getComputedStyle(document.documentElement).getPropertyValue(`--s${i % 10}`).trim();
+function groupOf() {
+  const kind = byId("color").value;
+  if (kind === "given") return { of: (i) => points.given[i], names: data.class_names, colors: data.class_names.map((_, c) => seriesColor(c)) };
+  if (kind === "status") return { of: (i) => points.status[i], names: STATUS_TEXTS, colors: [4, 0, 2, 5, 7].map(seriesColor) };
+  const colors = ["#8a8f98", seriesColor(2), seriesColor(5), seriesColor(1), seriesColor(7)];
+  return { of: (i) => Math.min(4, points.p[i] / 51 | 0), names: ["p wrong below 0.2", "0.2 to 0.4", "0.4 to 0.6", "0.6 to 0.8", "0.8 and more"], colors };
+}
+function toScreen(canvas) {
+  const size = Math.min(canvas.width, canvas.height) * 0.96 * mapView.zoom;
+  return { size, left: canvas.width / 2 + (mapView.x - 0.5) * size, top: canvas.height / 2 + (mapView.y - 0.5) * size };
+}
+function drawMap() {
+  const canvas = byId("canvas"), ratio = devicePixelRatio || 1;
+  if (!points || !canvas.clientWidth) return;
+  canvas.width = canvas.clientWidth * ratio;
+  canvas.height = canvas.clientHeight * ratio;
+  const paint = canvas.getContext("2d"), { size, left, top } = toScreen(canvas), { of, names, colors } = groupOf();
+  const width = Math.max(1.5, Math.min(7, (points.count > 20000 ? 1.5 : points.count > 3000 ? 2.5 : 4) * Math.sqrt(mapView.zoom))) * ratio;
+  const groups = names.map(() => []);
+  for (let i = 0; i < points.count; i++) {
+    const x = left + points.x[i] * size, y = top + points.y[i] * size;
+    if (x > -width && y > -width && x < canvas.width && y < canvas.height) groups[of(i)]?.push(x, y);
+  }
+  paint.globalAlpha = points.count > 20000 ? 0.7 : 0.85;
+  groups.forEach((places, group) => {
+    paint.fillStyle = colors[group];
+    for (let i = 0; i < places.length; i += 2) paint.fillRect(places[i] - width / 2, places[i + 1] - width / 2, width, width);
+  });
+  paint.globalAlpha = 1;
+  paint.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--ink").trim();
+  paint.lineWidth = 2 * ratio;
+  for (const i of chosen.slice(0, 20000)) paint.strokeRect(left + points.x[i] * size - width, top + points.y[i] * size - width, 2 * width, 2 * width);
+  if (lassoPath) { paint.beginPath(); lassoPath.forEach(([x, y]) => paint.lineTo(x * ratio, y * ratio)); paint.closePath(); paint.stroke(); }
+  byId("map-legend").replaceChildren(...names.slice(0, 20).map((name, group) => {
+    const swatch = createElement("span", { class: "swatch" });
+    swatch.style.background = colors[group];
+    return createElement("li", {}, swatch, createElement("span", { class: "clip", text: name }));
+  }));
+}
+let isDrawing = false;
+function drawSoon() {
+  if (isDrawing) return;
+  isDrawing = true;
+  requestAnimationFrame(() => { isDrawing = false; drawMap(); });
+}
+function zoomMap(factor) { mapView = { ...mapView, zoom: Math.max(0.5, Math.min(200, mapView.zoom * factor)) }; drawSoon(); }
+function moveMap(dx, dy) {
+  const canvas = byId("canvas"), size = Math.min(canvas.clientWidth, canvas.clientHeight) * mapView.zoom;
+  mapView = { ...mapView, x: mapView.x + dx / size, y: mapView.y + dy / size };
+  drawSoon();
+}
+function findPointsInLasso() {
+  const canvas = byId("canvas"), ratio = devicePixelRatio || 1, { size, left, top } = toScreen(canvas), found = [];
+  const loop = lassoPath.map(([x, y]) => [(x * ratio - left) / size, (y * ratio - top) / size]);
+  const [xs, ys] = [loop.map(([x]) => x), loop.map(([, y]) => y)];
+  const [west, east, north, south] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  for (let i = 0; i < points.count; i++) {
+    const x = points.x[i], y = points.y[i];
+    if (x < west || x > east || y < north || y > south) continue;
+    let isInside = false;
+    for (let a = 0, b = loop.length - 1; a < loop.length; b = a++)
+      if (ys[a] > y !== ys[b] > y && x < ((xs[b] - xs[a]) * (y - ys[a])) / (ys[b] - ys[a]) + xs[a]) isInside = !isInside;
+    if (isInside) found.push(i);
+  }
+  return found;
+}
+function findNearestPoint(x, y) {
+  const canvas = byId("canvas"), ratio = devicePixelRatio || 1, { size, left, top } = toScreen(canvas);
+  let best = -1, least = (12 * ratio) ** 2;
+  for (let i = 0; i < points.count; i++) {
+    const distance = (left + points.x[i] * size - x * ratio) ** 2 + (top + points.y[i] * size - y * ratio) ** 2;
+    if (distance < least) { least = distance; best = i; }
+  }
+  return best;
+}
+function showChosen() {
+  byId("map-text").textContent = chosen.length ? `${formatCount(chosen.length)} labels are chosen.` : "";
+  byId("map-queue").disabled = !chosen.length;
+  drawSoon();
+}
+function listenToMap() {
+  const canvas = byId("canvas"), place = (event) => { const box = canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
+  canvas.addEventListener("pointerdown", (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    drag = { from: place(event), last: place(event), isMoved: false };
+    if (isLasso) lassoPath = [place(event)];
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (!drag) return;
+    const [x, y] = place(event);
+    drag.isMoved ||= Math.hypot(x - drag.from[0], y - drag.from[1]) > 4;
+    if (isLasso) { lassoPath.push([x, y]); drawSoon(); } else if (drag.isMoved) moveMap(x - drag.last[0], y - drag.last[1]);
+    drag.last = [x, y];
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    if (!drag || !points) return;
+    if (isLasso && lassoPath.length > 2) { chosen = findPointsInLasso(); lassoPath = null; toggleLasso(false); showChosen(); }
+    else if (!drag.isMoved) { const nearest = findNearestPoint(...place(event)); if (nearest >= 0) orShowError(() => visit(points.node[nearest])); }
+    drag = null;
+  });
+  canvas.addEventListener("wheel", (event) => { event.preventDefault(); zoomMap(event.deltaY < 0 ? 1.15 : 1 / 1.15); }, { passive: false });
+  canvas.addEventListener("keydown", (event) => {
+    const moves = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] };
+    if (moves[event.key]) moveMap(...moves[event.key]); else if (event.key === "+") zoomMap(1.3); else if (event.key === "-" || event.key === "−") zoomMap(1 / 1.3); else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  byId("lasso").addEventListener("click", () => toggleLasso(!isLasso));
+  byId("zoom-in").addEventListener("click", () => zoomMap(1.3));
+  byId("zoom-out").addEventListener("click", () => zoomMap(1 / 1.3));
+  byId("zoom-all").addEventListener("click", () => { mapView = { x: 0, y: 0, zoom: 1 }; drawSoon(); });
+  byId("color").addEventListener("change", drawSoon);
+  byId("map-queue").addEventListener("click", () => {
+    query = { ...EMPTY_QUERY, order: "errors", nodes: chosen.map((i) => points.node[i]) };
+    writeQuery();
+    showView("review");
+    orShowError(() => loadQueue());
+  });
+  addEventListener("resize", () => view === "map" && drawSoon());
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawSoon);
+}
+function toggleLasso(isOn) {
+  isLasso = isOn;
+  byId("lasso").setAttribute("aria-pressed", String(isOn));
+  byId("canvas").classList.toggle("lasso", isOn);
+}

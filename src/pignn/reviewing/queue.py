@@ -1,0 +1,102 @@
+"""Which labels to look at, and in which order: one choice for all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from ..auditing.crossfit import Bools
+from ..noise.kinds import Floats, Ints
+from .live_models import Ranking
+from .project import ProjectState
+from .verdicts import DISPUTED, KEEP, RELABEL, UNDECIDED, UNSURE
+
+Order = Literal["mixed", "errors", "estimate", "model", "node"]
+State = Literal["open", "decided", "relabel", "keep", "unsure", "disputed", "skipped", "all"]
+ERRORS_PER_DRAWN = 3  # of a mixed queue
+
+
+class Query(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A choice of labels. Everything that is given must hold."""
+
+    order: Order = "mixed"
+    state: State = "open"
+    given: int | None = None
+    suggested: int | None = None
+    source: int | None = None
+    cluster: int | None = None
+    low: float = 0.0  # p_wrong
+    high: float = 1.0
+    search: str = ""
+    nodes: list[int] | None = None  # only these, as a lasso on the map selects them
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """How far a review is, as one reviewer sees it. Arrays have one entry per label."""
+
+    state: ProjectState
+    ranking: Ranking
+    status: Ints
+    is_mine: Bools  # whether the label is this reviewer's to decide
+    is_done: Bools  # whether this reviewer decided it
+    is_skipped: Bools
+    order_rank: Ints  # place in the random order of the estimate; very large for trusted labels
+
+
+def select_labels(query: Query, standing: Standing, found_by_text: Ints | None) -> Ints:
+    """Positions of the labels of a query, in its order."""
+    state, ranking = standing.state, standing.ranking
+    chosen = _get_state_mask(query, standing)
+    for wanted, values in (
+        (query.given, state.given),
+        (query.suggested, ranking.suggested),
+        (query.source, state.sources),
+        (query.cluster, state.clusters),
+    ):
+        if wanted is not None:
+            chosen &= values == wanted
+    if query.low > 0 or query.high < 1:
+        chosen &= (ranking.p_wrong >= query.low) & (ranking.p_wrong <= query.high)
+    for nodes in (query.nodes, found_by_text):
+        if nodes is not None:
+            chosen &= np.isin(state.nodes, np.asarray(nodes, dtype=np.int64))
+    positions = np.flatnonzero(chosen)
+    return positions[np.argsort(_compute_sort_key(query.order, positions, standing), kind="stable")]
+
+
+def _get_state_mask(query: Query, standing: Standing) -> Bools:
+    status = standing.status
+    if query.state == "open":
+        return standing.is_mine & ~standing.is_done & ~standing.is_skipped & ~standing.state.trusted
+    if query.state == "skipped":
+        return standing.is_skipped.copy()
+    if query.state == "decided":
+        return status != UNDECIDED
+    wanted = {"relabel": RELABEL, "keep": KEEP, "unsure": UNSURE, "disputed": DISPUTED}
+    return np.ones(len(status), dtype=bool) if query.state == "all" else status == wanted[query.state]
+
+
+def _compute_sort_key(order: Order, positions: Ints, standing: Standing) -> Floats:
+    p_wrong, drawn = standing.ranking.p_wrong[positions], standing.order_rank[positions].astype(float)
+    if order == "errors":
+        return -p_wrong
+    if order == "estimate":
+        return drawn
+    if order == "model":
+        return -p_wrong * (1 - p_wrong) * (1 + count_open_like(standing)[positions])
+    if order == "node":
+        return positions.astype(float)
+    surest, random = (np.argsort(np.argsort(key, kind="stable")) for key in (-p_wrong, drawn))
+    return np.minimum(
+        surest + surest // ERRORS_PER_DRAWN, ERRORS_PER_DRAWN + random * (ERRORS_PER_DRAWN + 1) + 0.5
+    )  # fmt: skip
+
+
+def count_open_like(standing: Standing) -> Floats:
+    """How many undecided labels have each one among their most similar: on so many its decision tells something."""
+    is_open = standing.status == UNDECIDED
+    return np.bincount(standing.state.similar[is_open].ravel(), minlength=len(is_open)).astype(float)

@@ -1,0 +1,220 @@
+"""A review that is open: decisions come in, models are refitted behind them, and everybody sees where it stands."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import traceback
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.errors import ConfigError, DataError
+from ..noise.kinds import Ints
+from .dealing import Dealing, deal_labels
+from .decision_store import Action, Change, Verdict
+from .estimates import Panel, compute_panel
+from .live_models import LiveModels, Ranking
+from .project import Project
+from .queue import Query, Standing, select_labels
+from .verdicts import KEEP, RELABEL, UNDECIDED, combine_verdicts
+
+REFIT_EVERY = 5  # decisions
+MAX_NAME_CHARS, MAX_LABEL_CHARS, MAX_NOTE_CHARS = 60, 200, 4_000
+
+
+class ReviewSession:
+    """The state of an open project in memory. Safe to use from several threads; decisions.sqlite has the truth."""
+
+    def __init__(self, project: Project) -> None:
+        self.project, self.state = project, project.state
+        self.class_names = list(project.header.class_names)  # new classes are added behind
+        self.models = LiveModels(project.state, len(project.header.source_names))
+        self.ranking: Ranking = self.models.make_first_ranking()
+        size = len(self.state.nodes)
+        self.status, self.label = np.zeros(size, dtype=np.int64), np.full(size, -1, dtype=np.int64)
+        self.order_rank = np.full(size, np.iinfo(np.int64).max // 2)
+        self.order_rank[self.state.order] = np.arange(len(self.state.order))
+        self.dealing: Dealing = deal_labels(size, *project.decisions.read_dealing(), project.header.seed)
+        self._verdicts: dict[int, dict[tuple[str, bool], Verdict]] = defaultdict(dict)  # by position
+        self._lock = threading.RLock()
+        self._wakes, self._is_closed, self._undigested = threading.Event(), False, 0
+        for node, reviewer, settles, verdict in project.decisions.list_verdicts():
+            self._put(Change(node, reviewer, settles, None, verdict))
+        self._undigested = REFIT_EVERY if self._verdicts else 0
+        self._refitter = threading.Thread(target=self._refit_when_woken, name="refit", daemon=True)
+        self._refitter.start()
+        self._wakes.set()
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._wakes.set()
+        self._refitter.join(timeout=60)
+        self.project.decisions.close()
+        self.project.texts.close()
+
+    # ---- decisions ----
+
+    def decide(
+        self, key: str, reviewer: str, verdicts: Sequence[tuple[int, Verdict | None]], *, verb: str = "decide",
+        queue: str = "", new_class: bool = False,
+    ) -> Action:  # fmt: skip
+        """Record verdicts on nodes. They are on disk when this returns."""
+        checked = [(node, self._check(node, verdict, queue, new_class)) for node, verdict in verdicts]
+        with self._lock:
+            action = self.project.decisions.decide(key, check_name(reviewer), checked, verb=verb, queue=queue)
+            self._apply(action)
+        return action
+
+    def undo(self, key: str, reviewer: str) -> Action | None:
+        return self._move(self.project.decisions.undo, key, reviewer)
+
+    def redo(self, key: str, reviewer: str) -> Action | None:
+        return self._move(self.project.decisions.redo, key, reviewer)
+
+    def _move(self, how, key: str, reviewer: str) -> Action | None:  # type: ignore[no-untyped-def]
+        with self._lock:
+            action: Action | None = how(key, check_name(reviewer))
+            if action is not None:
+                self._apply(action)
+        return action
+
+    def deal(self, reviewers: list[str], overlap: float) -> None:
+        """Deal all labels out anew. What is decided stays decided."""
+        dealing = deal_labels(len(self.status), reviewers, overlap, self.project.header.seed)
+        self.project.decisions.write_dealing(dealing.reviewers, overlap)
+        self.dealing = dealing
+
+    def find_position(self, node: int) -> int:
+        """The row of a labeled node."""
+        position = int(np.searchsorted(self.state.nodes, node))
+        if position == len(self.state.nodes) or self.state.nodes[position] != node:
+            raise DataError(f"node {node} has no label in this project")
+        return position
+
+    def _check(self, node: int, verdict: Verdict | None, queue: str, new_class: bool) -> Verdict | None:
+        """The verdict with what the page said of the label; one that cannot be is refused."""
+        position = self.find_position(node)
+        if self.state.trusted[position]:
+            raise DataError(f"the label of node {node} was verified before this review; it stays")
+        if verdict is None:
+            return None
+        if verdict.decision not in ("relabel", "keep", "unsure", "skip", ""):
+            raise DataError(f"'{verdict.decision[:40]}' is no decision; it must be relabel, keep, unsure or skip")
+        label, given = verdict.label.strip(), self.class_names[self.state.given[position]]
+        if len(label) > MAX_LABEL_CHARS or len(verdict.note) > MAX_NOTE_CHARS:
+            raise DataError(f"a class has at most {MAX_LABEL_CHARS} characters, a note {MAX_NOTE_CHARS:,}")
+        if verdict.decision == "relabel":
+            if not label or label == given:
+                raise DataError("a new label must be another one than the given; keep says that it is right")
+            if label not in self.class_names and not new_class:
+                raise DataError(f"'{label[:40]}' is no class of this project; say so if it is a new one")
+        elif label:
+            raise DataError(f"'{verdict.decision}' takes no label")
+        p_wrong = float(f"{self.ranking.p_wrong[position]:.4g}")
+        return Verdict(
+            decision=verdict.decision, label=label, note=verdict.note, time=verdict.time, p_wrong=p_wrong, queue=queue
+        )
+
+    def _apply(self, action: Action) -> None:
+        for change in action.changes:
+            self._put(change)
+        if self._undigested >= REFIT_EVERY:
+            self._wakes.set()
+
+    def _put(self, change: Change) -> None:
+        """Bring one label up to date. Doing it twice changes nothing."""
+        position = self.find_position(change.node)
+        verdicts, key = self._verdicts[position], (change.reviewer, change.settles)
+        if change.after is None:
+            verdicts.pop(key, None)
+        else:
+            verdicts[key] = change.after
+        status, verdict = combine_verdicts((who, settles, each) for (who, settles), each in verdicts.items())
+        label = -1
+        if status == RELABEL and verdict is not None:
+            if verdict.label not in self.class_names:
+                self.class_names.append(verdict.label)
+            label = self.class_names.index(verdict.label)
+        if (status, label) != (self.status[position], self.label[position]):
+            self._undigested += 1
+        self.status[position], self.label[position] = status, label
+
+    # ---- models ----
+
+    def _refit_when_woken(self) -> None:
+        while True:
+            self._wakes.wait()
+            self._wakes.clear()
+            if self._is_closed:
+                return
+            with self._lock:
+                is_due = self._undigested >= REFIT_EVERY
+                status, label = self.status.copy(), self.label.copy()
+                self._undigested = 0 if is_due else self._undigested
+            if is_due:
+                try:
+                    label[label >= len(self.project.header.class_names)] = -1
+                    self.ranking = self.models.refit(status, label, self.ranking.number + 1)
+                except Exception:  # the review goes on with the ranking that it has
+                    traceback.print_exc(file=sys.stderr)
+
+    # ---- what people see ----
+
+    def get_standing(self, reviewer: str) -> Standing:
+        with self._lock:
+            size = len(self.status)
+            is_done, is_skipped = np.zeros(size, dtype=bool), np.zeros(size, dtype=bool)
+            is_dealt = reviewer in self.dealing.reviewers
+            for position, verdicts in self._verdicts.items():
+                own = verdicts.get((reviewer, False))
+                if own is not None and own.decision == "skip":
+                    is_skipped[position] = True
+                is_done[position] = own is not None and own.decision in ("relabel", "keep", "unsure")
+            if not is_dealt:
+                is_done |= self.status != UNDECIDED
+            is_done |= np.isin(self.status, (RELABEL, KEEP)) & ~self.dealing.is_shared
+            mine = self.dealing.get_mask(reviewer)
+            return Standing(
+                self.state, self.ranking, self.status.copy(), mine, is_done, is_skipped & ~is_done, self.order_rank
+            )
+
+    def select(self, query: Query, reviewer: str) -> Ints:
+        """Positions of the labels of a query, in its order."""
+        found = self.project.texts.find_nodes_with_text(query.search.strip()) if query.search.strip() else None
+        return select_labels(query, self.get_standing(reviewer), found)
+
+    def compute_panel(self) -> Panel:
+        with self._lock:
+            outcomes = [
+                (verdict.time, verdict.decision == "relabel")
+                for verdicts in self._verdicts.values()
+                for verdict in verdicts.values()
+                if verdict.queue == "errors" and verdict.decision in ("relabel", "keep")
+            ]
+            status = self.status.copy()
+        top = [is_wrong for _, is_wrong in sorted(outcomes, key=lambda each: each[0])]
+        return compute_panel(status, self.state.order, self.ranking.p_wrong, top)
+
+    def get_verdicts(self, position: int) -> dict[tuple[str, bool], Verdict]:
+        with self._lock:
+            return dict(self._verdicts.get(position, {}))
+
+    def get_label(self, position: int) -> str:
+        """The class that a label was given instead; empty if it was not relabeled."""
+        label = self.label[position]
+        return self.class_names[label] if label >= 0 else ""
+
+    def list_all_verdicts(self) -> dict[int, dict[tuple[str, bool], Verdict]]:
+        """By position, those that have any."""
+        with self._lock:
+            return {position: dict(verdicts) for position, verdicts in self._verdicts.items() if verdicts}
+
+
+def check_name(name: str) -> str:
+    """The name of a reviewer, trimmed."""
+    name = name.strip()
+    if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
+        raise ConfigError(f"a reviewer needs a name of 1 to {MAX_NAME_CHARS} printable characters")
+    return name

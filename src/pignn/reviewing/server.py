@@ -1,0 +1,102 @@
+"""Open a project, start its server, and go on until somebody ends it."""
+
+from __future__ import annotations
+
+import secrets
+import webbrowser
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch_geometric.data import Data
+
+from ..core.errors import ConfigError
+from ..serving.server import check_installed, run_app
+from .guard import LOCAL_NAMES, hash_token, make_token
+from .project import create_project, hold_project, is_project, open_project
+from .review_session import ReviewSession, check_name
+
+DEFAULT_FOLDER = Path("reviews")
+
+
+def review(
+    project: str | Path | None = None,
+    graph: Data | str | Path | None = None,
+    *,
+    audit: Mapping[str, Any] | None = None,
+    reviewers: Sequence[str] = (),
+    overlap: float | None = None,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    open_browser: bool = True,
+    on_ready: Callable[[str, Mapping[str, str]], None] | None = None,
+    **graph_options: Any,
+) -> None:
+    """Review labels in the browser. A new project is audited first; an old one goes on where it was.
+
+    Args:
+        project: folder of the project; by default one in `reviews` that is called like the graph.
+        graph: what to review, if the project is new: a graph, the name of a dataset or the folder of a graph store;
+            None for files.
+        audit: options of `pignn.audit` for a new project, such as `method`, `noise` and `seed`.
+        reviewers: who gets a new token, where `host` is not this machine.
+        overlap: deal the labels out to `reviewers`, and this share of them to two.
+        host: address to listen on; the default is reached from this machine only.
+        port: its port; 0 takes a free one.
+        open_browser: whether to show the page in the browser.
+        on_ready: called with the address, and the new tokens by reviewer, when the port is open.
+        graph_options: `nodes=`, `edges=`, `label=`, ... as `pignn.audit` takes them.
+    """
+    check_installed("review")
+    arguments = {"graph": graph, **graph_options}
+    folder = _choose_folder(project, arguments)
+    names = [check_name(name) for name in reviewers]
+    if graph is not None or graph_options.get("nodes") is not None:
+        create_project(folder, arguments, audit=audit)
+
+    def announce(address: str, tokens: Mapping[str, str]) -> None:
+        if on_ready is not None:
+            on_ready(address, tokens)
+        if open_browser:
+            webbrowser.open(address)
+
+    _serve_project(folder, names, overlap, host, port, announce)
+
+
+def _serve_project(
+    folder: Path,
+    names: list[str],
+    overlap: float | None,
+    host: str,
+    port: int,
+    on_ready: Callable[[str, Mapping[str, str]], None],
+) -> None:
+    from .api import build_app
+
+    if not is_project(folder):
+        raise ConfigError(f"{folder} is no project; name a graph to make one, with --nodes or --dataset")
+    is_local = host in LOCAL_NAMES
+    with hold_project(folder):
+        session = ReviewSession(open_project(folder))
+        try:
+            store = session.project.decisions
+            tokens = {} if is_local else {name: make_token() for name in names}
+            for name in names:
+                store.add_reviewer(name, hash_token(tokens[name]) if name in tokens else None)
+            if not is_local and not any(hashed for _, hashed in store.list_reviewers()):
+                raise ConfigError(f"on {host}, others can come in: name the reviewers who get a token with --reviewer")
+            if overlap is not None:
+                session.deal(names, overlap)
+            app = build_app(session, is_local=is_local, csrf=secrets.token_urlsafe(24))
+            run_app(app, host, port, lambda address: on_ready(address, tokens))
+        finally:
+            session.close()
+
+
+def _choose_folder(project: str | Path | None, arguments: Mapping[str, Any]) -> Path:
+    if project is not None:
+        return Path(project)
+    source = arguments["graph"] if arguments["graph"] is not None else arguments.get("nodes")
+    if not isinstance(source, str | Path):
+        raise ConfigError("which project? name its folder")
+    return DEFAULT_FOLDER / Path(source).stem

@@ -1,0 +1,39 @@
+"""Train on what a review decided."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..auditing import write_rounded_csv
+from ..core.errors import ConfigError, DataError
+from .exchange import build_decision_table
+from .project import hold_project, open_project
+from .review_session import ReviewSession
+
+
+def build_training_arguments(folder: str | Path) -> dict[str, Any]:
+    """The arguments of `pignn.train` for the graph of a project with its decisions, whose labels are trusted.
+
+    The decisions are written into the project, as `decisions.csv`.
+    """
+    folder = Path(folder)
+    with hold_project(folder) if (folder / "project.json").is_file() else _refuse(folder):
+        session = ReviewSession(open_project(folder))
+        try:
+            graph = session.project.header.graph
+            if graph is None:
+                raise ConfigError(
+                    f"the graph of {folder} was given as an object; use pignn.train(graph, decisions=...) in Python"
+                )
+            table = build_decision_table(session)
+            if not table["decision"].isin(["relabel", "keep"]).any():
+                raise DataError(f"nothing is decided in {folder} yet; run pignn review {folder}")
+            write_rounded_csv(folder / "decisions.csv", table)
+        finally:
+            session.close()
+    return {**graph, "decisions": folder / "decisions.csv"}
+
+
+def _refuse(folder: Path) -> Any:
+    raise ConfigError(f"{folder} is no project of `pignn review`")

@@ -1,0 +1,156 @@
+"""Which of several methods suits a graph best, by given labels that none of them has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch_geometric.data import Data
+
+from .. import methods as method_registry
+from ..core.progress import progress_context, track
+from ..core.settings import Int, list_settings
+from ..io.digests import compute_digest
+from ..methods import Method
+from ..methods.factory import resolve_method_class
+from ..methods.registry import find_method
+from .assessment import LabelEvidence
+from .comparison_result import Comparison, build_comparison
+from .graph_source import GraphSource, build_corruption
+from .journal import Journal
+from .method_list import list_named_methods, name_methods
+from .repeated_folds import FoldResult, RepeatedFolds
+from .run_folder import check_own_folder, open_output_folder
+
+JOURNAL_FILE = "folds.jsonl"
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedMethod:
+    """A method, what it is called, and what tells its results from those with other settings."""
+
+    label: str
+    method: Method
+
+    def digest(self) -> str:
+        settings = sorted(self.method.get_json_compatible_settings().items())
+        return compute_digest(self.method.name, str(settings), length=16)
+
+
+def compare(
+    graph: Data | str | Path | None = None,
+    methods: Sequence[str | Method] | Mapping[str, str | Method] | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    noise: Any = "none",
+    rate: float | None = None,
+    folds: int = 5,
+    repeats: int = 2,
+    seed: int = 0,
+    out: str | Path | None = None,
+    force: bool = False,
+    progress: bool | None = None,
+    on_graph_read: Callable[[Data], None] | None = None,
+    **graph_options: Any,
+) -> Comparison:
+    """Compare methods on a graph by repeated cross-validation on its given labels, under their estimated noise.
+
+    Every given label is held out once per repeat, from every method and all that it chooses by. No true label is read.
+
+    Args:
+        graph: a graph; the name of a dataset or the folder of a graph store; None for files.
+        methods: names or methods, or either of them by what they are to be called. By default one of each kind.
+        settings: ``{"epochs": 100}`` for all named methods that have it, ``{"GCN.epochs": 100}`` for one.
+        noise: label noise to add, as :func:`pignn.corrupt` takes it with its ``rate``.
+        folds: how many parts the labels are dealt into; a method learns from all but one of them.
+        repeats: how often they are dealt.
+        seed: random seed for noise, folds and training.
+        out: folder for the results. Finished fits are kept there, and the same call goes on where it was killed.
+        force: replace what is there and begin anew.
+        progress: show how many fits are done, and the time left; None does so on a terminal.
+        on_graph_read: is called with the graph before anything is computed.
+        graph_options: those of :func:`pignn.read_graph`, or of :func:`pignn.load`; see ``GraphSource``.
+    """
+    Int(min=2).raise_unless_valid("folds", folds)
+    Int(min=1).raise_unless_valid("repeats", repeats)
+    compared = choose_methods(methods, settings or {}, seed)
+    folder = None if out is None else Path(out)
+    check_own_folder(folder)
+    source = GraphSource(graph, graph_options)
+    corruption = build_corruption(noise, rate, seed, source)
+    with open_output_folder(folder), progress_context(progress):
+        data = source.load()
+        if on_graph_read is not None:
+            on_graph_read(data)
+        data = data if corruption is None else corruption(data)
+        design = RepeatedFolds.deal(data, folds, repeats, seed)
+        results = run_all_fits(design, compared, _open_journal(folder, design, force))
+        evidence = LabelEvidence.gather(design.data, design.nodes, design.given, seed)
+        found = build_comparison(design, evidence, {each.label: each.method for each in compared}, results)
+        if folder is not None:
+            found.write_files(folder)
+    return found
+
+
+def choose_methods(
+    methods: Sequence[str | Method] | Mapping[str, str | Method] | None, settings: Mapping[str, Any], seed: int
+) -> list[ComparedMethod]:
+    """The methods with their settings, checked."""
+    if methods is not None and not isinstance(methods, Mapping):
+        name_methods([_name_method(each) for each in methods])
+        methods = {_name_method(each): each for each in methods}
+    names = None if methods is None else {label: each for label, each in methods.items() if isinstance(each, str)}
+    listed = {each.label: each for each in list_named_methods(names, settings, has_setting)}
+    chosen = []
+    for label in methods or listed:
+        method = (methods or {}).get(label, label)
+        if not isinstance(method, Method):
+            method = method_registry.make(listed[label].name, seed=seed, **listed[label].settings)
+        method.check_settings()
+        chosen.append(ComparedMethod(label, method))
+    return chosen
+
+
+def has_setting(method: str, name: str) -> bool:
+    """Whether a method has a setting."""
+    return name in {each.name for each in list_settings(resolve_method_class(find_method(method)[0]))}
+
+
+def run_all_fits(
+    design: RepeatedFolds, compared: Sequence[ComparedMethod], journal: Journal
+) -> dict[str, dict[tuple[int, int], FoldResult]]:
+    """The results of all methods, by repeat and fold. What is in the journal is not computed again."""
+    digests = {each.label: each.digest() for each in compared}
+    done = {
+        (record["method"], record["repeat"], record["fold"]): FoldResult(
+            record["predicted"], record["seconds"], record.get("error")
+        )
+        for record in journal.records
+    }
+    # All methods of a fold, then the next fold: a run that is cut short has compared them on the same labels.
+    todo = [
+        (repeat, fold, each)
+        for repeat, fold in design.list_places()
+        for each in compared
+        if (digests[each.label], repeat, fold) not in done
+    ]
+    for repeat, fold, each in track(todo, "comparison: fits"):
+        result = design.fit_and_predict(each.method, repeat, fold)
+        done[digests[each.label], repeat, fold] = result
+        key = {"method": digests[each.label], "label": each.label, "repeat": repeat, "fold": fold}
+        error = {} if result.error is None else {"error": result.error}
+        journal.append(key | {"seconds": result.seconds, "predicted": result.predicted} | error)
+    return {label: {place: done[digest, *place] for place in design.list_places()} for label, digest in digests.items()}
+
+
+def _name_method(method: str | Method) -> str:
+    return method if isinstance(method, str) else method.name
+
+
+def _open_journal(folder: Path | None, design: RepeatedFolds, force: bool) -> Journal:
+    path = None if folder is None else folder / JOURNAL_FILE
+    if force and path is not None:
+        path.unlink(missing_ok=True)
+    return Journal(path, {"kind": "comparison", "format": 1, "labels_and_folds": design.digest()})
