@@ -132,9 +132,17 @@ def _shared_settings(listed: list[list[Any]]) -> list[Any]:
 
 def _settings_table(settings: list[Any]) -> str:
     rows = [
-        f"| `{s.name}` | `{s.default!r}` | {_escape(s.constraint.describe())} | {_escape(s.help)} |" for s in settings
+        f"| `{s.name}` | `{s.default!r}` | {_escape(s.constraint.describe())} | {_escape(s.help)} "
+        f"| {'' if s.search is None else _escape(_describe_search(s.search))} |"
+        for s in settings
     ]
-    return "| setting | default | accepts | meaning |\n|---|---|---|---|\n" + "\n".join(rows)
+    return "| setting | default | accepts | meaning | `tune` tries |\n|---|---|---|---|---|\n" + "\n".join(rows)
+
+
+def _describe_search(search: Any) -> str:
+    if isinstance(search, tuple):
+        return ", ".join(map(str, search))
+    return f"{search.low:g} to {search.high:g}{', by its logarithm' if search.log else ''}"
 
 
 # --- registries -----------------------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         push_to_hub,
         to_networkx,
         train,
+        tune,
     )
     from .training import list_metrics
 
@@ -85,6 +86,7 @@ __all__ = [
     "to_networkx",
     "train",
     "training",
+    "tune",
 ]
 
 

@@ -149,6 +149,20 @@ def list_mistakes() -> list[tuple[str, str]]:
         ("compare --dataset csbm --out {p}/run", "another folder"),
         ("compare --dataset csbm --out {p}/audit", "another folder"),
         ("compare --dataset csbm --out {p}/n.csv", "folder"),
+        ("tune", "--nodes"),
+        ("tune --dataset csbm --method auto", "declares what to try"),
+        ("tune --dataset csbm --method pi-gn", "pi-gnn"),
+        ("tune --dataset csbm --method GCN --search lrr", "lr"),
+        ("tune --dataset csbm --method GCN --search epochs", "does not declare"),
+        ("tune --dataset csbm --method GCN --search lr=0.1..0.01", "lower end first"),
+        ("tune --dataset csbm --method GCN --search lr=a..b", "numbers"),
+        ("tune --dataset csbm --method GCN --search lr=", "KEY"),
+        ("tune --dataset csbm --method GCN --search dropout=0..1", "dropout"),
+        ("tune --dataset csbm --method GCN --search backbone=gnc", "gcn"),
+        ("tune --dataset csbm --method GCN --set epochs=0", "at least 1"),
+        ("tune --dataset csbm --trials 0", "equal to 1"),
+        ("tune --dataset csbm --time -1", "time"),
+        ("tune --dataset csbm --out {p}/run", "another folder"),
         ("audit --dataset csbm --review 5", "--out"),
         ("audit --dataset csbm --review 0 --out {p}/new", "equal to 1"),
         ("audit --dataset csbm --folds 1", "equal to 2"),
@@ -196,7 +210,7 @@ def list_mistakes() -> list[tuple[str, str]]:
         ("methods --jason", "--json"),
         ("inspect --dataset csbm", "--nodes"),
     ]
-    for command in ("train", "audit", "inspect", "compare"):
+    for command in ("train", "audit", "inspect", "compare", "tune"):
         rows += [(f"{command} {text}", word) for text, word in OWN_GRAPH if (command, text) != ("inspect", "{own}")]
     rows += [(f"train --dataset csbm --{name}={value}", "") for name, values in SETTINGS.items() for value in values]
     return [(text.replace("{own}", OWN), word) for text, word in rows]

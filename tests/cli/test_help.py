@@ -14,7 +14,7 @@ import typer
 import pignn
 from pignn.cli.app import app
 
-COMMANDS = ("demo", "train", "compare", "predict", "audit", "apply", "convert", "datasets", "methods")
+COMMANDS = ("demo", "train", "compare", "tune", "predict", "audit", "apply", "convert", "datasets", "methods")
 HEAVY = ("torch", "torch_geometric", "sklearn", "pandas", "scipy", "matplotlib", "numpy")
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +30,7 @@ from pignn.studies import (
 from pignn.studies import external as task
 from pignn.studies.planning import plan_runs
 from pignn.studies.pool import LocalPool
-from pignn.studies.run_spec import RunResult
+from pignn.studies.run_spec import GraphSpec, RunResult, RunSpec
 from pignn.studies.sweep import find_reusable_records, iter_results_with_retries, open_sweep_lock
 from pignn.studies.tables import build_tables
 from pignn.studies.tuning import list_trial_settings
@@ -266,11 +267,15 @@ def test_workers_that_die_are_replaced(tmp_path, deadly):
 
 def test_code_that_changes_under_a_sweep_ends_it():
     pool = LocalPool(1, {("train", "vanilla"): "another version"})
+    pool.submit("waits for a worker", RunSpec(graph=GraphSpec(), method="vanilla"))
+    closing = threading.Thread(target=pool.close, daemon=True)
     try:
         with pytest.raises(PignnError, match="the code of 'vanilla' has changed"):
             pool.wait_for_results(120)
     finally:
-        pool.close()
+        closing.start()
+        closing.join(60)
+    assert not closing.is_alive()
 
 
 def test_a_killed_driver_loses_nothing_and_its_workers_end(tmp_path):

@@ -23,6 +23,7 @@ from .serve import serve
 from .study import study
 from .task import task
 from .train import train
+from .tune import tune
 
 app = typer.Typer(
     name="pignn",
@@ -55,6 +56,7 @@ for command in (
     inspect,
     train,
     compare,
+    tune,
     predict,
     serve,
     export,

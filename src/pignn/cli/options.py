@@ -59,3 +59,24 @@ def parse_json_or_text(text: str) -> Any:
 def split_at_commas(text: str | None) -> list[str] | None:
     """The parts of a text between commas."""
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def parse_search(texts: list[str] | None) -> dict[str, Any] | None:
+    """``lr``, ``lr=0.001..0.1`` and ``backbone=gcn,gat`` as a search of :func:`pignn.tune`."""
+    if not texts:
+        return None
+    search: dict[str, Any] = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not name or (equals and not values):
+            raise ConfigError(f"--search takes KEY, KEY=LOW..HIGH or KEY=VALUE,VALUE, not '{text}'")
+        low, dots, high = values.partition("..")
+        if dots:
+            ends = parse_json_or_text(low), parse_json_or_text(high)
+            if not all(type(end) in (int, float) for end in ends):
+                raise ConfigError(f"--search takes numbers as the ends of a range, such as lr=0.001..0.1, not '{text}'")
+            search[name] = ends
+        else:
+            search[name] = [parse_json_or_text(value) for value in values.split(",")] if equals else None
+    return search

@@ -173,6 +173,24 @@ SEED = Int(min=0)  # what every generator of random numbers accepts
 
 
 @dataclass(frozen=True)
+class Range:
+    """The values between two ends, both included, that a search for good settings tries; by their logarithm or not."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    @classmethod
+    def between(cls, low: float, high: float) -> Range:
+        """By the logarithm where the ends are far apart."""
+        return cls(low, high, log=low > 0 and high >= 10 * low)
+
+    @property
+    def is_integer(self) -> bool:
+        return isinstance(self.low, int) and isinstance(self.high, int)
+
+
+@dataclass(frozen=True)
 class Setting:
     """The declaration of one setting, as help texts and reference pages show it."""
 
@@ -181,15 +199,16 @@ class Setting:
     constraint: Constraint
     help: str
     annotation: str
+    search: Range | tuple[Any, ...] | None = None  # what a search for good settings tries, if this one is worth it
 
     @property
     def is_optional(self) -> bool:
         return self.default is None
 
 
-def setting(default: Any, constraint: Constraint, help: str) -> Any:
-    """A dataclass field that declares what it accepts and what it is for."""
-    metadata = {"constraint": constraint, "help": help}
+def setting(default: Any, constraint: Constraint, help: str, *, search: Range | tuple[Any, ...] | None = None) -> Any:
+    """A dataclass field that declares what it accepts, what it is for, and what a search for good settings tries."""
+    metadata = {"constraint": constraint, "help": help, "search": search}
     if isinstance(default, list | dict | set):
         return dataclasses.field(default_factory=lambda: type(default)(default), metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
@@ -198,7 +217,14 @@ def setting(default: Any, constraint: Constraint, help: str) -> Any:
 def list_settings(owner: Any) -> list[Setting]:
     """The declared settings of a dataclass, in order of declaration."""
     return [
-        Setting(field.name, _get_default(field), field.metadata["constraint"], field.metadata["help"], str(field.type))
+        Setting(
+            name=field.name,
+            default=_get_default(field),
+            constraint=field.metadata["constraint"],
+            help=field.metadata["help"],
+            annotation=str(field.type),
+            search=field.metadata["search"],
+        )
         for field in dataclasses.fields(owner)
         if "constraint" in field.metadata
     ]

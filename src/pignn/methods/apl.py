@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from ..core.settings import Float, setting
+from ..core.settings import Float, Range, setting
 from .core.losses import normalized_cross_entropy, reverse_cross_entropy
 from .core.network import NetworkMethod
 
@@ -19,8 +19,12 @@ class APL(NetworkMethod):
     NCE = log p_y / Σ_c log p_c; RCE = −Σ_c p_c log ȳ_c = 9.21·(1 − p_y), log 0 taken as log 1e-4.
     """
 
-    active: float = setting(1.0, Float(), "weight α of the active loss (normalized cross-entropy)")
-    passive: float = setting(1.0, Float(), "weight β of the passive loss (reverse cross-entropy)")
+    active: float = setting(
+        1.0, Float(), "weight α of the active loss (normalized cross-entropy)", search=Range(0.1, 10.0, log=True)
+    )
+    passive: float = setting(
+        1.0, Float(), "weight β of the passive loss (reverse cross-entropy)", search=Range(0.1, 10.0, log=True)
+    )
 
     def pointwise(self, logits: Tensor, y: Tensor) -> Tensor:
         return self.active * normalized_cross_entropy(logits, y) + self.passive * reverse_cross_entropy(logits, y)

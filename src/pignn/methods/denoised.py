@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .. import noise
-from ..core.settings import Float, setting
+from ..core.settings import Float, Range, setting
 from .core.calibration import MAX_CALIBRATION_LABELS, fit_inverse_temperature_and_likelihoods
 from .core.embedding_classifier import EmbeddingClassifier
 from .core.labels import IMPOSSIBLE_LOGIT, GivenLabels, build_symmetric_transition, compute_label_log_likelihoods
@@ -124,7 +124,12 @@ class Denoised(EmbeddingClassifier):
     equal (:func:`weight_and_balance_targets`).
     """
 
-    l2: float = setting(1.0, Float(), "strength of the L2 penalty, relative to a sum over the labels")
+    l2: float = setting(
+        1.0,
+        Float(),
+        "strength of the L2 penalty, relative to a sum over the labels",
+        search=Range(0.03, 30.0, log=True),
+    )
 
     def _fit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         self.transitions_, self.posterior_ = estimate_transitions_and_posterior(

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..core.settings import Float, Int, setting
+from ..core.settings import Float, Int, Range, setting
 from .core.committee import TwoNetworkMethod
 from .core.learner import Step
 from .core.losses import soft_cross_entropy
@@ -58,9 +58,11 @@ class DivideMix(TwoNetworkMethod):
     """
 
     warm_epochs: int = setting(50, Int(), "epochs of plain training before labels are divided")
-    temperature: float = setting(0.5, Float(), "temperature by which targets are sharpened")
+    temperature: float = setting(0.5, Float(), "temperature by which targets are sharpened", search=Range(0.2, 1.0))
     mixup_alpha: float = setting(4.0, Float(), "both parameters of the Beta distribution of mixing shares")
-    unlabeled_weight: float = setting(25.0, Float(), "final weight λ_u of the loss on unlabeled mixtures")
+    unlabeled_weight: float = setting(
+        25.0, Float(), "final weight λ_u of the loss on unlabeled mixtures", search=Range(1.0, 100.0, log=True)
+    )
     ramp: int = setting(16, Int(), "epochs over which that weight grows from 0")
     threshold: float = setting(0.5, Float(max=1, open_max=True), "probability above which a label counts as clean")
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..core.settings import Bool, Float, Int, setting
+from ..core.settings import Bool, Float, Int, Range, setting
 from .core.learner import Step
 from .core.network import NetworkMethod
 
@@ -31,7 +31,12 @@ class GCE(NetworkMethod):
     The truncated form leaves out nodes with p_y ≤ k, whose loss is held at (1 − k^q)/q: they have no gradient.
     """
 
-    q: float = setting(0.7, Float(max=1, open_min=True), "exponent between cross-entropy (0) and absolute error (1)")
+    q: float = setting(
+        0.7,
+        Float(max=1, open_min=True),
+        "exponent between cross-entropy (0) and absolute error (1)",
+        search=Range(0.1, 1.0),
+    )
     truncated: bool = setting(False, Bool(), "use the truncated form")
     k: float = setting(
         0.5, Float(max=1, open_max=True), "probability of its given label above which the truncated form keeps a node"

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .. import backbones
-from ..core.settings import Bool, Float, Int, setting
+from ..core.settings import Bool, Float, Int, Range, setting
 from ..graphs.sparse import SparseFeatures
 from .core.non_iterative import NonIterativeMethod
 
@@ -31,7 +31,9 @@ class ICA(NonIterativeMethod):
 
     iterations: int = setting(10, Int(min=1), "iterations of prediction")
     rounds: int = setting(3, Int(min=1), "how often the second regression is fitted, each time to newer predictions")
-    C: float = setting(0.1, Float(), "inverse strength of the L2 penalty, as in scikit-learn")
+    C: float = setting(
+        0.1, Float(), "inverse strength of the L2 penalty, as in scikit-learn", search=Range(0.01, 10.0, log=True)
+    )
     balanced: bool = setting(
         True, Bool(), "give every class the same total weight; otherwise noise and iteration favor the largest class"
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..core.settings import Float, setting
+from ..core.settings import Float, Range, setting
 from .co_teaching import SmallLossMethod
 from .core.committee import build_small_loss_mask
 from .core.learner import Step
@@ -21,7 +21,9 @@ class JoCoR(SmallLossMethod):
     (1 − λ)(CE₁ + CE₂) + λ(KL(p₁‖p₂) + KL(p₂‖p₁)). Nodes are selected as in Co-teaching.
     """
 
-    agreement: float = setting(0.1, Float(max=1), "weight λ of the agreement between the two networks")
+    agreement: float = setting(
+        0.1, Float(max=1), "weight λ of the agreement between the two networks", search=Range(0.01, 0.95, log=True)
+    )
 
     def objective(self, step: Step) -> Tensor:
         log_probs = F.log_softmax(step.logits, dim=-1)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .. import backbones
 from ..core.errors import DataError
-from ..core.settings import Bool, Float, Int, setting
+from ..core.settings import Bool, Float, Int, Range, setting
 from .core.base import FitFacts
 from .core.non_iterative import NonIterativeMethod
 
@@ -27,7 +27,10 @@ class LabelPropagation(NonIterativeMethod):
 
     clamped: bool = setting(True, Bool(), "keep given labels as they are; label_weight scales what flows from each")
     alpha: float = setting(
-        0.9, Float(max=1, open_max=True), "share that comes from the neighbors if labels are not clamped"
+        0.9,
+        Float(max=1, open_max=True),
+        "share that comes from the neighbors if labels are not clamped",
+        search=Range(0.5, 0.99),
     )
     num_hops: int = setting(50, Int(min=1), "number of propagation steps")
 

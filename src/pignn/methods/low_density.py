@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..core.settings import Float, setting
+from ..core.settings import Float, Range, setting
 from .core.embedding_classifier import EmbeddingClassifier
 from .core.labels import (
     IMPOSSIBLE_LOGIT,
@@ -98,7 +98,12 @@ class LowDensity(EmbeddingClassifier):
     information_weight: float = setting(
         15.0, Float(), "weight of the information, times the square root of the number of labels"
     )
-    l2: float = setting(0.3, Float(), "strength of the L2 penalty, relative to a sum over the labels")
+    l2: float = setting(
+        0.3,
+        Float(),
+        "strength of the L2 penalty, relative to a sum over the labels",
+        search=Range(0.01, 10.0, log=True),
+    )
 
     def _fit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         self.transitions_, posterior = estimate_transitions_and_posterior(embedded, given_labels, self.transitions_)

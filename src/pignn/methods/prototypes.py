@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..core.settings import Choice, Float, Int, setting
+from ..core.settings import Choice, Float, Int, Range, setting
 from ..propagation import scale_rows_to_unit_length
 from .core.calibration import estimate_transition_of_untrusted_labels
 from .core.embedding_classifier import EmbeddingClassifier
@@ -121,10 +121,22 @@ class Prototypes(EmbeddingClassifier):
     """
 
     noise: str = setting(
-        "symmetric", Choice(NOISE_MODELS), "model of the label noise; full has a free entry for every pair of classes"
+        "symmetric",
+        Choice(NOISE_MODELS),
+        "model of the label noise; full has a free entry for every pair of classes",
     )
-    concentration: float = setting(20.0, Float(), "how tightly the nodes of a class lie around its prototype (κ)")
-    unlabeled_weight: float = setting(0.05, Float(), "weight of an unlabeled node, beside 1 of a labeled one")
+    concentration: float = setting(
+        20.0,
+        Float(),
+        "how tightly the nodes of a class lie around its prototype (κ)",
+        search=Range(2.0, 100.0, log=True),
+    )
+    unlabeled_weight: float = setting(
+        0.05,
+        Float(),
+        "weight of an unlabeled node, beside 1 of a labeled one",
+        search=Range(0.005, 0.5, log=True),
+    )
     max_rounds: int = setting(50, Int(min=1), "maximum number of rounds of expectation–maximization")
 
     @property

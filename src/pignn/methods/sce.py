@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..core.settings import Float, setting
+from ..core.settings import Float, Range, setting
 from .core.losses import reverse_cross_entropy
 from .core.network import NetworkMethod
 
@@ -20,7 +20,7 @@ class SCE(NetworkMethod):
     RCE = −Σ_c p_c log ȳ_c = 9.21·(1 − p_y), log 0 taken as log 1e-4.
     """
 
-    forward: float = setting(0.1, Float(), "weight α of the cross-entropy")
+    forward: float = setting(0.1, Float(), "weight α of the cross-entropy", search=Range(0.01, 10.0, log=True))
     reverse: float = setting(1.0, Float(), "weight β of the reverse cross-entropy")
 
     def pointwise(self, logits: Tensor, y: Tensor) -> Tensor:

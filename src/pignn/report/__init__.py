@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         plot_map,
         plot_panels,
         plot_transition,
+        plot_trials,
         render_figure,
     )
     from .predictions import build_prediction_table, write_predictions
@@ -57,6 +58,7 @@ __all__ = [
     "plot_map",
     "plot_panels",
     "plot_transition",
+    "plot_trials",
     "render_audit_html",
     "render_consensus_html",
     "render_figure",

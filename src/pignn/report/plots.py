@@ -88,6 +88,16 @@ def plot_learning_curves(
     return figure
 
 
+def plot_trials(trials: Sequence[tuple[float, float]], best_so_far: Sequence[tuple[float, float]]) -> Figure:
+    """The value of every trial of a search (number, value), and the best so far."""
+    figure, (axis,) = _make_figure(5.4, 3.4, 1, 1)
+    axis.plot(*zip(*trials, strict=True), "o", color=SERIES_COLORS[1], markersize=4, label="trial")
+    axis.step(*zip(*best_so_far, strict=True), where="post", color=SERIES_COLORS[0], label="best so far")
+    _style_axis(axis, "agreement with held-out labels", "trial")
+    axis.legend(frameon=False)
+    return figure
+
+
 def plot_transition(transition: Any, class_names: Sequence[str]) -> Figure:
     """A transition matrix as a heat map: the share of each true class (rows) that was given each label (columns)."""
     size = max(3.2, 0.45 * len(class_names) + 2)

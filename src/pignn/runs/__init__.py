@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .predictions import Predictions, predict
     from .training import TrainingInterrupted, train
     from .training_run import TrainingRun
+    from .tuning import tune
+    from .tuning_result import Tuning
 
 __all__ = [
     "AuditRun",
@@ -26,6 +28,7 @@ __all__ = [
     "Predictions",
     "TrainingInterrupted",
     "TrainingRun",
+    "Tuning",
     "apply_decisions",
     "audit",
     "compare",
@@ -36,6 +39,7 @@ __all__ = [
     "push_to_hub",
     "to_networkx",
     "train",
+    "tune",
     "write_hub_folder",
 ]
 

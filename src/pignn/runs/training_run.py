@@ -165,7 +165,7 @@ class TrainingRun:
         if (folder / "run.json").exists():  # the report of that run would be taken for one of this
             (folder / "report.html").unlink(missing_ok=True)
         (folder / "run.json").unlink(missing_ok=True)
-        self._save_model(folder / "model")
+        self.save_model(folder / "model")
         write_predictions(folder / "predictions.csv", self.predictions.table)
         has_checkpoint = self.fit_facts.history and self.folder == folder
         stale = [] if has_checkpoint else [checkpoint.CHECKPOINT_FILE, checkpoint.PREVIOUS_FILE]
@@ -188,7 +188,7 @@ class TrainingRun:
         )
         files.write_json(folder / "run.json", record.to_dict())
 
-    def _save_model(self, folder: Path) -> None:
+    def save_model(self, folder: Path) -> None:
         """Write the model; of the user's own graph also how its columns become features, and a card."""
         encoder = self.training_data.get("encoder")
         if encoder is None:

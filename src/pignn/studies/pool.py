@@ -139,6 +139,8 @@ class LocalPool:
         self._is_closing = True
         for worker in list(self._workers):
             worker.process.kill()
+        for _ in range(self.size):
+            self._idle.put(None)  # a run that waits for a worker that could not start waits no longer
         self._executor.shutdown(cancel_futures=True)
         for worker in self._workers:
             worker.stop_and_get_cause_of_death()

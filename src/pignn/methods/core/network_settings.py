@@ -10,7 +10,7 @@ from torch import nn
 
 from ... import backbones
 from ...core.errors import ConfigError
-from ...core.settings import Anything, Bool, Choice, Either, Float, Int, ListOf, setting
+from ...core.settings import Anything, Bool, Choice, Either, Float, Int, ListOf, Range, setting
 from ...pairs import PAIR_LABEL_SOURCES, PAIR_TARGETS, PairLabelSource
 from ...training import SELECTIONS
 from .base import Method
@@ -61,15 +61,23 @@ class NetworkSettings(Method):
         None,
         Int(min=1, bits=31),
         "width of the hidden layers; by default the backbone's own (GCN: 64, or 16 with preset 'paper')",
+        search=(16, 32, 64, 128),
     )
     num_layers: int = setting(2, Int(min=1), "number of layers of the backbone")
     dropout: float | None = setting(
-        None, Float(max=1, open_max=True), "dropout probability; by default the backbone's own"
+        None, Float(max=1, open_max=True), "dropout probability; by default the backbone's own", search=Range(0.0, 0.8)
     )
     init: str = setting("glorot", Choice(backbones.INITIALIZATIONS), "how weights are initialized")
     epochs: int = setting(400, Int(min=1), "number of training epochs")
-    lr: float | None = setting(None, Float(), "learning rate of Adam; by default the backbone's own (0.01 for GCN)")
-    weight_decay: float = setting(5e-4, Float(), "weight decay of Adam on all parameters")
+    lr: float | None = setting(
+        None,
+        Float(),
+        "learning rate of Adam; by default the backbone's own (0.01 for GCN)",
+        search=Range(1e-3, 0.1, log=True),
+    )
+    weight_decay: float = setting(
+        5e-4, Float(), "weight decay of Adam on all parameters", search=Range(1e-5, 1e-2, log=True)
+    )
     selection: str = setting(
         "noisy-val",
         Choice(SELECTIONS),

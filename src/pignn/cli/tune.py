@@ -1,0 +1,100 @@
+"""pignn tune"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
+
+from .graph_options import LabeledGraphOptions
+from .option_groups import expand_option_groups
+from .options import Json, Noise, Rate, Setting, parse_search, parse_settings
+from .output import show_import_summary, show_json, show_message
+from .stored_settings import check_method, has_stored_setting
+
+if TYPE_CHECKING:
+    from ..runs import Tuning
+
+
+@dataclass(kw_only=True)
+class TuningOptions:
+    """What is searched, and how long."""
+
+    noise: Noise = "none"
+    rate: Rate = None
+    method: Annotated[str, Option(help="Method to tune (see `pignn methods`).")] = "pi-gnn"
+    setting: Setting = None
+    search: Annotated[
+        list[str] | None,
+        Option(
+            metavar="KEY[=VALUES]",
+            help="A setting to try: lr, lr=0.001..0.1 or backbone=gcn,gat; may be repeated. Default: all that declare "
+            "what to try.",
+        ),
+    ] = None
+    trials: Annotated[int, Option(min=1, help="How many settings are tried, beside those that are given.")] = 30
+    time: Annotated[float | None, Option(help="Seconds after which no further trial is begun.")] = None
+    folds: Annotated[int, Option(min=2, help="Parts the labels are dealt into; each is held out once.")] = 3
+    seed: Annotated[int, Option(help="Random seed for label noise, folds, search and training.")] = 0
+    out: Annotated[Path | None, Option(help="Folder for model, page and tables; a killed search goes on.")] = None
+    force: Annotated[bool, Option("--force", help="Begin the search in --out anew.")] = False
+
+    def to_arguments(self) -> dict[str, Any]:
+        """As :func:`pignn.tune` takes them."""
+        arguments = {name: value for name, value in vars(self).items() if name not in ("setting", "time")}
+        arguments |= {"settings": parse_settings(self.setting), "search": parse_search(self.search)}
+        return arguments | {"time_limit": self.time}
+
+
+@expand_option_groups
+def tune(
+    *,
+    graph: LabeledGraphOptions,
+    val: Annotated[float, Option(help="Share of the labels of --nodes by which networks choose the epoch.")] = 0.0,
+    options: TuningOptions,
+    json: Json = False,
+) -> None:
+    """Search for good settings of a method on your own graph, by given labels that were held out.
+
+    Needs Optuna: pip install 'pignn[tune]'. Trials with little promise end early. What is found is compared with the
+    settings as given, on folds that the search has not used. True labels are never read. Ctrl-C or a kill loses nothing
+    but the trial at hand if there is --out: the same command goes on.
+
+    Examples:
+
+    \b
+      pignn tune --nodes papers.csv --edges citations.csv --label topic --method GCN --out tuned/gcn
+      pignn tune --nodes papers.csv --edges citations.csv --label topic --val 0.2 --trials 100 --time 3600
+      pignn tune --dataset digits --noise symmetric --rate 0.3 --method denoised --trials 10
+      pignn tune --dataset digits --noise pair --rate 0.3 --method gce --search q --search lr=0.001..0.1 --json
+    """
+    arguments, chosen, out = graph.to_arguments("tune", val), options.to_arguments(), options.out
+    from ..runs import early_checks, run_folder
+
+    early_checks.check_noise(chosen["noise"], chosen["rate"])
+    run_folder.check_own_folder(out)
+    check_method(chosen["method"], chosen["settings"])
+    for name in chosen["search"] or ():
+        if not has_stored_setting(chosen["method"], name):
+            check_method(chosen["method"], {name: None})
+    early_checks.check_graph(arguments)
+    from .. import runs
+
+    try:
+        found = runs.tune(on_graph_read=None if json else show_import_summary, **chosen, **arguments)
+    except KeyboardInterrupt as interrupt:
+        if out is not None:
+            interrupt.add_note(f"finished trials are in {out}; the same command goes on")
+        raise
+    _show_tuning(found, out, json)
+
+
+def _show_tuning(found: Tuning, out: Path | None, json: bool) -> None:
+    if json:
+        show_json(found.to_dict())
+        return
+    print(found)
+    if out is not None:
+        show_message(f"written to {out}; open {out / 'tuning.html'} to look at it")
