@@ -119,7 +119,12 @@ class ReviewSession:
             raise DataError(f"'{verdict.decision}' takes no label")
         p_wrong = float(f"{self.ranking.p_wrong[position]:.4g}")
         return Verdict(
-            decision=verdict.decision, label=label, note=verdict.note, time=verdict.time, p_wrong=p_wrong, queue=queue
+            decision=verdict.decision,
+            label=label,
+            note=verdict.note,
+            time=verdict.time[:40],
+            p_wrong=p_wrong,
+            queue=queue,
         )
 
     def _apply(self, action: Action) -> None:
