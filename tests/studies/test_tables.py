@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from pignn.core.errors import DataError
 from pignn.graphs import datasets
 from pignn.studies import (
     DatasetSpec,
@@ -18,6 +19,7 @@ from pignn.studies import (
     comparison,
     open_results,
     paper,
+    run_graphs,
     significance,
 )
 from pignn.studies.measures import get_measure
@@ -140,12 +142,21 @@ def test_the_paper_s_own_tests_stand_beside_ours(numbers):
 
 def test_datasets_without_their_files_are_named_in_tables_and_comparisons(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets, "is_available", lambda name: name != "wikics")
-    study = make(name="effectiveness", datasets=(GRAPH, DatasetSpec("wikics")))
+    load = run_graphs.load_clean_graph_and_digest
+
+    def refuse_digits(spec):  # as a graph is refused whose features are missing
+        if spec.dataset == "digits":
+            raise DataError("no features")
+        return load(spec)
+
+    monkeypatch.setattr(run_graphs, "load_clean_graph_and_digest", refuse_digits)
+    study = make(name="effectiveness", datasets=(GRAPH, DatasetSpec("digits"), DatasetSpec("wikics")))
     with open_results(tmp_path) as store:
         results = collect_results(study, store)
-    assert [str(one) for one in results.missing_datasets] == ["wikics"]
+    assert [one.name for one in results.missing_datasets] == ["digits", "wikics"]
     notes = [" ".join(table.notes) for table in build_tables(results)]
-    assert ["files of wikics are not here" in text for text in notes] == [False, True]
+    assert ["nothing was computed" in text for text in notes] == [False, True, True]
     assert (
-        "not compared, because their files are not here: wikics" in comparison.build_comparison_table(results).notes[-1]
+        "not compared, because their files are not here: digits, wikics"
+        in comparison.build_comparison_table(results).notes[-1]
     )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..core.errors import ConfigError, PignnError, build_unknown_name_error
+from ..core.errors import ConfigError, DataError, PignnError, build_unknown_name_error
 from .code_hash import get_code_version, get_method_class
 from .results_store import ResultsStore
 from .run_spec import GraphSpec, RunSpec, encode_canonical
@@ -38,7 +38,7 @@ def plan_runs(study: Study, store: ResultsStore, *, only_available: bool = False
     table, what could not be computed here: datasets without their files and methods that are not installed.
     """
     if only_available:
-        study = _drop_unavailable_methods_and_datasets(study)
+        study = _drop_unavailable_methods_and_datasets(study, store)
     else:
         _check_common_settings(study)
     templates = {row.label: build_run_spec_without_graph(study, row) for row in study.rows}
@@ -79,14 +79,29 @@ def _make_graph_spec(
     )
 
 
-def _drop_unavailable_methods_and_datasets(study: Study) -> Study:
-    from ..graphs.datasets import is_available
+def _drop_unavailable_methods_and_datasets(study: Study, store: ResultsStore) -> Study:
     from ..methods.registry import list_methods
 
     methods = {info.name for info in list_methods()}
     rows = tuple(row for row in study.rows if row.work != "train" or row.method in methods)
-    datasets = tuple(one for one in study.datasets if not is_named_dataset(one.name) or is_available(one.name))
+    digests = GraphDigests(store)
+    datasets = tuple(one for one in study.datasets if _can_be_loaded(study, one, digests))
     return replace(study, datasets=datasets or study.datasets, rows=rows or study.rows, reference="")
+
+
+def _can_be_loaded(study: Study, dataset: DatasetSpec, digests: GraphDigests) -> bool:
+    """Whether a named dataset's files are here and whole. Where they are remembered, they are not read for that."""
+    from ..graphs.datasets import is_available
+
+    if not is_named_dataset(dataset.name):
+        return True
+    if not is_available(dataset.name):
+        return False
+    try:
+        digests.get_graph_digest(_make_graph_spec(study, dataset, study.noises[0], study.seeds[0], 0))
+    except DataError:  # such as a graph whose features are not here
+        return False
+    return True
 
 
 def _check_common_settings(study: Study) -> None:
@@ -173,15 +188,21 @@ class GraphDigests:
         """The specification with the digests of its graph and its labels."""
         from . import run_graphs
 
-        clean = encode_canonical([spec.dataset, spec.options, spec.split, spec.split_seed])
-        if clean not in self._graph_keys:
-            self._graph_keys[clean] = run_graphs.compute_graph_cache_key(spec)
-        graph = self._get_cached_or_compute(
-            self._graph_keys[clean], lambda: run_graphs.load_clean_graph_and_digest(spec)[1]
-        )
+        graph = self.get_graph_digest(spec)
         labels_key = run_graphs.compute_labels_cache_key(spec, graph)
         labels = self._get_cached_or_compute(labels_key, lambda: run_graphs.compute_labels_digest(spec))
         return msgspec.structs.replace(spec, graph_digest=graph, labels_digest=labels)
+
+    def get_graph_digest(self, spec: GraphSpec) -> str:
+        """The digest of the graph before noise."""
+        from . import run_graphs
+
+        clean = encode_canonical([spec.dataset, spec.options, spec.split, spec.split_seed])
+        if clean not in self._graph_keys:
+            self._graph_keys[clean] = run_graphs.compute_graph_cache_key(spec)
+        return self._get_cached_or_compute(
+            self._graph_keys[clean], lambda: run_graphs.load_clean_graph_and_digest(spec)[1]
+        )
 
     def _get_cached_or_compute(self, cache_key: str | None, compute_digest: Callable[[], str]) -> str:
         if cache_key is None:

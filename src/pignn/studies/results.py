@@ -67,7 +67,7 @@ class StudyResults:
 
     @property
     def missing_datasets(self) -> list[DatasetSpec]:
-        """Datasets of the study whose files are not here."""
+        """Datasets of the study whose files are not here, or not whole."""
         planned = [run.dataset for run in self.runs]
         return [dataset for dataset in self.study.datasets if dataset not in planned]
 
