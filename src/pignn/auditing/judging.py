@@ -17,7 +17,14 @@ from .diagnostics import has_excess_flags
 from .evidence import Evidence
 from .stacking import compute_view_weights, mix_log_probs
 from .suspects import compute_contradicted_mask
-from .views import LARGE_GRAPH_NODES, average_neighbor_features, compute_own_features, embed_structure, join_columns
+from .views import (
+    LARGE_GRAPH_NODES,
+    StoredRows,
+    average_neighbor_features,
+    compute_own_features,
+    embed_structure,
+    join_columns,
+)
 
 ASSUMED_NOISE = 0.1  # while views are weighted for the first time, and as far as they cannot tell how much there is
 
@@ -73,7 +80,7 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
     )
 
 
-def _make_classifier_per_view(evidence: Evidence, own_features: Features) -> list[CrossFitLogistic]:
+def _make_classifier_per_view(evidence: Evidence, own_features: Features | StoredRows) -> list[CrossFitLogistic]:
     """One classifier per view: smoothed features, own features, and where there are edges the two others."""
     views = [evidence.embedding, own_features[evidence.nodes]]
     if len(evidence.labeled_edge_positions[0]) and evidence.inputs.num_nodes <= LARGE_GRAPH_NODES:
@@ -135,7 +142,7 @@ def _compute_expected_rate(transition: Floats, evidence: Evidence) -> float:
 
 
 def _estimate_dawid_skene_rate(
-    evidence: Evidence, predicted_from_own_features: Ints, own_features: Features
+    evidence: Evidence, predicted_from_own_features: Ints, own_features: Features | StoredRows
 ) -> float | None:
     """Share of wrong labels by the votes of label, own features and neighbors' features; None without edges."""
     if not len(evidence.labeled_edge_positions[0]):
