@@ -2,6 +2,7 @@
 
 OMP_NUM_THREADS=1 python benchmarks/review.py found --graphs Cora:llm,Photo:pair:0.2 --out found.csv
 OMP_NUM_THREADS=1 python benchmarks/review.py coverage --noises pair,rule,cluster --reviews 100 --out coverage.csv
+OMP_NUM_THREADS=1 python benchmarks/review.py kills --kills 50
 OMP_NUM_THREADS=1 python benchmarks/review.py speed --nodes 100000
 """
 
@@ -15,6 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
 import warnings
@@ -170,6 +172,34 @@ def measure_speed(num_nodes: int, decisions: int) -> None:
             process.wait(timeout=60)
 
 
+def measure_kills(kills: int) -> None:
+    """Kill a real server at random moments while decisions come in, and count what was lost or doubled."""
+    rng = np.random.default_rng(0)
+    graph = pignn.graphs.csbm(2000, 3, homophily=0.8, degree=6, signal=2.0, num_features=16, seed=0)
+    with tempfile.TemporaryDirectory() as name:
+        folder, answered, node = Path(name, "project"), set(), 0
+        noisy = pignn.corrupt(graph, "pair", 0.2, seed=0, splits=("all",))
+        create_project(folder, {"graph": noisy}, audit={"intervals": False, "warn": False})
+        for _ in range(kills):
+            process, connection = start_server(folder)
+            csrf = ask(connection, "/api/session")["csrf"]
+            timer = threading.Timer(float(rng.uniform(0.05, 1.0)), process.kill)
+            timer.start()
+            try:
+                while True:
+                    body = {"key": f"decision-{node}", "changes": [{"node": node, "decision": "keep"}]}
+                    ask(connection, "/api/decide", body, csrf)
+                    answered.add(node)
+                    node += 1
+            except (http.client.HTTPException, OSError):
+                process.wait()
+        store = open_project(folder).decisions
+        nodes = [node for node, *_ in store.list_verdicts()]
+        num_actions = len(store.list_history(limit=10**6))
+        lost, doubled = len(answered - set(nodes)), num_actions - len(set(nodes))
+        print(f"{kills} kills: {len(answered):,} decisions answered, {lost} lost, {doubled} doubled")
+
+
 def start_server(folder: Path) -> tuple[subprocess.Popen[str], http.client.HTTPConnection]:
     command = [sys.executable, "-m", "pignn", "review", str(folder), "--no-browser"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
@@ -196,13 +226,14 @@ def ask(connection: http.client.HTTPConnection, path: str, body: object = None, 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("found", "coverage", "speed"))
+    parser.add_argument("what", choices=("found", "coverage", "kills", "speed"))
     parser.add_argument("--graphs", default="Cora:llm,Photo:pair:0.2,Computers:pair:0.2,Cora:rule:0.3,Cora:cluster:0.2")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--noises", default="pair,symmetric,rule,cluster,llm")
     parser.add_argument("--graph", default="Cora")
     parser.add_argument("--rate", type=float, default=0.2)
     parser.add_argument("--reviews", type=int, default=100)
+    parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--nodes", type=int, default=20_000)
     parser.add_argument("--decisions", type=int, default=500)
     parser.add_argument("--out", type=Path)
@@ -212,6 +243,8 @@ def main() -> None:
         measure_found(options.graphs.split(","), options.seeds, options.out)
     elif options.what == "coverage":
         measure_coverage(options.noises.split(","), options.graph, options.rate, options.reviews, options.out)
+    elif options.what == "kills":
+        measure_kills(options.kills)
     else:
         measure_speed(options.nodes, options.decisions)
 

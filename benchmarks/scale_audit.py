@@ -1,8 +1,9 @@
 """Cost of reading large tables and of auditing large graphs; each part leaves a JSON file in benchmarks/results/.
 
-    python benchmarks/scale_audit.py read audit
+    python benchmarks/scale_audit.py read audit bounded [--scale 0.1]
 
-Every measurement runs in a process of its own, so that its peak memory is its own.
+Every measurement runs in a process of its own, so that its peak memory is its own. Beside other programs, CPU seconds
+say more than seconds.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,15 +42,19 @@ def alone(part: str, *arguments: object) -> dict[str, Any]:
 # ---- reading ----
 
 
-def read(num_nodes: int = 1_000_000, num_edges: int = 10_000_000) -> list[dict[str, Any]]:
+def read(scale: float) -> list[dict[str, Any]]:
     """Edges that name nodes by texts: the reader into memory against the conversion to a store."""
+    num_nodes, num_edges = int(1_000_000 * scale), int(10_000_000 * scale)
     with tempfile.TemporaryDirectory() as folder:
         write_tables(Path(folder), num_nodes, num_edges)
         rows = [alone("read_into_memory", folder), alone("read_into_store", folder)]
     memory, store = rows
     ratios = {
         "times_as_fast": memory["seconds"] / store["seconds"],
+        "times_less_cpu": memory["cpu_seconds"] / store["cpu_seconds"],
         "share_of_memory": store["peak_GB"] / memory["peak_GB"],
+        "share_beyond_libraries": (store["peak_GB"] - store["libraries_GB"])
+        / (memory["peak_GB"] - memory["libraries_GB"]),
     }
     return [{"nodes": num_nodes, "edges": num_edges} | row for row in rows] + [ratios]
 
@@ -74,36 +79,109 @@ def write_tables(folder: Path, num_nodes: int, num_edges: int) -> None:
 def read_into_memory(folder: str) -> dict[str, Any]:
     import pignn
 
-    before, start = peak_gb(), time.perf_counter()
-    data = pignn.read_graph(f"{folder}/nodes.csv", f"{folder}/edges.csv", label="topic")
-    seconds = time.perf_counter() - start
-    return {
-        "way": "into memory",
-        "seconds": seconds,
-        "peak_GB": peak_gb(),
-        "start_GB": before,
-        "entries": data.num_edges,
-    }
+    return measure_reading("into memory", folder, lambda tables, _: pignn.read_graph(**tables, label="topic").num_edges)
 
 
 def read_into_store(folder: str) -> dict[str, Any]:
     import pignn
 
-    before, start = peak_gb(), time.perf_counter()
-    tables = {"nodes": f"{folder}/nodes.csv", "edges": f"{folder}/edges.csv"}
-    done = pignn.graphs.convert(f"{folder}/store", **tables, label="topic", progress=False)
-    seconds = time.perf_counter() - start
-    return {
-        "way": "into a store",
-        "seconds": seconds,
-        "peak_GB": peak_gb(),
-        "start_GB": before,
-        "entries": 2 * done.edges,
-    }
+    def convert(tables: dict[str, str], out: str) -> int:
+        return 2 * pignn.graphs.convert(out, **tables, label="topic", progress=False).edges
+
+    return measure_reading("into a store", folder, convert)
 
 
-PARTS: dict[str, Callable[[], list[dict[str, Any]]]] = {part.__name__: part for part in (read,)}
-ALONE = {part.__name__: part for part in (read_into_memory, read_into_store)}
+def measure_reading(way: str, folder: str, read_tables: Callable[[dict[str, str], str], int]) -> dict[str, Any]:
+    """Time and memory beyond those of libraries, which reading a small graph has loaded."""
+    small = Path(folder) / way.replace(" ", "-")
+    small.mkdir()
+    write_tables(small, 100, 300)
+    read_tables({"nodes": f"{small}/nodes.csv", "edges": f"{small}/edges.csv"}, f"{small}/store")
+    before, start, cpu_start = peak_gb(), time.perf_counter(), time.process_time()
+    entries = read_tables({"nodes": f"{folder}/nodes.csv", "edges": f"{folder}/edges.csv"}, f"{folder}/store")
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu_start
+    times = {"seconds": seconds, "cpu_seconds": cpu}
+    return {"way": way} | times | {"peak_GB": peak_gb(), "libraries_GB": before, "entries": entries}
+
+
+# ---- audits ----
+
+
+def make_store(folder: Path, num_nodes: int, degree: int, num_features: int, num_labels: int, memory: int) -> None:
+    """A store of a graph in which seven of ten neighbors share the class; a fifth of the labels is wrong."""
+    import pignn
+
+    rng = np.random.default_rng(0)
+    num_classes = 10
+    y = rng.integers(0, num_classes, num_nodes)
+    by_class = np.argsort(y, kind="stable")
+    start = np.searchsorted(y[by_class], np.arange(num_classes + 1))
+    means = rng.standard_normal((num_classes, num_features)).astype(np.float32)
+
+    def iter_edges() -> Iterator[np.ndarray]:
+        for a in range(0, num_nodes * degree // 2, BLOCK_ROWS):
+            count = min(BLOCK_ROWS, num_nodes * degree // 2 - a)
+            left = rng.integers(0, num_nodes, count)
+            first, last = start[y[left]], start[y[left] + 1]
+            alike = by_class[first + (rng.random(count) * (last - first)).astype(np.int64)]
+            yield np.stack([left, np.where(rng.random(count) < 0.7, alike, rng.integers(0, num_nodes, count))], axis=1)
+
+    x = np.lib.format.open_memmap(folder / "x.npy", mode="w+", dtype=np.float32, shape=(num_nodes, num_features))
+    for a in range(0, num_nodes, 250_000):
+        part = y[a : a + 250_000]
+        x[a : a + 250_000] = 0.5 * means[part] + rng.standard_normal((len(part), num_features), dtype=np.float32)
+    x.flush()
+    given = np.full(num_nodes, -1)
+    labeled = rng.permutation(num_nodes)[:num_labels]
+    wrong = rng.random(num_labels) < 0.2
+    given[labeled] = np.where(wrong, rng.integers(0, num_classes, num_labels), y[labeled])
+    options = {"edges": iter_edges(), "features": folder / "x.npy", "labels": given, "memory": memory}
+    pignn.graphs.convert(folder / "store", **options, progress=False)
+    (folder / "x.npy").unlink()
+
+
+def audit(scale: float) -> list[dict[str, Any]]:
+    """Audits in memory: 20,000 nodes under 5 s; 200,000 nodes, 2 million edges and 40,000 labels under 40 s."""
+    sizes = [(20_000, 20, 100, 20_000), (200_000, 20, 100, 40_000)]
+    return [audit_in_process(scale, *size) for size in sizes]
+
+
+def bounded(scale: float) -> list[dict[str, Any]]:
+    """Audits of a store within memory: 5 million nodes, 50 million edges, 100 features, 1 million labels."""
+    sizes = [(500_000, 20, 100, 100_000, 2_000_000_000), (5_000_000, 20, 100, 1_000_000, 4_000_000_000)]
+    return [audit_in_process(scale, *size) for size in sizes]
+
+
+def audit_in_process(
+    scale: float, num_nodes: int, degree: int, num_features: int, num_labels: int, memory: int = 0
+) -> dict[str, Any]:
+    num_nodes, num_labels, memory = int(num_nodes * scale), int(num_labels * scale), int(memory * scale)
+    with tempfile.TemporaryDirectory() as folder:
+        converted = alone("convert_alone", folder, num_nodes, degree, num_features, num_labels)
+        row = {"nodes": num_nodes, "edges": num_nodes * degree // 2, "features": num_features, "labels": num_labels}
+        return row | converted | alone("audit_alone", folder, memory)
+
+
+def convert_alone(folder: str, *sizes: str) -> dict[str, Any]:
+    start = time.perf_counter()
+    make_store(Path(folder), *map(int, sizes), memory=1_000_000_000)
+    return {"make_and_convert_s": time.perf_counter() - start}
+
+
+def audit_alone(folder: str, memory: str) -> dict[str, Any]:
+    from pignn import runs
+
+    limits = {"memory": int(memory)} if int(memory) else {}
+    before, start, cpu_start = peak_gb(), time.perf_counter(), time.process_time()
+    run = runs.audit(f"{folder}/store", warn=False, **limits)
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu_start
+    found = {"rate": run.noise.rate, "suspects": int(run.issues["suspect"].sum())}
+    row = {"memory_GB": int(memory) / 1e9, "audit_s": seconds, "audit_cpu_s": cpu, "peak_GB": peak_gb()}
+    return row | {"start_GB": before} | found
+
+
+PARTS: dict[str, Callable[[float], list[dict[str, Any]]]] = {part.__name__: part for part in (read, audit, bounded)}
+ALONE = {part.__name__: part for part in (read_into_memory, read_into_store, convert_alone, audit_alone)}
 
 
 def describe_machine() -> dict[str, Any]:
@@ -123,6 +201,7 @@ def describe_machine() -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--scale", type=float, default=1.0, help="multiplies all sizes, for a busy or small machine")
     parser.add_argument("--alone", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -130,7 +209,8 @@ def main() -> None:
         print(json.dumps(ALONE[options.alone[0]](*options.alone[1:])))
         return
     for name in options.parts or PARTS:
-        content: dict[str, Any] = {"what": PARTS[name].__doc__, "machine": describe_machine(), "rows": PARTS[name]()}
+        content: dict[str, Any] = {"what": PARTS[name].__doc__, "machine": describe_machine(), "scale": options.scale}
+        content["rows"] = PARTS[name](options.scale)
         (RESULTS / f"scale_{name}.json").write_text(json.dumps(content, indent=1) + "\n")
         for row in content["rows"]:
             print("  ", {key: round(value, 3) if isinstance(value, float) else value for key, value in row.items()})

@@ -195,6 +195,25 @@ def test_search_filters_bulk_and_undo(server: Server, tmp_path: Path) -> None:
         wait_for(lambda: count(server) == before)
 
 
+def test_a_lasso_on_the_map_chooses_labels_for_the_queue(server: Server, tmp_path: Path) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    with browser(tmp_path) as driver:
+        open_page(driver, server)
+        press(driver, "m")
+        wait_for(lambda: driver.execute_script("return document.querySelectorAll('#map-legend li').length"))
+        driver.find_element("id", "lasso").click()
+        actions = ActionChains(driver).move_to_element_with_offset(driver.find_element("id", "canvas"), -350, -300)
+        actions.click_and_hold()
+        for x, y in ((700, 0), (0, 600), (-700, 0), (0, -600)):
+            actions.move_by_offset(x, y)
+        actions.release().perform()
+        wait_for(lambda: "labels are chosen" in told(driver, "map-text"))
+        driver.find_element("id", "map-queue").click()
+        wait_for(lambda: "chosen on the map" in told(driver, "filter-text"))
+        assert shown(driver)
+
+
 def test_two_tabs_see_the_same(server: Server, tmp_path: Path) -> None:
     with browser(tmp_path) as driver:
         open_page(driver, server)

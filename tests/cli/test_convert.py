@@ -15,7 +15,7 @@ import typer
 
 from pignn import graphs
 from pignn.cli.app import app
-from pignn.cli.convert import _parse_num_bytes
+from pignn.cli.options import parse_num_bytes
 from pignn.core.errors import ConfigError
 
 
@@ -178,13 +178,13 @@ def test_a_full_disk(command, files):
 
 @pytest.mark.parametrize(("text", "size"), [("1GB", 10**9), ("64 mb", 64 * 10**6), ("1.5g", 15 * 10**8), ("7", 7)])
 def test_sizes_of_memory_are_parsed(text, size):
-    assert _parse_num_bytes(text) == size
+    assert parse_num_bytes(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "GB", "-1GB", "0", "1XB", "nan"])
 def test_a_wrong_size_is_refused(text):
     with pytest.raises(ConfigError):
-        _parse_num_bytes(text)
+        parse_num_bytes(text)
 
 
 def test_a_bar_on_a_terminal(command, files, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from pignn.core.errors import PignnWarning
 from pignn.methods import auto
 from pignn.methods.auto_candidates import NETWORK_BACKBONES
 from pignn.methods.core import calibration, ensembling
-from pignn.methods.core.labels import GivenLabels
+from pignn.methods.core.labels import GivenLabels, RatePrior, compute_label_log_likelihoods, fit_transition
 from pignn.training.metrics import calibration_error
 
 
@@ -83,7 +84,7 @@ def test_the_chosen_ones_learn_from_all_labels_after_the_comparison(noisy: Data)
 def test_no_candidate_is_tried_after_the_time_limit(noisy: Data) -> None:
     model = pignn.make("auto", time_limit=1e-6).fit(noisy)
     assert list(model.agreement_) == ["denoised (smoothed)"]
-    assert "the time limit left 27 candidates untried" in model.explanation_
+    assert "the time limit left 33 candidates untried" in model.explanation_
 
 
 @pytest.fixture
@@ -117,6 +118,49 @@ def test_labels_that_nothing_predicts_are_said(noisy: Data) -> None:
     with pytest.warns(PignnWarning, match="no candidate predicts held-out labels better"):
         model = pignn.make("auto").fit(shuffled)
     assert "no candidate" in model.fit_facts().warning
+
+
+def test_noise_that_fits_the_judged_labels_themselves_is_no_evidence() -> None:
+    """Certain scores that say nothing of the labels, and a transition matrix with an entry for each pair."""
+    generator = torch.Generator().manual_seed(0)
+    y, said = (torch.randint(0, 6, (240,), generator=generator) for _ in range(2))
+    given = GivenLabels(torch.arange(240), y, torch.ones(240), torch.zeros(240, dtype=torch.bool), 6)
+    scores = 20.0 * torch.nn.functional.one_hot(said, 6)
+    start = torch.full((6, 6), 1 / 6)
+    transition = fit_transition(scores.softmax(1), given, prior=1.0)
+    in_sample = compute_label_log_likelihoods(given, transition)[torch.arange(240), said]
+    cross_fitted = calibration.compute_cross_fitted_log_likelihoods(scores, given, start, seed=0)
+    assert float(in_sample.mean()) > -math.log(6) > float(cross_fitted.mean())
+
+
+def test_a_rate_that_is_thought_likely_counts_as_labels() -> None:
+    given = GivenLabels(torch.arange(10), torch.zeros(10).long(), torch.ones(10), torch.zeros(10, dtype=torch.bool), 2)
+    certain = torch.tensor([[1.0, 0.0]]).repeat(10, 1)
+    matrix = fit_transition(certain, given, rate_prior=RatePrior(rate=0.2, labels=1e6))
+    torch.testing.assert_close(matrix, torch.tensor([[0.8, 0.2], [0.2, 0.8]]), atol=1e-3, rtol=0)
+
+
+@pytest.fixture
+def hubs() -> Data:
+    """Classes that only degrees tell: few, some or many links, to anybody. The features are random."""
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 3
+    source = np.arange(600).repeat(np.array([2, 12, 40])[y])
+    edge_index = torch.from_numpy(np.stack([source, rng.integers(600, size=len(source))]))
+    data = Data(x=torch.from_numpy(rng.normal(size=(600, 8))).float(), edge_index=edge_index, y=torch.from_numpy(y))
+    part = torch.from_numpy(rng.integers(4, size=600))
+    data.train_mask, data.val_mask, data.test_mask = part == 0, part == 1, part > 1
+    return pignn.corrupt(data, "symmetric", 0.2, seed=0)
+
+
+@pytest.mark.filterwarnings("ignore:edges")
+def test_degrees_can_tell_classes_of_this_and_of_another_graph(hubs: Data) -> None:
+    model = pignn.make("auto", networks="never").fit(hubs)
+    assert "degrees" in model.chosen_
+    assert model.score(hubs) > 0.8
+    other = hubs.clone()
+    other.edge_index = 599 - hubs.edge_index  # the last node comes first
+    assert (model.predict(other)[::-1] == hubs.y_true.numpy()).mean() > 0.7
 
 
 @pytest.fixture
@@ -276,7 +320,7 @@ def test_the_views_are_saved_once(noisy: Data) -> None:
     model = pignn.make("auto", labels="noisy-val").fit(noisy)
     tensors, _ = model._get_state()
     assert not any(key.endswith(".components") for key in tensors)
-    assert len([key for key in tensors if key.startswith("views.components.")]) == 3
+    assert len([key for key in tensors if key.startswith("views.components.")]) == 4
 
 
 def test_noisy_val_without_validation_labels_is_refused(noisy: Data) -> None:

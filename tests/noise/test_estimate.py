@@ -206,3 +206,24 @@ def test_classes_taken_for_each_other_are_seen_with_fewer_labels_than_a_full_mat
     assert (found.transition[np.arange(10), (np.arange(10) + 1) % 10] > 0.15).all()
     clean = fit_noise_model(true, np.log(softmax(logits + rng.normal(size=(500, 10)), axis=1)))
     assert clean.form == EQUAL  # mistakes of the classifier fall anywhere
+
+
+def test_a_classifier_that_knows_nothing_leaves_the_rate_to_be_assumed() -> None:
+    rng = np.random.default_rng(0)
+    given = rng.integers(0, 4, 2000)
+    log_probs = model.compute_log_probs(rng.dirichlet(np.full(4, 2.0), 2000))
+
+    def estimate_rate(logs: np.ndarray, assumed_rate: float) -> float:
+        fitted = model.fit_noise_model(given, logs, assumed_rate=assumed_rate)
+        again = model.fit_noise_model(given, logs, refit_from=fitted)
+        rates = [1 - each.compute_posterior(given, logs)[np.arange(2000), given].mean() for each in (fitted, again)]
+        assert abs(rates[0] - rates[1]) < 0.02
+        return float(rates[0])
+
+    assert estimate_rate(log_probs, 0.0) < 0.01
+    assert abs(estimate_rate(log_probs, 0.1) - 0.1) < 0.02
+    # One that knows tells the rate, whatever is assumed.
+    true = np.where(rng.random(2000) < 0.2, (given + rng.integers(1, 4, 2000)) % 4, given)
+    knowing = model.compute_log_probs(0.9 * np.eye(4)[true] + 0.1 * rng.dirichlet(np.ones(4), 2000))
+    assert abs(estimate_rate(knowing, 0.0) - 0.2) < 0.02
+    assert estimate_rate(knowing, 0.0) == estimate_rate(knowing, 0.1)

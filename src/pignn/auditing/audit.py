@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from . import diagnostics, plots
 from .columns import Findings, list_audit_columns, tabulate_findings
 from .consensus import Consensus, combine_votes, copy_with_missing_labels_filled, replace_noise_by_consensus
 from .evidence import Evidence, check_labels_and_assign_folds
-from .judging import Judgment, judge_labels
+from .judging import ASSUMED_NOISE, Judgment, judge_labels
 from .neighborhoods import build_neighborhoods
 from .tables import replace_class_numbers_by_names
 
@@ -337,11 +338,12 @@ def fit_noise_and_build_findings(evidence: Evidence, judgment: Judgment, interva
     sample, before = evidence.noise_sample_positions, evidence.given_before_review
     given, log_probs, trusted = evidence.given[sample], judgment.log_probs[sample], evidence.trusted[sample]
     sample_before = None if before is None else before[sample]
-    model = fit_noise_model(given, log_probs, trusted, sample_before, needs_clear_gain_for_full=True)
+    fit = partial(fit_noise_model, given, log_probs, trusted, sample_before, assumed_rate=ASSUMED_NOISE)
+    model = fit(needs_clear_gain_for_full=True)
     p_wrong = 1 - model.compute_posterior(given, log_probs)[np.arange(len(given)), given]
     if model.form == FULL and diagnostics.has_excess_flags(float(p_wrong.mean()), judgment.rate_dawid_skene or 0.0):
         # Errors follow more than the class, which a full matrix would mistake for confusions of classes.
-        model = fit_noise_model(given, log_probs, trusted, sample_before, allow_full_transition=False)
+        model = fit(allow_full_transition=False)
     noise = estimate_from_model(
         evidence.given,
         judgment.log_probs,

@@ -26,6 +26,7 @@ Bools = NDArray[np.bool_]
 Singles = NDArray[np.float32]
 Features: TypeAlias = Singles | sp.csr_array
 MAX_TRAIN_LABELS = 100_000  # of one fold: more hardly change a logistic regression
+START_ITERATIONS = 15  # to given labels, before a fit through noise
 VAL_SHARE = 0.1  # of the labels that a copy learns from: they choose its epoch
 MAX_SOURCE_SHARE = 0.8  # of the labels; a larger source leaves too few to judge it by
 
@@ -85,22 +86,31 @@ class CrossFitLogistic:
 
         They are P(true = k | z) through a transition matrix, and P(given = k | z) without one.
         """
-        matrix = np.eye(self.num_classes) if transition is None else transition
+        one_hot = np.eye(self.num_classes)
+        matrix = one_hot if transition is None else transition
+        if transition is not None and any(weights is None for weights in self.weights):
+            # Through noise there are several optima, and from zero a poor one is reached.
+            self._fit(one_hot[self.given], START_ITERATIONS)
         # A trusted label is the true one, whatever T says.
         return self.fit_predict_proba_through_likelihood(
-            np.where(self.trusted[:, None], np.eye(self.num_classes)[self.given], matrix.T[self.given])
+            np.where(self.trusted[:, None], one_hot[self.given], matrix.T[self.given])
         )
 
     def fit_predict_proba_through_likelihood(self, likelihood: Floats) -> Floats:
         """The same where [labels, classes] says how likely what was given is under each true class."""
+        self._fit(likelihood)
+        return self.predict_proba(self.features, self.fold)
+
+    def _fit(self, likelihood: Floats, max_iterations: int | None = None) -> None:
         bounded = np.maximum(likelihood, 1e-6).astype(np.float32)
         rng = np.random.default_rng(0)
         for number, (train, _) in enumerate(iter_train_and_test_positions(self.fold)):
             if len(train) > MAX_TRAIN_LABELS:
                 train = np.sort(rng.choice(train, MAX_TRAIN_LABELS, replace=False))
             # Never from another fold's weights: they have seen the labels that this fold judges.
-            self.weights[number] = fit_logistic(self.features[train], bounded[train], self.weights[number])
-        return self.predict_proba(self.features, self.fold)
+            self.weights[number] = fit_logistic(
+                self.features[train], bounded[train], self.weights[number], max_iterations
+            )
 
     def predict_proba(self, features: Features, fold: Ints) -> Floats:
         """The same for any nodes: those of a fold by the model that was fitted without it."""

@@ -10,16 +10,23 @@ from ..core.progress import track
 from ..methods import Method
 from ..noise.estimation import MAX_FIT_LABELS, fit_noise_model_and_mixed_in_transition, unmix_probs
 from ..noise.kinds import Floats, Ints
-from ..noise.model import compute_confidence_in_classifier, compute_log_probs, fit_noise_model
+from ..noise.model import compute_confidence_in_classifier, compute_log_probs
 from . import dawid_skene
 from .crossfit import Bools, CrossFitLogistic, Features, fit_predict_proba_per_fold
 from .diagnostics import has_excess_flags
 from .evidence import Evidence
 from .stacking import compute_view_weights, mix_log_probs
 from .suspects import compute_contradicted_mask
-from .views import LARGE_GRAPH_NODES, average_neighbor_features, compute_own_features, embed_structure, join_columns
+from .views import (
+    LARGE_GRAPH_NODES,
+    StoredRows,
+    average_neighbor_features,
+    compute_own_features,
+    embed_structure,
+    join_columns,
+)
 
-ASSUMED_NOISE = 0.1  # while views are weighted for the first time, before the noise is known
+ASSUMED_NOISE = 0.1  # while views are weighted for the first time, and as far as they cannot tell how much there is
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +55,18 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
     are_errors_regional = False
     if method is None:
         matrix = _estimate_transition(evidence, given_probs)
+        regional_matrix = _estimate_transition_if_regional(evidence, matrix)
+        are_errors_regional = regional_matrix is not None
+        if regional_matrix is not None:
+            matrix = regional_matrix
+            models = [evidence.make_classifier(model.features, fold=evidence.region_fold) for model in models]
         if rate_dawid_skene is not None:
             # Votes mislead where views hardly tell the classes apart.
             confidence = compute_confidence_in_classifier(evidence.given, given_probs)
             matrix = _raise_transition_to_rate(matrix, evidence, rate_dawid_skene * confidence)
-        logs, are_errors_regional = _predict_through_noise(evidence, models, matrix)
+        logs = [
+            compute_log_probs(model.fit_predict_proba(matrix)) for model in track(models, "audit: views with noise")
+        ]
     else:
         logs = [_predict_unmixed_log_probs(evidence, method), plain[1]]
     weights = compute_view_weights(logs, evidence.given, evidence.trusted, matrix, evidence.seed)
@@ -66,7 +80,7 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
     )
 
 
-def _make_classifier_per_view(evidence: Evidence, own_features: Features) -> list[CrossFitLogistic]:
+def _make_classifier_per_view(evidence: Evidence, own_features: Features | StoredRows) -> list[CrossFitLogistic]:
     """One classifier per view: smoothed features, own features, and where there are edges the two others."""
     views = [evidence.embedding, own_features[evidence.nodes]]
     if len(evidence.labeled_edge_positions[0]) and evidence.inputs.num_nodes <= LARGE_GRAPH_NODES:
@@ -76,45 +90,18 @@ def _make_classifier_per_view(evidence: Evidence, own_features: Features) -> lis
     return [evidence.make_classifier(view) for view in views]
 
 
-def _predict_through_noise(
-    evidence: Evidence, models: list[CrossFitLogistic], transition: Floats
-) -> tuple[list[Floats], bool]:
-    """log P(true = k | x) of every view, and whether errors come by regions.
-
-    If they do, no model sees a label of the region that it judges.
-    """
-    first = compute_log_probs(models[0].fit_predict_proba(transition))
-    are_errors_regional = False
-    if evidence.region_fold is not None:
-        apart = evidence.make_classifier(models[0].features, fold=evidence.region_fold)
-        without_region = compute_log_probs(apart.fit_predict_proba(transition))
-        are_errors_regional = _look_errors_regional(evidence, first, without_region)
-        if are_errors_regional:
-            first = without_region
-            models = [apart, *(evidence.make_classifier(m.features, fold=evidence.region_fold) for m in models[1:])]
-    rest = track(models[1:], "audit: views with noise")
-    return [first, *(compute_log_probs(model.fit_predict_proba(transition)) for model in rest)], are_errors_regional
-
-
-def _look_errors_regional(evidence: Evidence, log_probs: Floats, log_probs_without_region: Floats) -> bool:
-    """Whether far more labels look wrong to a model that has not seen their region than to one that has.
+def _estimate_transition_if_regional(evidence: Evidence, transition: Floats) -> Floats | None:
+    """T by a model that has seen no label of the region it judges; None unless it says that far more labels are wrong.
 
     Labels that differ from region to region for good reason are harder to predict from afar, but mistakes of a
     classifier become rare where it is confident. The noise model counts only those that do not.
     """
-    return has_excess_flags(
-        _estimate_equal_rate(evidence, log_probs), _estimate_equal_rate(evidence, log_probs_without_region)
-    )
-
-
-def _estimate_equal_rate(evidence: Evidence, log_probs: Floats) -> float:
-    """Share of wrong labels by a noise model without a full matrix, which takes no time."""
-    noisy = _sample_untrusted_positions(evidence)
-    if not len(noisy):
-        return 0.0
-    given, logs = evidence.given[noisy], log_probs[noisy]
-    model = fit_noise_model(given, logs, allow_full_transition=False)
-    return float(1 - model.compute_posterior(given, logs)[np.arange(len(given)), given].mean())
+    if evidence.region_fold is None:
+        return None
+    apart = evidence.make_classifier(evidence.embedding, fold=evidence.region_fold)
+    without_region = _estimate_transition(evidence, apart.fit_predict_proba())
+    rates = (_compute_expected_rate(matrix, evidence) for matrix in (transition, without_region))
+    return without_region if has_excess_flags(*rates) else None
 
 
 def _make_assumed_transition(num_classes: int) -> Floats:
@@ -144,14 +131,18 @@ def _raise_transition_to_rate(transition: Floats, evidence: Evidence, min_rate: 
     learns through more noise follows single labels less.
     """
     num_classes = len(transition)
-    shares = evidence.class_counts / len(evidence.given)
-    expected = float(shares @ (1 - np.diag(transition)))
+    expected = _compute_expected_rate(transition, evidence)
     added = max(min_rate - expected, 0.0) / max(1 - expected, 1e-12)
     return (1 - added) * transition + added * (1 - np.eye(num_classes)) / max(num_classes - 1, 1)
 
 
+def _compute_expected_rate(transition: Floats, evidence: Evidence) -> float:
+    """The share of wrong labels under T."""
+    return float(evidence.class_counts / len(evidence.given) @ (1 - np.diag(transition)))
+
+
 def _estimate_dawid_skene_rate(
-    evidence: Evidence, predicted_from_own_features: Ints, own_features: Features
+    evidence: Evidence, predicted_from_own_features: Ints, own_features: Features | StoredRows
 ) -> float | None:
     """Share of wrong labels by the votes of label, own features and neighbors' features; None without edges."""
     if not len(evidence.labeled_edge_positions[0]):

@@ -17,7 +17,9 @@ from ..noise.kinds import Floats
 COLD_ITERATIONS, WARM_ITERATIONS = 60, 40
 
 
-def fit_logistic(features: np.ndarray | sp.csr_array, likelihood: np.ndarray, start: Floats | None) -> Floats:
+def fit_logistic(
+    features: np.ndarray | sp.csr_array, likelihood: np.ndarray, start: Floats | None, max_iterations: int | None = None
+) -> Floats:
     """W [features, classes] and c [classes] in one vector. A start near the end spares iterations."""
     num_features, num_classes = features.shape[1], likelihood.shape[1]
     size = num_features * num_classes
@@ -37,7 +39,7 @@ def fit_logistic(features: np.ndarray | sp.csr_array, likelihood: np.ndarray, st
         return value, slope.numpy().astype(np.float64)
 
     begin = np.zeros(size + num_classes) if start is None else start
-    options = {"maxiter": COLD_ITERATIONS if start is None else WARM_ITERATIONS}
+    options = {"maxiter": max_iterations or (COLD_ITERATIONS if start is None else WARM_ITERATIONS)}
     return minimize(compute_loss, begin, jac=True, method="L-BFGS-B", options=options).x
 
 

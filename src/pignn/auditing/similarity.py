@@ -1,16 +1,20 @@
-"""The most similar rows of an embedding: by comparing all where that is quick, else by a graph of near ones (HNSW)."""
+"""The most similar rows of an embedding: among all rows where that is quick, else among those of near clusters."""
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 import torch
 
+from ..core.progress import track
 from ..noise.kinds import Ints
 from .crossfit import Singles
 
 NUM_SIMILAR = 15  # most similar labeled nodes per node
-MAX_EXACT_ROWS = 50_000  # above this, one row in twenty that is among the most similar is missed
-NUM_LINKS, BUILD_EFFORT, SEARCH_EFFORT = 16, 40, 48  # of HNSW
+MAX_EXACT_ROWS = 20_000  # above this, some of the most similar rows are missed: those across far clusters
+CLUSTER_ROWS, NUM_NEAR_CLUSTERS = 500, 8  # rows of a cluster, and clusters in which its rows look
+KMEANS_ROUNDS, ROWS_PER_CENTER = 6, 40
 
 
 def find_most_similar_rows(embedding: Singles) -> Ints | None:
@@ -23,22 +27,43 @@ def find_most_similar_rows(embedding: Singles) -> Ints | None:
     num_threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(torch.get_num_threads())
     try:
-        index = _build_index(*rows.shape)
-        index.add(rows)
-        found = index.search(rows, min(NUM_SIMILAR, len(rows) - 1) + 1)[1]
+        if len(rows) <= MAX_EXACT_ROWS:
+            found = _search(rows, rows, min(NUM_SIMILAR, len(rows) - 1) + 1)
+        else:
+            found = _search_near_clusters(rows, NUM_SIMILAR + 1)
     finally:
         faiss.omp_set_num_threads(num_threads)
     return _drop_the_row_itself(found)
 
 
-def _build_index(num_rows: int, width: int):  # type: ignore[no-untyped-def]  # faiss has no types
+def _search(queries: Singles, rows: Singles, number: int) -> Ints:
+    """Positions of the rows with the largest products."""
     import faiss
 
-    if num_rows <= MAX_EXACT_ROWS:
-        return faiss.IndexFlatIP(width)
-    index = faiss.IndexHNSWFlat(width, NUM_LINKS, faiss.METRIC_INNER_PRODUCT)
-    index.hnsw.efConstruction, index.hnsw.efSearch = BUILD_EFFORT, SEARCH_EFFORT
-    return index
+    return faiss.knn(queries, rows, number, metric=faiss.METRIC_INNER_PRODUCT)[1]
+
+
+def _search_near_clusters(rows: Singles, number: int) -> Ints:
+    """The same among the rows of the nearest clusters: matrix products, as a comparison with all rows would be."""
+    import faiss
+
+    num_clusters = len(rows) // CLUSTER_ROWS
+    options = {"niter": KMEANS_ROUNDS, "max_points_per_centroid": ROWS_PER_CENTER, "min_points_per_centroid": 1}
+    kmeans = faiss.Kmeans(rows.shape[1], num_clusters, spherical=True, seed=0, **options)
+    kmeans.train(rows)
+    centers: Singles = kmeans.centroids  # type: ignore[assignment]  # faiss knows no types of its own
+    cluster = _search(rows, centers, 1)[:, 0]
+    near = _search(centers, centers, min(NUM_NEAR_CLUSTERS, num_clusters))
+    order = np.argsort(cluster, kind="stable")
+    ends = np.searchsorted(cluster[order], np.arange(num_clusters + 1))
+    members = [order[a:b] for a, b in itertools.pairwise(ends)]
+    found = np.full((len(rows), number), -1, dtype=np.int64)
+    for c in track(range(num_clusters), "audit: similar nodes"):
+        others = np.concatenate([members[other] for other in near[c]])
+        if len(members[c]):
+            best = _search(rows[members[c]], rows[others], min(number, len(others)))
+            found[members[c], : best.shape[1]] = others[best]
+    return found
 
 
 def _drop_the_row_itself(found: Ints) -> Ints:

@@ -18,7 +18,7 @@ import torch
 from ..backbones import GraphInputs
 from ..graphs.sparse import SparseFeatures
 from ..noise.kinds import Ints
-from ..propagation import Embedding, scale_rows_to_unit_length, smooth
+from ..propagation import Embedding, StoredGraph, get_block_work, scale_rows_to_unit_length, smooth
 from .crossfit import Features, Singles
 
 EMBEDDING_DIM, DIMENSIONS_PER_CLASS = 128, 4  # an embedding holds up to 32 classes
@@ -37,6 +37,9 @@ def embed_nodes(inputs: GraphInputs, nodes: Ints, alpha: float, num_classes: int
     No more than 128 features are smoothed as they are, a block of columns at a time, and only the rows of `nodes` are
     kept: an embedding would only rotate them, which changes no logistic regression.
     """
+    work = get_block_work()
+    if work is not None and not _needs_embedding(inputs):
+        return scale_rows_to_unit_length_(work.smooth_rows(nodes, alpha))
     rows = torch.from_numpy(nodes)
     if _needs_embedding(inputs):
         width = _choose_width(inputs, num_classes)
@@ -48,7 +51,7 @@ def embed_nodes(inputs: GraphInputs, nodes: Ints, alpha: float, num_classes: int
     return scale_rows_to_unit_length(torch.cat(parts, dim=1)).numpy()
 
 
-def compute_own_features(inputs: GraphInputs, num_classes: int, seed: int) -> Features:
+def compute_own_features(inputs: GraphInputs, num_classes: int, seed: int) -> Features | StoredRows:
     """Features of all nodes as rows of length 1: as they are where they are few, otherwise an embedding.
 
     A narrow embedding cannot hold very many classes. Sparse features, such as words, are then used as they are, and
@@ -56,23 +59,46 @@ def compute_own_features(inputs: GraphInputs, num_classes: int, seed: int) -> Fe
     together predict the errors of a rule.
     """
     if not _needs_embedding(inputs):
-        return scale_rows_to_unit_length(inputs.x).numpy()
+        work = get_block_work()
+        return scale_rows_to_unit_length(inputs.x).numpy() if work is None else StoredRows(work.graph)
     sparse = _get_features_if_sparse(inputs) if _exceed_embedding_dim(num_classes) else None
     if sparse is not None:
         return _scale_sparse_rows(sparse)
     return Embedding(_choose_width(inputs, num_classes), alpha=1.0, seed=seed).fit_transform(inputs).numpy()
 
 
-def average_neighbor_features(inputs: GraphInputs, own_features: Features, nodes: Ints, seed: int) -> Features:
+def average_neighbor_features(
+    inputs: GraphInputs, own_features: Features | StoredRows, nodes: Ints, seed: int
+) -> Features:
     """Mean features of the neighbors of `nodes`, rows of length 1; zero for a node without neighbors."""
     row, col = list_edges_of_nodes(inputs, nodes)
-    other = col.numpy()
-    adj = sp.csr_array((np.ones(len(row), dtype=np.float32), (row, other)), shape=(len(nodes), inputs.num_nodes))
+    other, num_columns = col.numpy(), inputs.num_nodes
+    if isinstance(own_features, StoredRows):
+        neighbors, other = np.unique(other, return_inverse=True)
+        own_features, num_columns = own_features[neighbors], len(neighbors)
+    adj = sp.csr_array((np.ones(len(row), dtype=np.float32), (row, other)), shape=(len(nodes), num_columns))
     if isinstance(own_features, sp.csr_array):
         if int(np.diff(own_features.indptr)[other].sum()) <= MAX_SPARSE_ENTRIES:
             return _scale_sparse_rows(sp.csr_array(adj @ own_features))
         own_features = Embedding(EMBEDDING_DIM, alpha=1.0, seed=seed).fit_transform(inputs).numpy()
     return scale_rows_to_unit_length(torch.from_numpy(adj @ own_features)).numpy()
+
+
+class StoredRows:
+    """Features of nodes as rows of length 1, read from a graph store when they are asked for."""
+
+    def __init__(self, graph: StoredGraph) -> None:
+        self.graph = graph
+
+    def __getitem__(self, nodes: Ints) -> Singles:
+        return scale_rows_to_unit_length_(self.graph.read_features(nodes))
+
+
+def scale_rows_to_unit_length_(rows: Singles) -> Singles:
+    """The same in place; a row of zeros stays zero."""
+    length = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    rows /= np.where(length > 0, length, 1)
+    return rows
 
 
 def join_columns(left: Features, right: Features) -> Features:

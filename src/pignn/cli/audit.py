@@ -11,7 +11,7 @@ from typer import Option
 from ..core.errors import ConfigError
 from .graph_options import LabeledGraphOptions
 from .option_groups import expand_option_groups
-from .options import Json, Noise, Rate, Setting, parse_settings
+from .options import Json, Noise, Rate, Setting, parse_num_bytes, parse_settings
 from .output import show_facts, show_import_summary, show_json, show_message, show_table
 from .stored_settings import check_method
 
@@ -37,6 +37,16 @@ class AuditOptions:
     seed: Annotated[int, Option(help="Random seed for folds, models, review and noise.")] = 0
     out: Annotated[Path | None, Option(help="Folder for audit.html and the tables.")] = None
     force: Annotated[bool, Option("--force", help="Replace the audit in --out.")] = False
+    memory: Annotated[str | None, Option(help="Memory to stay within, about, for a graph store: 4GB.")] = None
+    ray: Annotated[
+        str | None, Option(metavar="ADDRESS", help="Ray cluster that smooths a graph store; auto: the one here.")
+    ] = None
+    resume: Annotated[bool, Option("--resume", help="Go on with an audit with --memory or --ray that was stopped.")] = (
+        False
+    )
+
+    def to_arguments(self) -> dict[str, Any]:
+        return vars(self) | {"memory": None if self.memory is None else parse_num_bytes(self.memory)}
 
 
 @expand_option_groups
@@ -63,6 +73,7 @@ def audit(
       pignn audit --nodes papers.csv --edges citations.csv --votes votes.csv --out audits/votes
       pignn audit --nodes papers.csv --edges citations.csv --label ann,bob,eve --out audits/votes
       pignn audit --nodes papers.csv --edges citations.csv --label topic --review 100 --out audits/first
+      pignn audit --dataset store --memory 4GB --out audits/large
       pignn audit --dataset digits --noise symmetric --rate 0.2 --json
       pignn audit --dataset digits --noise symmetric --rate 0.2 --method pi-gnn --set epochs=100
     """
@@ -87,7 +98,7 @@ def audit(
         settings=settings,
         warn=not json,  # in JSON the notes have the warnings
         on_graph_read=None if json else show_import_summary,
-        **vars(options),
+        **options.to_arguments(),
         **arguments,
     )
     if json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +9,11 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from ..core.errors import ConfigError
 from .graph_options import TABLES
 from .option_groups import expand_option_groups
-from .options import Json, split_at_commas
+from .options import Json, parse_num_bytes, split_at_commas
 from .output import show_facts, show_json, show_message
 
-BYTES_PER_UNIT = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 SHOWN = ("nodes", "edges", "features", "classes", "labeled", "weighted", "rows_read", "bytes", "seconds")
 Mask = Annotated[str | None, Option(help="Column of --nodes, or .npy file, of 0 and 1.")]
 
@@ -52,7 +49,7 @@ class StoreOptions:
     force: Annotated[bool, Option("--force", help="Replace the store if there is one.")] = False
 
     def to_arguments(self) -> dict[str, Any]:
-        return vars(self) | {"columns": split_at_commas(self.columns), "memory": _parse_num_bytes(self.memory)}
+        return vars(self) | {"columns": split_at_commas(self.columns), "memory": parse_num_bytes(self.memory)}
 
 
 @expand_option_groups
@@ -83,10 +80,3 @@ def convert(*, options: StoreOptions, json: Json = False) -> None:
     show_facts({name: facts[name] for name in SHOWN})
     for message in (*conversion.notes, f"written to {options.out}"):
         show_message(message)
-
-
-def _parse_num_bytes(text: str) -> int:
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)i?b?", text.strip().lower())
-    if match is None or not float(match[1]):
-        raise ConfigError(f"--memory takes a size such as 500MB or 4GB, not '{text}'")
-    return max(int(float(match[1]) * BYTES_PER_UNIT[match[2]]), 1)

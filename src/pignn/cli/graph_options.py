@@ -16,6 +16,7 @@ COLUMNS = (
     "label",
     "id",
     "name",
+    "text_model",
     "trusted",
     "source",
     "votes",
@@ -53,6 +54,9 @@ class GraphOptions:
             help="Feature columns of --nodes ('age,x*,note:text'; default: all others), 'structure', or a file. "
             "With --dataset, 'stand-in' makes features up (ogbn-arxiv)."
         ),
+    ] = None
+    text_model: Annotated[
+        Path | None, Option(help="Folder of a sentence-transformers model: texts become its embeddings, not TF-IDF.")
     ] = None
     edge_columns: Annotated[
         str | None,

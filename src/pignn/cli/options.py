@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Container
 from pathlib import Path
 from typing import Annotated, Any
@@ -59,6 +60,17 @@ def parse_json_or_text(text: str) -> Any:
 def split_at_commas(text: str | None) -> list[str] | None:
     """The parts of a text between commas."""
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+BYTES_PER_UNIT = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+
+
+def parse_num_bytes(text: str) -> int:
+    """A size such as 500MB as a number of bytes."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)i?b?", text.strip().lower())
+    if match is None or not float(match[1]):
+        raise ConfigError(f"--memory takes a size such as 500MB or 4GB, not '{text}'")
+    return max(int(float(match[1]) * BYTES_PER_UNIT[match[2]]), 1)
 
 
 def parse_search(texts: list[str] | None) -> dict[str, Any] | None:

@@ -117,14 +117,14 @@ def _use_bar(bar: Any) -> Iterator[None]:
         _BAR.reset(token)
 
 
-def track(items: Iterable[T], stage: str) -> Iterator[T]:
-    """Go through items. Where progress is shown, show how many are done."""
+def track(items: Iterable[T], stage: str, total: int | None = None) -> Iterator[T]:
+    """Go through items. Where progress is shown, show how many of ``total`` are done."""
     bar = _BAR.get()
     if bar is None:
         yield from items
         return
-    items = list(items)
-    task = bar.add_task(stage, total=len(items), note="")
+    items = list(items) if total is None else items
+    task = bar.add_task(stage, total=len(items) if isinstance(items, list) else total, note="")
     for item in items:
         yield item
         bar.advance(task)

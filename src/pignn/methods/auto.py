@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import time
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -15,7 +14,7 @@ from torch_geometric.data import Data
 
 from .. import graphs
 from ..backbones import GraphInputs
-from ..core.errors import DataError, ModelFileError, PignnWarning, warn_user
+from ..core.errors import DataError, ModelFileError, warn_user
 from ..core.progress import progress_context, track
 from ..core.settings import Bool, Choice, Float, setting
 from ..core.threads import threads_context
@@ -26,11 +25,12 @@ from .auto_candidates import (
     Candidate,
     Ensemble,
     choose_fallback_candidate,
-    compute_majority_share,
-    copy_with_masks_without_truth,
+    cross_val_predict_network_scores,
     explain_choice,
     find_best_view,
     fit_ensemble,
+    fit_network,
+    is_no_better_than_class_frequencies,
     list_linear_candidates,
     list_views,
     needs_structure,
@@ -43,6 +43,8 @@ from .core.labels import GivenLabels
 
 LABELS = ("train+val", "train", "noisy-val")
 DIMENSIONS, MANY_LABELS_DIMENSIONS = 64, 256
+FEW_LABELS_NETWORKS = ("GraphSAGE", "GCN")
+FEW_LABELS_EPOCHS = 100  # of a network that learns from few labels, none of which is left to choose an epoch by
 HOLDOUT_FOLDS = 5  # with many labels, one fold of so many is held out
 MAX_HOLDOUT_LABELS = 5_000  # they tell candidates apart that differ by half a percent
 # In the comparison, candidates learn from at most so many labels, fewer with many classes.
@@ -60,13 +62,13 @@ Judged = tuple[Ensemble, dict[Candidate, Any]]  # what held-out labels say about
 class Auto(Method):
     """Compares many classifiers on held-out *given* labels, under the estimated noise, and averages the good ones.
 
-    Candidates are four linear learners (``denoised``, ``low-density``, ``prototypes`` and class means) in each of seven
+    Candidates are four linear learners (``denoised``, ``low-density``, ``prototypes`` and class means) in each of eight
     views of the nodes (:class:`pignn.propagation.NodeViews`): features smoothed far and nearby, features alone, own
-    features beside those of neighbors, structure alone, and combinations. From 1,000 labels on, networks (GraphSAGE,
-    GCN, MLP) are candidates too.
+    features beside those of neighbors, structure alone, degrees, and combinations. Networks (GraphSAGE, GCN, and MLP
+    from 1,000 labels on) are candidates too where there is time for them.
 
     The comparison is by the log-likelihood of given labels that a candidate was not trained on, Σ log Σ_c
-    softmax(s·scores)_c T[c, given], under the transition matrix T and the inverse temperature s that suit it best. So a
+    softmax(s·scores)_c T[c, given], under the transition matrix T that suits the labels of the other folds best. So a
     candidate that is certain and attributes the rest to noise loses nothing against one that has learned the noise.
     Probabilities are averaged with weights ∝ likelihood^0.2. Few labels are held out in five folds, of many labels a
     fifth is held out once, and what is chosen learns from all of them afterwards.
@@ -83,6 +85,8 @@ class Auto(Method):
 
     min_holdout_labels: ClassVar[int] = 1000  # from so many on, one fold tells candidates apart, networks among them
     max_network_values: ClassVar[int] = 30_000_000  # features that are not zero; with more, networks take too long
+
+    max_folds_values: ClassVar[int] = 600_000  # the same, and edges, where a network is trained for every fold
 
     labels: str = setting(
         "train+val",
@@ -123,16 +127,15 @@ class Auto(Method):
         elif many:
             ensemble, fitted = self._fit_and_judge_by_holdout(data, views, given_labels)
         else:
-            ensemble, fitted = self._fit_and_judge_by_folds(views, given_labels)
+            ensemble, fitted = self._fit_and_judge_by_folds(data, views, given_labels, inputs.adj.size)
         self._store_ensemble(ensemble, fitted, len(given_labels.y))
         untried = f"; the time limit left {self._untried} candidates untried" if self._untried else ""
         explanation = explain_choice(ensemble, given_labels, by_validation_labels=self.labels == "noisy-val")
         self.explanation_ = explanation + untried
         self.warning_ = None
-        several = int(given_labels.labeled_class_mask.sum()) > 1
-        if several and self.agreement_[self.chosen_] <= compute_majority_share(given_labels):
+        if is_no_better_than_class_frequencies(ensemble, self.chosen_, given_labels):
             self.warning_ = (
-                "auto: no candidate predicts held-out labels better than always naming the largest class; "
+                "auto: no candidate predicts held-out labels better than the frequencies of the classes do; "
                 "features and graph may say nothing about these labels"
             )
 
@@ -183,16 +186,21 @@ class Auto(Method):
 
     # ---- three ways to hold labels out ----
 
-    def _fit_and_judge_by_folds(self, views: Views, given_labels: GivenLabels) -> Judged:
+    def _fit_and_judge_by_folds(self, data: Data, views: Views, given_labels: GivenLabels, num_edges: int) -> Judged:
         """Few labels: each is judged by candidates that learned from the other folds."""
-        fitted = {}
+        networks = self._list_network_candidates(data, num_edges)
+        fitted: dict[Candidate, Any] = {}
+        unseen = {}
         transitions: dict[str, Any] = {}  # by view
-        for candidate in self._iter_until_deadline(list_linear_candidates(views)):
-            model = self._make_unfitted_linear(candidate)
-            model.fit_and_calibrate(views[candidate.view], given_labels, transitions.get(candidate.view))
-            transitions.setdefault(candidate.view, model.transitions_)
-            fitted[candidate] = model
-        unseen = {candidate.name: model.held_out_ for candidate, model in fitted.items()}
+        for candidate in self._iter_until_deadline([*list_linear_candidates(views), *networks]):
+            if candidate.view:
+                model = self._make_unfitted_linear(candidate)
+                model.fit_and_calibrate(views[candidate.view], given_labels, transitions.get(candidate.view))
+                transitions.setdefault(candidate.view, model.transitions_)
+                fitted[candidate], unseen[candidate.name] = model, model.held_out_
+            else:
+                fitted[candidate] = self._fit_network_candidate(candidate, data, given_labels, FEW_LABELS_EPOCHS)
+                unseen[candidate.name] = cross_val_predict_network_scores(fitted[candidate], data, given_labels)
         return self._fit_ensemble(unseen, fitted, given_labels), fitted
 
     def _fit_and_judge_by_holdout(self, data: Data, views: Views, given_labels: GivenLabels) -> Judged:
@@ -265,7 +273,9 @@ class Auto(Method):
         by_agreement: bool = False,
     ) -> Ensemble:
         transitions = {each.name: model.transition_ for each, model in fitted.items() if each.view}
-        return fit_ensemble(held_out_scores, transitions, judging_labels, by_agreement=by_agreement)
+        return fit_ensemble(
+            held_out_scores, transitions, judging_labels, by_agreement=by_agreement, seed=int(self.seed)
+        )
 
     def _store_ensemble(self, ensemble: Ensemble, fitted: dict[Candidate, Any], num_labels: int) -> None:
         """Keep what is averaged, and the best candidate that can predict for other graphs."""
@@ -306,27 +316,15 @@ class Auto(Method):
         subset = given_labels.sample_per_class_keeping_trusted(SUBSET_FRACTION, seed)
         return fitted_on_all.copy_refitted_to_subset(subset, embedded)
 
-    def _list_network_candidates(self, data: Data) -> list[Candidate]:
-        if self.networks == "never" or int(data.x.count_nonzero()) > self.max_network_values:
+    def _list_network_candidates(self, data: Data, num_edges: int | None = None) -> list[Candidate]:
+        """The networks that there is time for; ``num_edges`` where one is trained for every fold."""
+        size, limit = int(data.x.count_nonzero()) + (num_edges or 0), self.max_network_values
+        if self.networks == "never" or size > (limit if num_edges is None else self.max_folds_values):
             return []
-        return [Candidate(name) for name in NETWORK_BACKBONES]
+        return [Candidate(name) for name in (NETWORK_BACKBONES if num_edges is None else FEW_LABELS_NETWORKS)]
 
-    def _fit_network_candidate(
-        self,
-        candidate: Candidate,
-        data: Data,
-        given_labels: GivenLabels,
-        epochs: int | None,
-        judging_labels: GivenLabels | None = None,
-    ) -> Any:
-        """A network trained for so many epochs, or for those that suit the judging labels best."""
-        settings = {"selection": "noisy-val"} if epochs is None else {"epochs": max(epochs, 1), "selection": "last"}
-        val = given_labels.nodes[:0] if judging_labels is None else judging_labels.nodes
-        model = candidate.make(seed=self.seed, directed=self.directed)
-        with warnings.catch_warnings():  # about settings that the user has not chosen
-            warnings.simplefilter("ignore", PignnWarning)
-            graph = copy_with_masks_without_truth(data, given_labels.nodes, val)
-            return model.set_params(**settings).fit(graph, progress=False)
+    def _fit_network_candidate(self, candidate: Candidate, *learned_from: Any) -> Any:
+        return fit_network(candidate.make(seed=self.seed, directed=self.directed), *learned_from)
 
     # ---- predictions and state ----
 

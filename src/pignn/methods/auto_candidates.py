@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from sklearn.base import clone
 from torch import Tensor
 from torch_geometric.data import Data
 
+from ..core.errors import PignnWarning
 from ..propagation import is_structural_view
 from .core.base import Method
 from .core.calibration import (
+    NUM_FOLDS,
+    compute_cross_fitted_log_likelihoods,
+    cross_val_predict_scores,
     fit_class_bias,
-    fit_inverse_temperature_and_likelihoods,
-    fit_inverse_temperature_under_noise,
+    fit_inverse_temperature_and_transition,
 )
 from .core.embedding_classifier import EmbeddingClassifier
 from .core.ensembling import compute_agreement, compute_log_mean_probs, compute_softmax_weights
@@ -88,6 +93,7 @@ def fit_ensemble(
     judging_labels: GivenLabels,
     *,
     by_agreement: bool = False,
+    seed: int = 0,
 ) -> Ensemble:
     """Weights, noise and temperatures by the scores of labels that the candidates were not trained on.
 
@@ -96,15 +102,18 @@ def fit_ensemble(
         transitions: the noise that a candidate has estimated, if it has.
         judging_labels: these labels.
         by_agreement: weigh by the number of labels that a candidate predicts, not by their likelihood.
+        seed: of the folds in which noise is fitted.
     """
     total = float(judging_labels.weight.sum())
     share = judging_labels.weight.double() / total
     start = build_symmetric_transition(min(INITIAL_NOISE_RATE, 0.5), judging_labels.num_classes)
     scaled, values, temperatures = {}, {}, {}
     for name, scores in held_out_scores.items():
-        transition = transitions.get(name, start)
-        temperatures[name], by_label = fit_inverse_temperature_under_noise(scores, judging_labels, transition)
-        scaled[name], values[name] = temperatures[name] * scores, float(share @ by_label)
+        own = transitions.get(name, start)
+        temperatures[name], _ = fit_inverse_temperature_and_transition(scores, judging_labels, own)
+        scaled[name] = temperatures[name] * scores
+        by_label = compute_cross_fitted_log_likelihoods(scaled[name], judging_labels, own, seed)
+        values[name] = float(share @ by_label)
     agreement = {name: compute_agreement(scores, judging_labels) for name, scores in scaled.items()}
     if by_agreement:
         evidence = {name: AGREEMENT_PER_LABEL * total * value for name, value in agreement.items()}
@@ -113,9 +122,9 @@ def fit_ensemble(
     weights = compute_softmax_weights(evidence)
     held_out = compute_log_mean_probs(scaled, weights)
     # Each candidate takes other labels for wrong; their mean errs less than any of them.
-    transition = torch.stack([weight * transitions.get(name, start) for name, weight in weights.items()]).sum(0)
+    mean = torch.stack([weight * transitions.get(name, start) for name, weight in weights.items()]).sum(0)
+    inverse_temperature, transition = fit_inverse_temperature_and_transition(held_out, judging_labels, mean)
     likelihood = compute_label_log_likelihoods(judging_labels, transition).exp()
-    inverse_temperature, _ = fit_inverse_temperature_and_likelihoods(held_out, likelihood, judging_labels.weight)
     bias = fit_class_bias(inverse_temperature * held_out, likelihood, judging_labels.weight)
     return Ensemble(weights, temperatures, inverse_temperature, bias, transition, values, agreement)
 
@@ -147,9 +156,12 @@ def find_best_view(ensemble: Ensemble, fitted_candidates: Iterable[Candidate]) -
     return max(weights, key=lambda view: weights[view])
 
 
-def compute_majority_share(given_labels: GivenLabels) -> float:
-    counts = torch.bincount(given_labels.y, weights=given_labels.weight.double())
-    return float(counts.max() / counts.sum())
+def is_no_better_than_class_frequencies(ensemble: Ensemble, name: str, given_labels: GivenLabels) -> bool:
+    """Whether a candidate knows of held-out labels only how frequent each class is."""
+    share = torch.bincount(given_labels.y, weights=given_labels.weight.double())
+    share = share[share > 0] / share.sum()
+    is_likelier = ensemble.log_likelihood[name] > float(share @ share.log())
+    return len(share) > 1 and not (is_likelier and ensemble.agreement[name] > float(share.max()))
 
 
 def explain_choice(ensemble: Ensemble, given_labels: GivenLabels, *, by_validation_labels: bool) -> str:
@@ -169,6 +181,33 @@ def explain_choice(ensemble: Ensemble, given_labels: GivenLabels, *, by_validati
         f"{choice} by held-out given labels, of which '{name}' predicts {agreement[name]:.1%} "
         f"and an estimated {noise_rate:.0%} are wrong ({len(agreement)} candidates)"
     )
+
+
+def fit_network(
+    model: Any,
+    data: Data,
+    given_labels: GivenLabels,
+    epochs: int | None,
+    judging_labels: GivenLabels | None = None,
+) -> Any:
+    """A network trained for so many epochs, or for those that suit the judging labels best."""
+    settings = {"selection": "noisy-val"} if epochs is None else {"epochs": max(epochs, 1), "selection": "last"}
+    val = given_labels.nodes[:0] if judging_labels is None else judging_labels.nodes
+    with warnings.catch_warnings():  # about settings that the user has not chosen
+        warnings.simplefilter("ignore", PignnWarning)
+        graph = copy_with_masks_without_truth(data, given_labels.nodes, val)
+        return model.set_params(**settings).fit(graph, progress=False)
+
+
+def cross_val_predict_network_scores(model: Any, data: Data, given_labels: GivenLabels) -> Tensor:
+    """Scores of every label by a network like this one that was not trained on it."""
+
+    def fit_and_score(train: Tensor, held_out: Tensor) -> Tensor:
+        part = fit_network(clone(model), data, given_labels.subset(train), model.epochs)
+        with torch.no_grad():
+            return part._compute_logits(data)[given_labels.nodes[held_out]]
+
+    return cross_val_predict_scores(given_labels.y, given_labels.num_classes, NUM_FOLDS, fit_and_score, int(model.seed))
 
 
 def copy_with_masks_without_truth(data: Data, train_nodes: Tensor, val_nodes: Tensor) -> Data:

@@ -8,7 +8,8 @@ separates them is how disagreement depends on confidence. A classifier's own mis
 confident, but wrong labels do not. The inverse temperature a, the bias b and T are therefore fitted together by maximum
 likelihood. T gets a weak prior that favors its diagonal: what the data leave open is put down to the classifier. The
 prior is stronger for a classifier that agrees with the given labels hardly more than by chance, because its mistakes
-and theirs look alike.
+and theirs look alike. Such a classifier cannot tell how many labels are wrong: the rate is then what the caller
+assumes, nothing unless he says otherwise.
 
 A full T has n(n − 1) free parameters and absorbs part of the classifier's own confusions. It is tried where there are
 ten labels for each of them, and used where it raises the log-likelihood by more than its number of parameters
@@ -56,6 +57,7 @@ class NoiseModel:
     transition: Floats  # [classes, classes]
     penalized_log_likelihood: float = 0.0  # log-likelihood less the number of free parameters of T
     form: str = EQUAL  # of T
+    assumed_rate: float = 0.0  # of wrong labels, as far as the classifier cannot tell
 
     def predict_true_probs(self, log_probs: Floats) -> Floats:
         """P(true = k | x), [nodes, classes], from the logarithms of class probabilities."""
@@ -78,6 +80,7 @@ def fit_noise_model(
     refit_from: NoiseModel | None = None,
     needs_clear_gain_for_full: bool = False,
     allow_full_transition: bool = True,
+    assumed_rate: float = 0.0,
 ) -> NoiseModel:
     """The noise model of given labels, none of which is -1. Where `trusted`, the given label is the true one.
 
@@ -86,12 +89,14 @@ def fit_noise_model(
     who is looked at does not depend on the truth.
 
     With `refit_from`, only its form of T is fitted, in few steps: for the bootstrap. `needs_clear_gain_for_full` asks
-    for more before a full T is used, and without `allow_full_transition` it never is.
+    for more before a full T is used, and without `allow_full_transition` it never is. `assumed_rate` is the share of
+    wrong labels that a classifier without any knowledge leaves to be assumed.
     """
     num_classes = log_probs.shape[1]
     if not len(given) or num_classes < 2:
         return NoiseModel(1.0, np.zeros(num_classes), np.eye(num_classes))
-    likelihood = Likelihood(given, log_probs, trusted, given_before_review)
+    assumed_rate = assumed_rate if refit_from is None else refit_from.assumed_rate
+    likelihood = Likelihood(given, log_probs, trusted, given_before_review, assumed_rate)
     if refit_from is not None:
         return likelihood.fit_most_likely_model(refit_from.form, refit_from)
     forms = [form for form in likelihood.num_free_parameters if allow_full_transition or form != FULL]
@@ -112,8 +117,10 @@ class Likelihood:
         log_probs: Floats,
         trusted: Bools | None,
         given_before_review: Ints | None = None,
+        assumed_rate: float = 0.0,
     ) -> None:
         self.log_probs = log_probs
+        self.assumed_rate = assumed_rate
         self.num_classes = log_probs.shape[1]
         self.truth: Floats | None = None  # [nodes, classes], what is known of the truth
         self.ignores_noise: Bools | None = None  # [nodes, 1], where T plays no part
@@ -132,7 +139,9 @@ class Likelihood:
         self.pseudo_counts = np.full((self.num_classes, self.num_classes), 0.1 / self.num_classes)
         class_sizes = np.bincount(given, minlength=self.num_classes)
         doubt = 1 - compute_confidence_in_classifier(given, log_probs)
-        self.pseudo_counts += np.diag(1.0 + (0.01 + doubt) * class_sizes)
+        self.pseudo_counts += np.diag(1.0 + (0.01 + doubt * (1 - assumed_rate)) * class_sizes)
+        wrong_class_shares = _normalize_off_diagonal(np.ones(self.num_classes))
+        self.pseudo_counts += doubt * assumed_rate * class_sizes[:, None] * wrong_class_shares
         num_present = int((class_sizes > 0).sum())
         confusions = self._count_confusions()
         self.wrong_label_shares = {
@@ -173,7 +182,7 @@ class Likelihood:
         ).x
         a, b, matrix = self._unpack_parameters(parameters, form)
         matrix = normalize_rows(matrix)
-        model = NoiseModel(float(a), b, matrix, form=form)
+        model = NoiseModel(float(a), b, matrix, form=form, assumed_rate=self.assumed_rate)
         log_likelihood = float(self.compute_log_likelihoods(model).sum())
         return replace(model, penalized_log_likelihood=log_likelihood - self.num_free_parameters.get(form, 0))
 

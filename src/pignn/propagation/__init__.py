@@ -1,12 +1,18 @@
 """Features smoothed over the graph, embeddings of them, and other views of the nodes."""
 
+from .block_runs import BlockWork, block_work_context, get_block_work
+from .blocks import StoredGraph
 from .smoothing import Embedding, scale_rows_to_unit_length, smooth, to_graph_inputs
 from .views import VIEW_PARTS, NodeViews, is_structural_view
 
 __all__ = [
     "VIEW_PARTS",
+    "BlockWork",
     "Embedding",
     "NodeViews",
+    "StoredGraph",
+    "block_work_context",
+    "get_block_work",
     "is_structural_view",
     "scale_rows_to_unit_length",
     "smooth",

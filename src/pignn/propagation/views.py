@@ -26,10 +26,13 @@ VIEW_PARTS = {
     "structure": ("structure",),
     "neighbors and structure": ("features", "neighbors 1", "structure"),
     "smoothed and structure": ("smoothed", "structure"),
+    "neighbors and degrees": ("features", "neighbors 1", "neighbors 2", "degrees"),
 }
 NEIGHBOR_HOPS = {"neighbors 1": 1, "neighbors 2": 2}
 MAX_STRUCTURE_NODES = 500_000  # of larger graphs the basis of the structure would make a model too large to keep
 SUBSPACE_ROUNDS = 6
+DEGREE_LEVELS = 12  # of each number that describes degrees
+MAX_QUANTILE_NODES = 1_000_000  # that show which degrees there are
 
 
 class NodeViews:
@@ -38,6 +41,8 @@ class NodeViews:
     - ``smoothed``, ``smoothed nearby``, ``features``: an :class:`Embedding` with alpha 0.1, 0.3 and 1.
     - ``structure``: the leading eigenvectors of D^{-½}AD^{-½}, where every node is. Features have no part in it.
     - ``neighbors``: own features, their mean over the neighbors, and over the neighbors of these, side by side.
+    - ``neighbors and degrees``: with them, degrees of a node and of its neighbors, coded so that linear scores can
+      rise and fall with them (:func:`_compute_degree_numbers`).
     - ``neighbors and structure``, ``smoothed and structure``: side by side.
 
     Features are scaled as networks read them. The structure of a graph says nothing about the nodes of another one:
@@ -62,6 +67,8 @@ class NodeViews:
         scaled = inputs.with_scaling(self.scaling_)
         for part in SMOOTHED_ALPHAS:
             self.components_[part] = self._make_embedding(part).fit(scaled).components_
+        if inputs.adj.size:
+            self.components_["degrees"] = _find_degree_levels(inputs)
         if not self.directed and inputs.adj.size and inputs.num_nodes <= MAX_STRUCTURE_NODES:
             self.basis_ = _find_structure_basis(inputs, self.dimensions, self.seed)
             self.graph_digest_ = _compute_graph_digest(inputs)
@@ -69,7 +76,9 @@ class NodeViews:
 
     def list_names(self) -> list[str]:
         """The views that there are for the fitted graph."""
-        return [name for name in VIEW_PARTS if self.basis_ is not None or not is_structural_view(name)]
+        left_out = {"structure"} if self.basis_ is None else set()
+        left_out |= set() if "degrees" in self.components_ else {"degrees"}
+        return [name for name, parts in VIEW_PARTS.items() if not left_out & set(parts)]
 
     def is_fitted_graph(self, inputs: GraphInputs) -> bool:
         """Whether the structure of this graph is the one that was fitted."""
@@ -99,6 +108,8 @@ class NodeViews:
                 parts[part] = scale_rows_to_unit_length(
                     _multiply_by_normalized_adjacency(inputs, self.basis_.to(inputs.raw_x))
                 )
+            elif part == "degrees":
+                parts[part] = _encode_degrees(inputs, self.components_[part])
             else:
                 mean = self._compute_view_part("features", inputs, parts)
                 for _ in range(NEIGHBOR_HOPS[part]):
@@ -126,7 +137,8 @@ class NodeViews:
     ) -> NodeViews:
         """What :meth:`get_state` gave."""
         views = cls(int(metadata["dimensions"]), directed=directed, seed=seed)
-        views.components_ = {part: tensors[f"components.{part}"] for part in SMOOTHED_ALPHAS}
+        prefix = "components."
+        views.components_ = {key.removeprefix(prefix): each for key, each in tensors.items() if key.startswith(prefix)}
         views.basis_, views.graph_digest_ = tensors.get("basis"), str(metadata["graph_digest"])
         if "scaling" in metadata:
             center, scale = tensors.get("scaling.center"), tensors.get("scaling.scale")
@@ -160,6 +172,31 @@ def _multiply_by_normalized_adjacency(inputs: GraphInputs, h: Tensor) -> Tensor:
     """D^{-½}AD^{-½}·h, by the operator of means: D^{½}(D^{-1}A)D^{-½}."""
     root = inputs.degree.clamp(min=torch.finfo(h.dtype).tiny).sqrt()[:, None]
     return (_get_mean_operator(inputs) @ (h / root)) * root
+
+
+def _compute_degree_numbers(inputs: GraphInputs) -> Tensor:
+    """log(1 + degree) of each node, and its mean and standard deviation over the neighbors, [3, N]."""
+    own = inputs.degree.log1p()[:, None]
+    mean = _get_mean_operator(inputs) @ own
+    variance = _get_mean_operator(inputs) @ own.square() - mean.square()
+    return torch.cat([own, mean, variance.clamp(min=0).sqrt()], 1).t()
+
+
+def _find_degree_levels(inputs: GraphInputs) -> Tensor:
+    """Quantiles of these numbers and, last, how wide each level is, [3, levels + 1]."""
+    numbers = _compute_degree_numbers(inputs)[:, :: max(1, inputs.num_nodes // MAX_QUANTILE_NODES)]
+    quantiles = torch.quantile(numbers, torch.linspace(0.02, 0.98, DEGREE_LEVELS).to(numbers), dim=1).t()
+    width = (numbers.std(1, correction=0) / 2).clamp(min=1e-3)
+    return torch.cat([quantiles, width[:, None]], 1).contiguous()
+
+
+def _encode_degrees(inputs: GraphInputs, levels: Tensor) -> Tensor:
+    """How near each of a node's numbers is to each level: Gaussian bumps, [N, 3·levels]."""
+    blocks = [
+        scale_rows_to_unit_length((-0.5 * ((number[:, None] - level[:-1]) / level[-1]).square()).exp())
+        for number, level in zip(_compute_degree_numbers(inputs), levels.to(inputs.raw_x), strict=True)
+    ]
+    return torch.cat(blocks, 1) / len(blocks) ** 0.5
 
 
 def _get_mean_operator(inputs: GraphInputs) -> Operator:

@@ -78,6 +78,12 @@ def _find_first(is_true: Callable[[int], bool], low: int, high: int) -> int:
     return low
 
 
+def count_drawn(status: Ints, order: Ints) -> int:
+    """How many labels at the front of the random order are decided without a gap."""
+    is_open = status[order] == UNDECIDED
+    return int(np.argmax(is_open)) if is_open.any() else len(order)
+
+
 def compute_panel(status: Ints, order: Ints, p_wrong: Floats, top_outcomes: list[bool]) -> Panel:
     """The panel of a review.
 
@@ -88,7 +94,7 @@ def compute_panel(status: Ints, order: Ints, p_wrong: Floats, top_outcomes: list
         top_outcomes: of the decisions on the surest errors, in order: whether the label was wrong.
     """
     of_all = status[order]
-    total, drawn = len(order), int(np.argmax(of_all == UNDECIDED)) if (of_all == UNDECIDED).any() else len(order)
+    total, drawn = len(order), count_drawn(status, order)
     front = of_all[:drawn]
     wrong, settled = int((front == RELABEL).sum()), int(np.isin(front, SETTLED).sum())
     found, kept = int((of_all == RELABEL).sum()), int((of_all == KEEP).sum())

@@ -17,8 +17,9 @@ from ..auditing import read_decisions, write_rounded_csv
 from ..core.errors import ConfigError, DataError
 from ..report.audit import DECISION_COLUMNS, REVIEW_COLUMNS
 from .decision_store import Verdict
+from .estimates import count_drawn
 from .review_session import ReviewSession
-from .verdicts import KEEP, RELABEL, STATUS_NAMES, UNDECIDED, UNSURE, combine_verdicts
+from .verdicts import KEEP, RELABEL, STATUS_NAMES, UNSURE, combine_verdicts
 
 
 def build_decision_table(session: ReviewSession) -> pd.DataFrame:
@@ -27,8 +28,7 @@ def build_decision_table(session: ReviewSession) -> pd.DataFrame:
     They are a sample of the labels without replacement. A label with a dispute is not decided.
     """
     state, ranking, order = session.state, session.ranking, session.state.order
-    is_open = session.status[order] == UNDECIDED
-    drawn = order[: int(np.argmax(is_open)) if is_open.any() else len(order)]
+    drawn = order[: count_drawn(session.status, order)]
     rank = {int(position): number for number, position in enumerate(drawn)}
     decided = np.flatnonzero(np.isin(session.status, (RELABEL, KEEP, UNSURE)))
     rows = sorted({*map(int, decided), *rank}, key=lambda position: -ranking.p_wrong[position])

@@ -18,9 +18,10 @@ from ..noise.kinds import Floats, Ints
 from ..noise.model import normalize_rows
 from .error_model import ErrorModel
 from .project import ProjectState
-from .verdicts import KEEP, RELABEL
+from .verdicts import KEEP, RELABEL, UNDECIDED
 
 MIN_PROB = 1e-6
+MAX_LEARNED = 20_000  # labels that the class model learns from, beside the decided ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,11 @@ class LiveModels:
     def __init__(self, state: ProjectState, num_sources: int) -> None:
         self.state, self.num_classes, self.num_sources = state, state.probs.shape[1], num_sources
         self.errors = ErrorModel(state.embedding, state.given, self.num_classes, state.p_wrong)
-        self._classifier = CrossFitLogistic(state.embedding, state.given, state.fold, self.num_classes, state.trusted)
+        num_labels = len(state.given)
+        self._sample = np.arange(num_labels)
+        if num_labels > MAX_LEARNED:  # a logistic regression needs no more, and people wait for it
+            self._sample = np.sort(np.random.default_rng(0).choice(num_labels, MAX_LEARNED, replace=False))
+        self._weights: list[Floats | None] = [None] * (int(state.fold.max()) + 1)
         self._lock = threading.Lock()
 
     def make_first_ranking(self) -> Ranking:
@@ -85,9 +90,20 @@ class LiveModels:
         likelihood[(status == RELABEL) & (label < 0)] = (
             1.0  # of a class that the models do not know: nothing is learned
         )
-        fitted = self._classifier.fit_predict_proba_through_likelihood(likelihood)
+        fitted = self._cross_fit(np.union1d(self._sample, np.flatnonzero(status != UNDECIDED)), likelihood)
         mixed = np.log(np.maximum(fitted, MIN_PROB)) + np.log(np.maximum(state.probs, MIN_PROB))
         return normalize_rows(np.exp(mixed / 2)).astype(np.float32)
+
+    def _cross_fit(self, chosen: Ints, likelihood: Floats) -> Floats:
+        """Class probabilities of all labels, learned from the chosen ones. Each fit starts where the last one ended."""
+        state = self.state
+        classifier = CrossFitLogistic(
+            state.embedding[chosen], state.given[chosen], state.fold[chosen], self.num_classes, state.trusted[chosen]
+        )
+        classifier.weights = self._weights
+        fitted = classifier.fit_predict_proba_through_likelihood(likelihood[chosen])
+        self._weights = classifier.weights
+        return fitted if len(chosen) == len(state.given) else classifier.predict_proba(state.embedding, state.fold)
 
     def _compute_source_error_rates(self, p_wrong: Floats) -> Floats:
         known = self.state.sources >= 0

@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 
 from ..graphs.checks import get_node_ids
 from ..noise.kinds import Ints
-from ..report.rendering import clip_text
+from ..report.rendering import clip_text, format_number
 
 MAX_CELL_CHARS, MAX_COLUMNS, MAX_FEATURES = 4_000, 50, 12
 ROWS_AT_ONCE = 10_000
@@ -50,7 +50,11 @@ def _list_cells(table: pd.DataFrame) -> Iterator[list[tuple[str, str]]]:
     names = [str(name)[:200] for name in table.columns]
     for values in table.itertuples(index=False, name=None):
         filled = ((name, value) for name, value in zip(names, values, strict=True) if not _is_missing(value))
-        yield [(name, clip_text(str(value), MAX_CELL_CHARS)) for name, value in filled]
+        yield [(name, clip_text(_format(value), MAX_CELL_CHARS)) for name, value in filled]
+
+
+def _format(value: Any) -> str:
+    return format_number(float(value), 6) if isinstance(value, float | np.floating) else str(value)
 
 
 def _is_missing(value: Any) -> bool:

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..auditing.crossfit import Bools
 from ..core.errors import ConfigError, DataError
 from ..noise.kinds import Ints
 from .dealing import Dealing, deal_labels
 from .decision_store import Action, Change, Verdict
-from .estimates import Panel, compute_panel
+from .estimates import Panel, compute_panel, count_drawn
 from .live_models import LiveModels, Ranking
 from .project import Project
 from .queue import Query, Standing, select_labels
@@ -38,6 +39,10 @@ class ReviewSession:
         self.order_rank[self.state.order] = np.arange(len(self.state.order))
         self.dealing: Dealing = deal_labels(size, *project.decisions.read_dealing(), project.header.seed)
         self._verdicts: dict[int, dict[tuple[str, bool], Verdict]] = defaultdict(dict)  # by position
+        # Kept up to date, so that nothing that is asked often goes through all verdicts.
+        self._done: dict[str, Bools] = defaultdict(lambda: np.zeros(size, dtype=bool))
+        self._skipped: dict[str, Bools] = defaultdict(lambda: np.zeros(size, dtype=bool))
+        self._outcomes: dict[tuple[int, str], tuple[str, bool]] = {}  # of the surest errors: when, whether it was one
         self._lock = threading.RLock()
         self._wakes, self._is_closed, self._undigested = threading.Event(), False, 0
         for node, reviewer, settles, verdict in project.decisions.list_verdicts():
@@ -114,7 +119,12 @@ class ReviewSession:
             raise DataError(f"'{verdict.decision}' takes no label")
         p_wrong = float(f"{self.ranking.p_wrong[position]:.4g}")
         return Verdict(
-            decision=verdict.decision, label=label, note=verdict.note, time=verdict.time, p_wrong=p_wrong, queue=queue
+            decision=verdict.decision,
+            label=label,
+            note=verdict.note,
+            time=verdict.time[:40],
+            p_wrong=p_wrong,
+            queue=queue,
         )
 
     def _apply(self, action: Action) -> None:
@@ -131,6 +141,8 @@ class ReviewSession:
             verdicts.pop(key, None)
         else:
             verdicts[key] = change.after
+        if not change.settles:
+            self._note_own(position, change.reviewer, change.after)
         status, verdict = combine_verdicts((who, settles, each) for (who, settles), each in verdicts.items())
         label = -1
         if status == RELABEL and verdict is not None:
@@ -140,6 +152,14 @@ class ReviewSession:
         if (status, label) != (self.status[position], self.label[position]):
             self._undigested += 1
         self.status[position], self.label[position] = status, label
+
+    def _note_own(self, position: int, reviewer: str, verdict: Verdict | None) -> None:
+        decision = "" if verdict is None else verdict.decision
+        self._done[reviewer][position] = decision in ("relabel", "keep", "unsure")
+        self._skipped[reviewer][position] = decision == "skip"
+        self._outcomes.pop((position, reviewer), None)
+        if verdict is not None and verdict.queue in ("errors", "mixed") and decision in ("relabel", "keep"):
+            self._outcomes[position, reviewer] = (verdict.time, decision == "relabel")
 
     # ---- models ----
 
@@ -164,15 +184,8 @@ class ReviewSession:
 
     def get_standing(self, reviewer: str) -> Standing:
         with self._lock:
-            size = len(self.status)
-            is_done, is_skipped = np.zeros(size, dtype=bool), np.zeros(size, dtype=bool)
-            is_dealt = reviewer in self.dealing.reviewers
-            for position, verdicts in self._verdicts.items():
-                own = verdicts.get((reviewer, False))
-                if own is not None and own.decision == "skip":
-                    is_skipped[position] = True
-                is_done[position] = own is not None and own.decision in ("relabel", "keep", "unsure")
-            if not is_dealt:
+            is_done, is_skipped = self._done[reviewer].copy(), self._skipped[reviewer].copy()
+            if reviewer not in self.dealing.reviewers:
                 is_done |= self.status != UNDECIDED
             is_done |= np.isin(self.status, (RELABEL, KEEP)) & ~self.dealing.is_shared
             mine = self.dealing.get_mask(reviewer)
@@ -187,14 +200,12 @@ class ReviewSession:
 
     def compute_panel(self) -> Panel:
         with self._lock:
-            outcomes = [
-                (verdict.time, verdict.decision == "relabel")
-                for verdicts in self._verdicts.values()
-                for verdict in verdicts.values()
-                if verdict.queue == "errors" and verdict.decision in ("relabel", "keep")
-            ]
-            status = self.status.copy()
-        top = [is_wrong for _, is_wrong in sorted(outcomes, key=lambda each: each[0])]
+            status, drawn = self.status.copy(), count_drawn(self.status, self.state.order)
+            # What was drawn at random is not among the surest errors, whichever queue it came from.
+            outcomes = sorted(
+                each for (position, _), each in self._outcomes.items() if self.order_rank[position] >= drawn
+            )
+        top = [is_wrong for _, is_wrong in outcomes]
         return compute_panel(status, self.state.order, self.ranking.p_wrong, top)
 
     def get_verdicts(self, position: int) -> dict[tuple[str, bool], Verdict]:

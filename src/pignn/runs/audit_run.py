@@ -32,6 +32,7 @@ from ..report.cards import build_audit_card
 from .consensus_files import CONSENSUS_FILES, list_consensus_files, write_consensus
 from .graph_source import GraphSource, build_corruption, is_no_noise
 from .run_folder import check_audit_folder, open_output_folder
+from .store_limits import StoreLimits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -189,6 +190,9 @@ def audit(
     warn: bool = True,
     out: str | Path | None = None,
     force: bool = False,
+    memory: int | None = None,
+    ray: str | None = None,
+    resume: bool = False,
     on_graph_read: Callable[[Data], None] | None = None,
     **graph_options: Any,
 ) -> AuditRun:
@@ -196,20 +200,19 @@ def audit(
 
     Args:
         graph: a graph, which is used as it is; the name of a dataset or the folder of a graph store; None for files.
-        method: ``smoothed`` (quick), or a method to judge labels by: its name, or one with settings.
-        settings: of the method.
+        method: ``smoothed`` (quick), or a method to judge labels by: its name with its ``settings``, or an object.
         folds: each label is judged by a model that was trained without its fold.
         review: number of labels to choose for a check by hand, of which ``random_share`` are drawn at random.
         decisions: of an earlier review, a file or a table: their labels are trusted.
-        noise: label noise to add, as :func:`pignn.corrupt` takes it, or a file with labels or a transition matrix.
-        rate: share of labels to corrupt.
+        noise: label noise to add, as :func:`pignn.corrupt` takes it with its ``rate``, or a file with labels or matrix.
         seed: random seed for folds, models, review and noise.
         intervals: also bootstrap intervals of the noise rate and the transition matrix.
-        warn: warn of what the notes of the audit say.
+        warn: warn of what the notes say; ``on_graph_read`` is called with the graph before.
         out: folder for audit.html and the tables; ``force`` replaces an audit that is there.
-        on_graph_read: called with the graph before the audit, to show it.
-        graph_options: ``nodes=``, ``edges=``, ``label=``, ... of :func:`pignn.read_graph`, or those of
-            :func:`pignn.load`; see :class:`~pignn.runs.graph_source.GraphSource`.
+        memory: bytes to stay within, about, for a graph store that is larger than memory; with ``ray`` those of a task.
+        ray: address of a Ray cluster that smooths the features of a graph store, ``"auto"`` for the one here.
+        resume: go on with what an audit with ``memory`` or ``ray`` into ``out`` had finished when it was stopped.
+        graph_options: those of :func:`pignn.read_graph`, or of :func:`pignn.load`; see ``GraphSource``.
     """
     judge = _choose_audit_method(method, settings or {}, seed)
     source = GraphSource(graph, graph_options, adds_noise=not is_no_noise(noise))
@@ -219,20 +222,25 @@ def audit(
     if folder is not None:
         check_audit_folder(folder, review is not None, inputs, force=force, more_files=list_consensus_files(source))
     table = auditing.read_decisions(decisions) if isinstance(decisions, str | Path) else decisions
-    with open_output_folder(folder):
+    limits = StoreLimits(memory, ray, resume).check(source, judge)
+    with open_output_folder(folder), limits.open_block_work(source, folder):
         data = _load_data(source, corruption, table, on_graph_read)
-        start = time.perf_counter()
-        with warnings.catch_warnings(), progress_context():
-            if not warn:
-                warnings.simplefilter("ignore")
-            result = auditing.audit_labels(data, judge, folds=folds, seed=seed, intervals=intervals)
-        seconds, chosen = time.perf_counter() - start, None
+        start, chosen = time.perf_counter(), None
+        result = _judge_labels(data, judge, warn, folds=folds, seed=seed, intervals=intervals)
+        seconds = time.perf_counter() - start
         if review is not None:
             chosen = auditing.sample_for_review(result.issues, review, random_share=random_share, seed=seed)
         run = AuditRun(result, data, seconds, chosen, tuple(inputs))
         if folder is not None:
             run.write_files(folder)
     return run
+
+
+def _judge_labels(data: Data, judge: str | Method, warn: bool, **options: Any) -> Audit:
+    with warnings.catch_warnings(), progress_context():
+        if not warn:
+            warnings.simplefilter("ignore")
+        return auditing.audit_labels(data, judge, **options)
 
 
 def _load_data(

@@ -49,7 +49,8 @@ def run_app(app: Any, host: str, port: int, on_ready: Callable[[str], None] | No
     import uvicorn
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as listener:
+    # asyncio switches off waiting for full packets (40 ms an answer) only where the protocol is named.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, port))

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..core.errors import ConfigError, PignnError
+from ..core.ray_cluster import connect_to_cluster, import_ray
 from .pool import THREAD_VARIABLES
 from .run_spec import RunResult, RunSpec
 
@@ -22,14 +22,9 @@ class RayPool:
     """
 
     def __init__(self, size: int, threads: int = 1, address: str = "auto") -> None:
-        try:
-            import ray
-        except ImportError:
-            raise ConfigError("Ray is not installed; pip install 'pignn[ray]', or leave out --ray") from None
+        ray = import_ray()
         self._ray = ray
-        self._owns_connection = not ray.is_initialized()
-        if self._owns_connection:
-            _connect_to_cluster(ray, address)
+        self._owns_connection = connect_to_cluster(ray, address)
         cpus = int(ray.cluster_resources().get("CPU", 1))
         self.size = size or max(cpus // threads, 1)
         environment = {"env_vars": dict.fromkeys(THREAD_VARIABLES, str(threads))}
@@ -60,20 +55,6 @@ class RayPool:
         self._running.clear()
         if self._owns_connection:
             self._ray.shutdown()
-
-
-def _connect_to_cluster(ray: Any, address: str) -> None:
-    quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-    try:
-        try:
-            ray.init(address=address, **quiet)
-        except ConnectionError:
-            if address != "auto":
-                raise
-            ray.init(include_dashboard=False, **quiet)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        reason = str(error).strip().splitlines()[0][:200]
-        raise PignnError(f"no Ray cluster at '{address}': {reason}; start one with ray start --head") from None
 
 
 def _execute_encoded(spec: bytes, threads: int) -> bytes:

@@ -52,6 +52,8 @@ def build_data(raw_graph: RawGraph, spec: ImportSpec, name: str) -> Data:
         data.x = encoder.encode(raw_graph)
     else:
         encoder = spec.encoder
+        if spec.text_model is not None:
+            encoder.use_sentence_model(str(spec.text_model))
         data.x = encoder.encode(raw_graph)
         if text := encoder.describe_unseen_values(raw_graph, data.x.numpy()):
             warn_user(f"{raw_graph.title}: {text}; the model has not learned from such")
@@ -86,7 +88,10 @@ def _fit_encoder(raw_graph: RawGraph, spec: ImportSpec, columns_of_features_file
         raw_graph = copy_raw_graph_with_changes(raw_graph, x=None)
     elif columns is None:
         columns = [] if raw_graph.x is not None else [name for name in all_columns if name not in roles]
-    encoder = FeatureEncoder.fit(raw_graph, columns, kinds, with_structural_features=use_structure)
+    text_model = None if spec.text_model is None else str(spec.text_model)
+    encoder = FeatureEncoder.fit(
+        raw_graph, columns, kinds, with_structural_features=use_structure, text_model=text_model
+    )
     encoder.roles = {role: getattr(spec, role) for role in ROLES} | {"structure": use_structure}
     return encoder
 

@@ -375,6 +375,3 @@ class StructureEncoder(ColumnEncoder, tag="structure"):
     def encode_into(self, raw_graph: RawGraph, out: np.ndarray) -> None:
         scaled = (raw_graph.structural_features - np.array(self.means)) / np.array(self.deviations)
         out[:] = np.clip(scaled, -MAX_DEVIATIONS, MAX_DEVIATIONS)
-
-
-AnyEncoder = PassthroughEncoder | NumericEncoder | CategoryEncoder | TfidfEncoder | StructureEncoder

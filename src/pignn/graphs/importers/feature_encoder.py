@@ -16,7 +16,6 @@ from ...io.files import read_tensors_and_metadata, write_bytes, write_tensors_an
 from ..tables.arrays import PathLike
 from .column_kinds import COLUMN_KINDS, KindGuess, guess_column_kinds
 from .encoders import (
-    AnyEncoder,
     CategoryEncoder,
     ColumnEncoder,
     NumericEncoder,
@@ -26,10 +25,12 @@ from .encoders import (
     TfidfEncoder,
 )
 from .raw_graph import RawGraph
+from .sentences import SentenceEncoder
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+AnyEncoder = PassthroughEncoder | NumericEncoder | CategoryEncoder | TfidfEncoder | SentenceEncoder | StructureEncoder
 FILE_NAME, TENSORS_FILE = "features.json", "features.safetensors"
 _ENCODERS: dict[tuple[str, ...], type[NumericEncoder | CategoryEncoder | TfidfEncoder]] = {
     ("number", "date", "vector"): NumericEncoder,
@@ -59,8 +60,12 @@ class FeatureEncoder(msgspec.Struct, eq=False):
         kinds_by_column: Mapping[str, str],
         *,
         with_structural_features: bool,
+        text_model: str | None = None,
     ) -> FeatureEncoder:
-        """Fit these columns, of the kinds that are given, else guessed. Without any, structural features are used."""
+        """Fit these columns, of the kinds that are given, else guessed. Without any, structural features are used.
+
+        ``text_model`` is the folder of a sentence model, which texts then become embeddings of.
+        """
         notes: dict[str, str] = {}
         encoders: list[AnyEncoder] = []
         if raw_graph.x is not None:
@@ -73,7 +78,11 @@ class FeatureEncoder(msgspec.Struct, eq=False):
         for encoder_kinds, encoder_type in _ENCODERS.items():
             for name, guess in guesses.items():
                 if guess.kind in encoder_kinds:
-                    encoder = encoder_type.fit(raw_graph, name, guess)
+                    encoder = (
+                        SentenceEncoder.fit_with_model(name, text_model)
+                        if text_model is not None and encoder_type is TfidfEncoder
+                        else encoder_type.fit(raw_graph, name, guess)
+                    )
                     encoders += [encoder] if encoder.width else []
                     notes[name] = encoder.describe(guess.reason)
         if with_structural_features or not encoders:
@@ -110,6 +119,12 @@ class FeatureEncoder(msgspec.Struct, eq=False):
         """How many features each column gives."""
         others: dict[type, str] = {PassthroughEncoder: "(given)", StructureEncoder: "(structure)"}
         return {getattr(encoder, "name", others.get(type(encoder), "")): encoder.width for encoder in self.encoders}
+
+    def use_sentence_model(self, folder: str) -> None:
+        """Read the sentence model from another folder than where it was when the columns were fitted."""
+        for encoder in self.encoders:
+            if isinstance(encoder, SentenceEncoder):
+                encoder.model = folder
 
     def check_has_columns(self, columns: Iterable[str], title: str) -> None:
         """Check that a table has the columns that the model was trained on."""

@@ -31,6 +31,7 @@ class ImportSpec:
     label: str | None = None  # a list of columns becomes `vote_columns`
     id: str | None = None
     features: Features = None
+    text_model: str | os.PathLike[str] | None = None
     trusted: str | None = None
     source: str | None = None
     votes: str | os.PathLike[str] | pd.DataFrame | None = None
@@ -53,6 +54,8 @@ class ImportSpec:
         if self.label is not None and not isinstance(self.label, str):
             object.__setattr__(self, "vote_columns", tuple(map(str, self.label)))
             object.__setattr__(self, "label", None)
+        if self.text_model is not None:
+            object.__setattr__(self, "text_model", os.path.abspath(self.text_model))
         object.__setattr__(self, "delimiter", parse_delimiter(self.delimiter))
         if isinstance(self.features, str) and not _names_existing_features_file(self.features):
             object.__setattr__(self, "features", _split_names(self.features))

@@ -38,6 +38,7 @@ def read_graph(
     label: str | Sequence[str] | None = None,
     id: str | None = None,
     features: Features = None,
+    text_model: PathLike | None = None,
     trusted: str | None = None,
     source: str | None = None,
     votes: PathLike | pd.DataFrame | None = None,
@@ -67,6 +68,7 @@ def read_graph(
         features: columns, as a list or "age,x*". Default: all others. `"note:text"` sets the kind of a column: number,
             category, text, date, vector or none. `"structure"` adds features of the graph alone, which are also used
             where there are no others. Or a file: .npy or .npz (one row per node), or a table with the same ids.
+        text_model: folder of a sentence-transformers model; texts become its embeddings in place of TF-IDF.
         trusted: column that says which labels were verified, 1 or 0.
         source: column that says who or what gave a label.
         votes: labels of several annotators, one per row: columns node (or the column of ids), annotator, label and
@@ -80,8 +82,7 @@ def read_graph(
         delimiter: between the columns of text files. Default: detected.
         drop_unknown: leave out edges to unknown nodes, which are an error otherwise.
         directed: keep the direction of edges. Otherwise the graph is made simple and undirected.
-        val: fraction of the labeled nodes of each class to hold out as `val_mask`, drawn by `seed`.
-        seed: random seed for `val`.
+        val: fraction of the labeled nodes of each class to hold out as `val_mask`, drawn by the random `seed`.
         encoder: encoder of a trained model, for the same features.
         class_names: classes of a trained model, in its order.
     """

@@ -9,13 +9,15 @@ import torch
 from torch import Tensor
 
 from ... import noise
-from .labels import GivenLabels, compute_label_log_likelihoods, fit_transition
+from .labels import GivenLabels, RatePrior, compute_label_log_likelihoods, fit_transition
 
 INVERSE_TEMPERATURES = [10 ** (k / 20) for k in range(-30, 31)]
 NUM_FOLDS = 5
 LOG_TEMPERATURE_STD = 1.0  # of the log-normal prior around temperature 1
 CLASS_BIAS_STD = 3.0  # of the prior around 0
 NOISE_ROUNDS = 6  # rounds in which temperature and transition matrix are fitted in turn
+# Labels that a noise rate of so much counts as. Without it, classes that nothing tells apart pass for noise.
+RATE_PRIOR = RatePrior(rate=0.2, labels=100.0)
 MAX_CALIBRATION_LABELS = 5_000  # enough to fit one number
 
 
@@ -102,23 +104,47 @@ def _compute_log_mean_likelihoods(logits: Tensor, likelihood: Tensor) -> Tensor:
     return (logits.softmax(0) * likelihood).sum(0).clamp(min=1e-12).log()
 
 
-def fit_inverse_temperature_under_noise(
+def fit_inverse_temperature_and_transition(
     scores: Tensor, given_labels: GivenLabels, start: Tensor
 ) -> tuple[float, Tensor]:
-    """(s, log-likelihood of each label) under the transition matrix, begun at ``start``, that suits the scores best.
+    """(s, T): the inverse temperature and, begun at ``start``, the transition matrix that suit the scores best.
 
     ``scores`` come from a classifier that was not trained on the labels.
     """
     transition = start
     for _ in range(NOISE_ROUNDS):
+        likelihood = compute_label_log_likelihoods(given_labels, transition).exp()
+        inverse_temperature, _ = fit_inverse_temperature_and_likelihoods(scores, likelihood, given_labels.weight)
+        transition = _refit_transition(inverse_temperature * scores, given_labels, transition, 1)
+    likelihood = compute_label_log_likelihoods(given_labels, transition).exp()
+    return fit_inverse_temperature_and_likelihoods(scores, likelihood, given_labels.weight)[0], transition
+
+
+def compute_cross_fitted_log_likelihoods(logits: Tensor, given_labels: GivenLabels, start: Tensor, seed: int) -> Tensor:
+    """The log-likelihood of each label under the transition matrix that the labels of the *other* folds suit best.
+
+    A transition matrix has an entry for each pair of classes. One that is fitted to the very labels that it explains
+    makes up for confident logits that say nothing.
+    """
+    fold = assign_folds(given_labels.y, min(NUM_FOLDS, len(given_labels.y)), seed)
+    values = torch.zeros(len(given_labels.y), dtype=torch.float64)
+    for number in range(int(fold.max()) + 1):
+        rest, held_out = fold != number, fold == number
+        transition = start
+        if bool(rest.any()):
+            transition = _refit_transition(logits[rest], given_labels.subset(rest), start, NOISE_ROUNDS)
+        likelihood = compute_label_log_likelihoods(given_labels.subset(held_out), transition).exp()
+        by_class, chance = (each.double().t() for each in (logits[held_out], likelihood))
+        values[held_out] = _compute_log_mean_likelihoods(by_class, chance)
+    return values
+
+
+def _refit_transition(logits: Tensor, given_labels: GivenLabels, transition: Tensor, rounds: int) -> Tensor:
+    log_p = logits.log_softmax(1)
+    for _ in range(rounds):
         log_noise = compute_label_log_likelihoods(given_labels, transition)
-        inverse_temperature, _ = fit_inverse_temperature_and_likelihoods(scores, log_noise.exp(), given_labels.weight)
-        transition = fit_transition(
-            ((inverse_temperature * scores).log_softmax(1) + log_noise).softmax(1), given_labels
-        )
-    return fit_inverse_temperature_and_likelihoods(
-        scores, compute_label_log_likelihoods(given_labels, transition).exp(), given_labels.weight
-    )
+        transition = fit_transition((log_p + log_noise).softmax(1), given_labels, rate_prior=RATE_PRIOR)
+    return transition
 
 
 def estimate_transition_of_untrusted_labels(scores: Tensor, y: Tensor, trusted: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -106,7 +107,19 @@ def build_symmetric_transition(rate: float, num_classes: int) -> Tensor:
     return matrix.fill_diagonal_(1 - rate)
 
 
-def fit_transition(posterior: Tensor, given_labels: GivenLabels, prior: float = PRIOR_LABELS_PER_CLASS) -> Tensor:
+class RatePrior(NamedTuple):
+    """A noise rate that counts as much as so many labels."""
+
+    rate: float = 0.0
+    labels: float = 0.0
+
+
+def fit_transition(
+    posterior: Tensor,
+    given_labels: GivenLabels,
+    prior: float = PRIOR_LABELS_PER_CLASS,
+    rate_prior: RatePrior = RatePrior(),  # noqa: B008
+) -> Tensor:
     """T from P(true | features, given label), with a prior of symmetric noise that counts ``prior`` labels per class.
 
     With an infinite prior T is symmetric. Trusted labels have no part in it.
@@ -116,7 +129,11 @@ def fit_transition(posterior: Tensor, given_labels: GivenLabels, prior: float = 
     counts = (posterior * doubtful[:, None]).T @ one_hot
     if not float(counts.sum()) > 0:
         return torch.eye(given_labels.num_classes)
-    rate = float(1 - counts.trace() / counts.sum())
+    wrong = float(counts.sum() - counts.trace()) + rate_prior.rate * rate_prior.labels
+    rate = wrong / (float(counts.sum()) + rate_prior.labels)
+    if rate_prior.labels:
+        assumed = build_symmetric_transition(rate_prior.rate, given_labels.num_classes)
+        counts += rate_prior.labels / given_labels.num_classes * assumed
     symmetric = build_symmetric_transition(
         min(max(rate, 1e-3), 1 - 1 / given_labels.num_classes), given_labels.num_classes
     )

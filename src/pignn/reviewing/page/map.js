@@ -21,7 +21,7 @@ async function loadMap() {
 const seriesColor = (i) => getComputedStyle(document.documentElement).getPropertyValue(`--s${i % 10}`).trim();
 function groupOf() {
   const kind = byId("color").value;
-  if (kind === "given") return { of: (i) => points.given[i], names: data.class_names, colors: data.class_names.map((_, c) => seriesColor(c)) };
+  if (kind === "given") return { of: (i) => points.given[i] % Math.max(data.class_names.length, 1), names: data.class_names, colors: data.class_names.map((_, c) => seriesColor(c)) };
   if (kind === "status") return { of: (i) => points.status[i], names: STATUS_TEXTS, colors: [4, 0, 2, 5, 7].map(seriesColor) };
   const colors = ["#8a8f98", seriesColor(2), seriesColor(5), seriesColor(1), seriesColor(7)];
   return { of: (i) => Math.min(4, points.p[i] / 51 | 0), names: ["p wrong below 0.2", "0.2 to 0.4", "0.4 to 0.6", "0.6 to 0.8", "0.8 and more"], colors };
@@ -35,23 +35,31 @@ function drawMap() {
   if (!points || !canvas.clientWidth) return;
   canvas.width = canvas.clientWidth * ratio;
   canvas.height = canvas.clientHeight * ratio;
-  const paint = canvas.getContext("2d"), { size, left, top } = toScreen(canvas), { of, names, colors } = groupOf();
-  const width = Math.max(1.5, Math.min(7, (points.count > 20000 ? 1.5 : points.count > 3000 ? 2.5 : 4) * Math.sqrt(mapView.zoom))) * ratio;
-  const groups = names.map(() => []);
-  for (let i = 0; i < points.count; i++) {
-    const x = left + points.x[i] * size, y = top + points.y[i] * size;
-    if (x > -width && y > -width && x < canvas.width && y < canvas.height) groups[of(i)]?.push(x, y);
-  }
-  paint.globalAlpha = points.count > 20000 ? 0.7 : 0.85;
-  groups.forEach((places, group) => {
-    paint.fillStyle = colors[group];
-    for (let i = 0; i < places.length; i += 2) paint.fillRect(places[i] - width / 2, places[i + 1] - width / 2, width, width);
-  });
-  paint.globalAlpha = 1;
+  const paint = canvas.getContext("2d"), { size, left, top } = toScreen(canvas), group = groupOf();
+  const side = Math.max(2, Math.round((points.count > 20000 ? 1.5 : points.count > 3000 ? 2.5 : 4) * Math.min(3, Math.sqrt(mapView.zoom)) * ratio));
+  paintPoints(paint, group, side, left - side / 2, top - side / 2, size);
   paint.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--ink").trim();
   paint.lineWidth = 2 * ratio;
-  for (const i of chosen.slice(0, 20000)) paint.strokeRect(left + points.x[i] * size - width, top + points.y[i] * size - width, 2 * width, 2 * width);
+  for (const i of chosen.slice(0, 2000)) paint.strokeRect(left + points.x[i] * size - side, top + points.y[i] * size - side, 2 * side, 2 * side);
   if (lassoPath) { paint.beginPath(); lassoPath.forEach(([x, y]) => paint.lineTo(x * ratio, y * ratio)); paint.closePath(); paint.stroke(); }
+  showLegend(group);
+}
+function paintPoints(paint, { of, colors }, side, left, top, size) { // pixel by pixel: so 100,000 points are fluid
+  const { width, height } = paint.canvas, image = paint.createImageData(width, height), pixels = new Uint32Array(image.data.buffer);
+  const inks = colors.map((color) => { const [r, g, b] = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16)); return (255 << 24 | b << 16 | g << 8 | r) >>> 0; });
+  for (let i = 0; i < points.count; i++) {
+    const x = left + points.x[i] * size | 0, y = top + points.y[i] * size | 0;
+    if (x < 0 || y < 0 || x + side >= width || y + side >= height) continue;
+    const ink = inks[of(i)];
+    for (let row = y * width + x, end = row + side * width; row < end; row += width) for (let at = row; at < row + side; at++) pixels[at] = ink;
+  }
+  paint.putImageData(image, 0, 0);
+}
+let shownLegend = "";
+function showLegend({ names, colors }) {
+  const key = JSON.stringify([names, colors]);
+  if (key === shownLegend) return;
+  shownLegend = key;
   byId("map-legend").replaceChildren(...names.slice(0, 20).map((name, group) => {
     const swatch = createElement("span", { class: "swatch" });
     swatch.style.background = colors[group];

@@ -1,0 +1,109 @@
+"""Blocks of columns give what smoothing in memory gives; what is finished is not computed again."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import pignn
+from pignn import graphs, runs
+from pignn.core.errors import ConfigError, DataError
+from pignn.propagation import BlockWork, block_work_context, blocks, smooth
+
+N = 600
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def make_store(name="store", weighted=False):
+    data = graphs.csbm(num_nodes=N, num_classes=3, num_features=20, seed=2)
+    y = pignn.corrupt(data, "symmetric", 0.2, splits=("all",), seed=0).y.numpy().copy()
+    y[::4] = -1
+    edges = pd.DataFrame(data.edge_index.T.numpy(), columns=["source", "target"])
+    if weighted:
+        edges["weight"] = np.random.default_rng(0).random(len(edges)).round(3)
+    edges.to_parquet("edges.parquet")
+    graphs.convert(name, edges="edges.parquet", features=data.x.numpy(), labels=y, force=True)
+    return graphs.open_graph_store(name)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_blocks_are_the_columns_of_the_smoothed_features(folder, monkeypatch, weighted):
+    monkeypatch.setattr(blocks, "CHUNK_ENTRIES", 97)
+    monkeypatch.setattr(blocks, "CHUNK_VALUES", 500)
+    data = make_store(weighted=weighted)
+    nodes = np.arange(0, N, 7)
+    whole = smooth(data, data.x / data.x.abs().sum(1, keepdim=True), alpha=0.1)[nodes]
+    memory = 2 * (24 * N + 12 * N * 6)  # six columns
+    with block_work_context(BlockWork(folder / "store", folder / "blocks", memory), resume=False) as work:
+        found = work.smooth_rows(nodes, 0.1)
+        assert len(list((folder / "blocks").iterdir())) == work.computed == 4
+    assert not (folder / "blocks").exists()
+    assert np.allclose(found, whole, rtol=1e-4, atol=1e-6)
+
+
+def test_an_audit_within_memory_finds_the_same(folder):
+    make_store()
+    whole = runs.audit("store", warn=False)
+    bounded = runs.audit("store", warn=False, memory=200_000)
+    left, right = (run.issues.sort_values("node")["p_wrong"].to_numpy() for run in (whole, bounded))
+    assert np.abs(left - right).max() < 1e-4  # single precision through fits of few labels
+
+
+def test_finished_blocks_are_not_computed_again(folder, monkeypatch):
+    make_store()
+    compute, count = blocks.BlockTask.compute, [0]
+
+    def compute_two(task, nodes):
+        count[0] += 1
+        if count[0] == 3:
+            raise KeyboardInterrupt
+        return compute(task, nodes)
+
+    memory = 2 * (24 * N + 12 * N * 6)
+    monkeypatch.setattr(blocks.BlockTask, "compute", compute_two)
+    with pytest.raises(KeyboardInterrupt):
+        runs.audit("store", warn=False, memory=memory, out="audit")
+    assert len(list((folder / "audit.blocks").iterdir())) == 2
+    resumed = runs.audit("store", warn=False, memory=memory, out="audit", resume=True)
+    assert count[0] == 5
+    assert not (folder / "audit.blocks").exists()
+    assert (folder / "audit" / "audit.json").exists()
+    pd.testing.assert_frame_equal(resumed.issues, runs.audit("store", warn=False, memory=memory).issues)
+
+
+def test_mistakes_are_one_line(folder):
+    make_store()
+    with pytest.raises(ConfigError, match=r"one column of 600 nodes needs .* GB of memory, and --memory"):
+        runs.audit("store", warn=False, memory=1000)
+    with pytest.raises(ConfigError, match="are for graph stores"):
+        runs.audit("csbm", noise="symmetric", rate=0.2, memory=10**9)
+    with pytest.raises(ConfigError, match="--resume goes on with"):
+        runs.audit("store", resume=True)
+    with pytest.raises(ConfigError, match="leave the method out"):
+        runs.audit("store", "pi-gnn", memory=10**9)
+
+
+def test_a_store_that_changes_underneath_is_noticed(folder):
+    make_store()
+    work = BlockWork(folder / "store", folder / "blocks", 10**9)
+    header = json.loads((folder / "store" / "store.json").read_text())
+    header["files"]["x.f32"]["crc32"] += 1
+    (folder / "store" / "store.json").write_text(json.dumps(header))
+    with pytest.raises(DataError, match=r"changed while it was read|damaged"):
+        work.smooth_rows(np.arange(5), 0.1)
+
+
+def test_features_of_some_nodes_are_read(folder, monkeypatch):
+    monkeypatch.setattr(blocks, "CHUNK_VALUES", 100)
+    data = make_store()
+    nodes = np.array([0, 4, 5, 300, N - 1])
+    assert torch.equal(torch.from_numpy(blocks.StoredGraph("store").read_features(nodes)), data.x[nodes])
