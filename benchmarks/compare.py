@@ -5,8 +5,9 @@
 
 On every dataset of the any-graph study (20 training and 30 validation labels per class, 30 % of them wrong), methods
 are compared by given labels alone. Then each of them learns from all labels and is scored on all test nodes by their
-true labels. The loss is the accuracy of the best one less that of the recommended one. A line per dataset and noise is
-in benchmarks/results/compare.jsonl; those that are there are not repeated.
+true labels. The loss is the accuracy of the best one less that of the recommended one. Where test classes are far from
+balanced, as the labels are, it is the loss of balanced accuracy. A line per dataset and noise is in
+benchmarks/results/compare.jsonl; those that are there are not repeated.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ import json
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 import pignn
 from pignn.runs.comparison import choose_methods
+from pignn.runs.comparison_result import compute_t_quantile
 from pignn.studies import get_study
 
 FILE = Path(__file__).parent / "results" / "compare.jsonl"
@@ -30,6 +33,7 @@ METHODS = ("auto", "GCN", "GraphSAGE", "MLP", "class mean")
 SETTINGS = {"epochs": 100}
 FOLDS, REPEATS, SEED = 5, 1, 0
 MAX_LOSS = 0.02
+UNBALANCED = ("minesweeper", "tolokers")  # four nodes in five are of one class
 
 
 def measure(dataset: str, noise: str, rate: float) -> dict[str, object]:
@@ -38,11 +42,13 @@ def measure(dataset: str, noise: str, rate: float) -> dict[str, object]:
     found = pignn.compare(data, METHODS, settings=SETTINGS, folds=FOLDS, repeats=REPEATS, seed=SEED)
     seconds = time.perf_counter() - start
     chosen = choose_methods(METHODS, SETTINGS, SEED)
-    truth = {each.label: each.method.fit(data).score(data) for each in chosen}
+    taken = found.recommended.method
+    metric = "balanced_accuracy" if dataset in UNBALANCED else "accuracy"
+    truth = {each.label: each.method.fit(data).score(data, metric=metric) for each in chosen}
     scores = {score.method: (score.accuracy, score.agreement, score.error, score.seconds) for score in found.scores}
     return {
         **{"dataset": dataset, "noise": noise, "rate": rate, "labels": found.num_labels, "seconds": seconds},
-        **{"recommended": found.recommended.method, "loss": max(truth.values()) - truth[found.recommended.method]},
+        **{"metric": metric, "recommended": taken, "loss": max(truth.values()) - truth[taken]},
         **{"recommendation": found.recommendation, "true": truth, "estimated": scores},
     }
 
@@ -57,7 +63,18 @@ def print_table() -> None:
             f"| {run.dataset} | {run.noise} {run.rate} | {run.labels} | {run.recommended} "
             f"| {run.true[run.recommended]:.3f} | {best} | {run.true[best]:.3f} | {run.loss:.3f} |"
         )
-    print(f"\nwithin {MAX_LOSS} of the best: {(runs.loss <= MAX_LOSS).mean():.0%} of {len(runs)} cells")
+    as_good = [max(row.true.values()) - max(row.true[name] for name in list_as_good(row)) for row in runs.itertuples()]
+    print(f"\nwithin {MAX_LOSS} of the best: {(runs.loss <= MAX_LOSS).sum()} of {len(runs)} cells")
+    print(f"mean loss: {runs.loss.mean():.3f}")
+    print(f"the best, or one within {MAX_LOSS}, is among those as good within the error: ", end="")
+    print(f"{sum(loss <= MAX_LOSS for loss in as_good)} of {len(runs)} cells")
+
+
+def list_as_good(run: Any) -> list[str]:
+    """The recommended method and those that are as good within the error."""
+    quantile = compute_t_quantile(FOLDS * REPEATS)
+    best = max(accuracy for accuracy, *_ in run.estimated.values())
+    return [name for name, (mean, _, error, _) in run.estimated.items() if best - mean <= quantile * error]
 
 
 def main() -> None:

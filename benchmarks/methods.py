@@ -1,6 +1,6 @@
 """What an epoch of each method costs, as a multiple of the plain loop's, in one run.
 
-    python benchmarks/methods.py [--json FILE]
+    python benchmarks/methods.py [--json FILE] [--methods erase,nrgnn]
 
 The graph is Cora where PIGNN_DATA has it, else a synthetic one of its size. Every method runs by turns with the plain
 one, and the median of its epochs is divided by the median of the plain ones beside it. Preparations before the first
@@ -24,14 +24,16 @@ from pignn.methods.core.network import NetworkMethod
 from pignn.methods.factory import resolve_method_class
 
 LIMITS = {
-    **dict.fromkeys(("gce", "apl", "sce", "forward", "backward", "s-model"), 1.2),
+    **dict.fromkeys(("gce", "apl", "sce", "forward", "backward", "s-model", "clnode", "tss", "graph-cleaner"), 1.2),
     **dict.fromkeys(("decoupling", "co-teaching", "jocor"), 2.5),
+    **dict.fromkeys(("c-gnn", "cr-gnn", "erase", "nrgnn", "rncgln", "rtgnn", "dnd-net", "r2lp", "tfr"), 8.0),
     **dict.fromkeys(("t-revision", "lpm", "dividemix"), 6.0),
 }
 
 
 def epochs(name: str, data: object, count: int) -> list[float]:
     settings = {"epochs": count, "selection": "last", "warm_epochs": 0, "posterior_epochs": 1, "context_epochs": 1}
+    settings |= {"pretrain_epochs": 1, "rounds": 1}
     known = resolve_method_class(name)._get_param_names()
     model = pignn.make(name, **{key: value for key, value in settings.items() if key in known})
     model.fit(data)
@@ -43,6 +45,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--methods", help="only these: erase,nrgnn")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
 
@@ -53,7 +56,7 @@ def main() -> None:
     rows = []
     print(f"{data.name}, {data.num_nodes:,} nodes, {torch.get_num_threads()} threads")
     for name in names:
-        if name == "vanilla":
+        if name == "vanilla" or (arguments.methods and name not in arguments.methods.split(",")):
             continue
         ratios, own = [], []
         for _ in range(arguments.rounds):

@@ -20,7 +20,7 @@ from pignn.training.callbacks import Callback
 NAMES = [info.name for info in pignn.list_methods()]
 NETWORKS = [name for name in NAMES if issubclass(resolve_method_class(name), NetworkMethod)]
 WHOLE = [name for name in NETWORKS if resolve_method_class(name).needs_whole_graph]  # no mini-batches
-WITHOUT_BACKBONE = ["planetoid-t"]
+WITHOUT_BACKBONE = ["planetoid-t", "dnd-net", "rncgln", "r2lp"]
 SHORT = {
     "pretrain_epochs": 4,
     "posterior_epochs": 4,
@@ -118,7 +118,7 @@ def test_every_method_is_better_than_chance(name, noisy):
     if name == "planetoid-t":  # a random embedding has to be learned first
         settings |= {"context_epochs": 100}
     # Features alone say little about this graph's classes: chance is 0.33.
-    assert quick(name, **settings).fit(noisy).score(noisy) > (0.4 if name in ("mlp", "ica") else 0.6)
+    assert quick(name, **settings).fit(noisy).score(noisy) > (0.4 if name in ("mlp", "ica", "rncgln") else 0.6)
 
 
 @pytest.mark.parametrize("name", NAMES)

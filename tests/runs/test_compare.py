@@ -152,13 +152,13 @@ def test_settings_are_of_one_method_or_of_all_that_have_them():
             comparison.choose_methods(methods, settings, seed=0)
 
 
-def _score(method, difference, as_good, seconds):
-    return MethodScore(method, 0.9 + difference, 0.8, 1.0, 0.7, difference, 0.01, as_good, seconds)
+def _score(method, difference, as_good, seconds, error=0.01):
+    return MethodScore(method, 0.9 + difference, 0.8, 1.0, 0.7, difference, error, as_good, seconds)
 
 
 def test_the_cheaper_one_of_equal_methods_is_taken():
     scores = [
-        _score("dear", 0.0, True, 9.0),
+        _score("dear", 0.0, True, 9.0, error=0.0),
         _score("cheap", -0.004, True, 1.0),
         _score("unsure", -0.03, True, 0.1),
         _score("bad", -0.1, False, 0.1),
@@ -168,6 +168,8 @@ def test_the_cheaper_one_of_equal_methods_is_taken():
         "take cheap, which is as good as dear and 9.0 times as fast; unsure is as good within the error; "
         "bad is worse by 10.0 points"
     )
+    hardly_known = [scores[0], _score("cheap", -0.004, True, 1.0, error=0.05)]
+    assert Comparison(hardly_known, {}, {}, 100, 5, 2, 0.3).recommended.method == "dear"
 
 
 def test_the_error_is_that_of_the_corrected_resampled_t_test(noisy):

@@ -55,7 +55,7 @@ class CGNN(EncodedMethod):
         0.8, Float(max=1), "similarity, and share of similar neighbors, from which a label moves"
     )
     warm_epochs: int = setting(180, Int(), "epochs before labels are replaced")
-    contrast_nodes: int = setting(2000, Int(min=2), "most nodes that a step contrasts")
+    contrast_nodes: int = setting(700, Int(min=2), "most nodes that a step contrasts")
 
     def prepare_phase(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
         self._y = task.y

@@ -53,7 +53,7 @@ class CRGNN(EncodedMethod):
     temperature: float = setting(0.5, Float(open_min=True), "temperature of the contrast")
     cross_temperature: float = setting(2.0, Float(open_min=True), "temperature of the match")
     least_similarity: float = setting(0.8, Float(max=1), "similarity of class distributions below which it counts as 0")
-    contrast_nodes: int = setting(2000, Int(min=2), "most nodes that a step contrasts")
+    contrast_nodes: int = setting(300, Int(min=2), "most nodes that a step contrasts")
 
     def build_encoded(self, in_channels: int, out_channels: int, width: int = HIDDEN_CHANNELS) -> EncodedClassifier:
         return ProjectedClassifier(self.build_network(self.backbone, in_channels, width), width, out_channels)

@@ -37,15 +37,16 @@ class NRGNN(NetworkMethod):
     β·mean_{v∈P} CE(classifier, q), R the reconstruction of edges by z. Both classifiers train the edge predictor.
 
     Of the |U|·|P| links to P the ``num_links`` heaviest per node are kept, found in tiles; links count in both
-    directions; R has the mean over all non-edges. The authors use a learning rate of 0.001 and 200 epochs. Other ports
-    freeze P at epoch 0, where an untrained miner is sure of nothing, and pass no gradient to the edge predictor.
+    directions; R has the mean over all non-edges. The authors have 50 links, a learning rate of 0.001 and 200 epochs.
+    Other ports freeze P at epoch 0, where an untrained miner is sure of nothing, and pass no gradient to the edge
+    predictor.
     """
 
     needs_whole_graph: ClassVar[bool] = True
 
     reconstruction_weight: float = setting(0.03, Float(), "weight α of the reconstruction of edges")
     pseudo_weight: float = setting(1.0, Float(), "weight β of the pseudo-labels")
-    num_links: int = setting(50, Int(min=1), "candidates per node among labeled nodes, and among pseudo-labeled ones")
+    num_links: int = setting(15, Int(min=1), "candidates per node among labeled nodes, and among pseudo-labeled ones")
     min_weight: float = setting(0.1, Float(), "weight below which a link is left out")
     confidence: float = setting(0.8, Float(max=1), "probability above which the miner's class is a pseudo-label")
     num_recon_negatives: int = setting(50, Int(min=1), "non-edges per node that the reconstruction counts")

@@ -53,11 +53,18 @@ METHODS: Registry[Any] = Registry(
             "linear classifier of smoothed features, learned from corrected labels; no network",
         ),
         _make_entry(
+            "dnd-net", "dnd_net:DnDNeT", "smoothed features, learned perturbations, neighbors (Ding et al., KDD 2024)"
+        ),
+        _make_entry(
             "dividemix", "dividemix:DivideMix", "Gaussian mixture on losses, then MixMatch (Li et al., ICLR 2020)"
+        ),
+        _make_entry(
+            "erase", "erase:ERASE", "codes spread out by class, labels denoised by propagation (Chen et al., CIKM 2024)"
         ),
         _make_entry(
             "forward", "correction:Forward", "loss correction by the transition matrix (Patrini et al., CVPR 2017)"
         ),
+        _make_entry("gcod", "gcod:GCOD", "a learned discount per label, class centroids (Wani et al., 2024)"),
         _make_entry("gce", "gce:GCE", "generalized cross-entropy (Zhang & Sabuncu, NeurIPS 2018)"),
         _make_entry(
             "graph-cleaner",
@@ -91,6 +98,14 @@ METHODS: Registry[Any] = Registry(
             "nearest class direction in smoothed features, with a noise model; no network",
         ),
         _make_entry(
+            "r2lp", "r2lp:R2LP", "labels propagated on a learned graph, round by round (Cheng et al., KDD 2024)"
+        ),
+        _make_entry(
+            "rncgln",
+            "rncgln:RNCGLN",
+            "a transformer that replaces labels and edges as it improves (Zhu et al., AAAI 2024)",
+        ),
+        _make_entry(
             "rtgnn", "rtgnn:RTGNN", "two networks on predicted links divide and mend labels (Qian et al., WSDM 2023)"
         ),
         _make_entry(
@@ -103,6 +118,7 @@ METHODS: Registry[Any] = Registry(
             "t_revision:TRevision",
             "importance weights with a revised transition matrix (Xia et al., NeurIPS 2019)",
         ),
+        _make_entry("tfr", "tfr:TFR", "class probabilities must tell features; confident nodes teach themselves"),
         _make_entry("tss", "tss:TSS", "labels far from class boundaries first (Wu et al., ICML 2024)"),
         _make_entry(
             "unionnet", "unionnet:UnionNET", "labels weighed and corrected by similar nodes (Li et al., PAKDD 2021)"

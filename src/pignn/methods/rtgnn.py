@@ -53,9 +53,9 @@ class RTGNN(TwoNetworkMethod):
     of unlabeled nodes on which both agree with p₁p₂ > th²; I pulls labeled nodes toward their neighbors,
     Σ w·KL(p_neighbor ‖ p), weights normalized per node; R reconstructs edges. Both predict by their mean probability.
 
-    Links are two-way, candidates are found in tiles, R has the mean over all non-edges. The authors use a learning rate
-    of 0.001 and 200 epochs. Other ports never relabel the first node of the list, multiply a mean KL by the weights (so
-    that they cancel), fail where there are fewer labels than links, and detach the weights.
+    Links are two-way, candidates are found in tiles, R has the mean over all non-edges. The authors have
+    100 links, a learning rate of 0.001 and 200 epochs. Other ports never relabel the first node of the list, multiply a
+    mean KL by the weights (so that they cancel), fail where there are fewer labels than links, and detach the weights.
     """
 
     needs_whole_graph: ClassVar[bool] = True
@@ -64,7 +64,7 @@ class RTGNN(TwoNetworkMethod):
     agreement: float = setting(0.1, Float(), "weight λ of the agreement between networks and with neighbors")
     rest_weight: float = setting(0.1, Float(), "weight of labels that are neither clean nor relabeled")
     confidence: float = setting(0.95, Float(max=1), "mean probability th above which an unlabeled node is learned from")
-    num_links: int = setting(50, Int(min=1), "candidate links per node")
+    num_links: int = setting(20, Int(min=1), "candidate links per node")
     min_weight: float = setting(0.05, Float(), "weight below which a link is left out")
     num_recon_negatives: int = setting(100, Int(min=1), "non-edges per node that the reconstruction counts")
 

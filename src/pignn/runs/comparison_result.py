@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Place = tuple[int, int]  # repeat and fold
-TIE = 0.005  # of accuracy: methods that differ by less are told apart by their price
+TIE, SURE_TIE = 0.005, 0.02  # of accuracy: what equal methods differ by, and how far the interval may reach beyond
 METHOD_NOTE = (
     "Accuracy is what agreement with held-out labels implies under their estimated noise. The error is that of the "
     "difference to the best method on the same folds (corrected for training sets that overlap: Nadeau & Bengio, 2003)."
@@ -71,9 +71,14 @@ class Comparison:
 
     @cached_property
     def recommended(self) -> MethodScore:
-        """The best method, or the cheapest one of those that differ from it by less than half a percentage point."""
-        tied = [score for score in self.scores if score.as_good and score.difference > -TIE]
-        return min(tied, key=lambda score: score.seconds)
+        """The best method, or the cheapest one of its equals.
+
+        Equals differ by less than half a percentage point, and surely by less than two: methods whose difference is
+        hardly known are no equals.
+        """
+        quantile = compute_t_quantile(self.folds * self.repeats)
+        equals = [each for each in self.scores if each.difference > -TIE and quantile * each.error < SURE_TIE]
+        return min(equals, key=lambda score: score.seconds)
 
     @property
     def recommended_method(self) -> Method:
