@@ -341,7 +341,8 @@ def fit_noise_and_build_findings(evidence: Evidence, judgment: Judgment, interva
     fit = partial(fit_noise_model, given, log_probs, trusted, sample_before, assumed_rate=ASSUMED_NOISE)
     model = fit(needs_clear_gain=True)
     p_wrong = 1 - model.compute_posterior(given, log_probs)[np.arange(len(given)), given]
-    if model.form in CONFUSIONS and diagnostics.has_excess_flags(float(p_wrong.mean()), judgment.rate_dawid_skene or 0.0):
+    rate_by_votes = judgment.rate_dawid_skene or 0.0
+    if model.form in CONFUSIONS and diagnostics.has_excess_flags(float(p_wrong.mean()), rate_by_votes):
         # Errors follow more than the class, which such a matrix would mistake for confusions of classes.
         model = fit(allow_confusions=False)
     noise = estimate_from_model(
