@@ -59,8 +59,17 @@ def test_every_method_has_the_same_number_of_trials_and_reports_all_but_a_single
     found = TRAINING.evaluate("vanilla", {"epochs": 3}, Sampler(), 0, load_noisy())
     assert len(reported) == 3
     assert found.chosen in ({}, {"lr": 0.1}, {"lr": 0.001})
-    assert make_sampler("grid", SEARCH, 0, 0).num_trials == 1
-    assert make_sampler("grid", SEARCH, 9, 0).num_trials == 5
+    for name in SAMPLERS.list_names():
+        assert make_sampler(name, SEARCH, 0, 0).num_trials == 1
+        assert make_sampler(name, SEARCH, 9, 0).num_trials == 5
+        sampler = make_sampler(name, SEARCH, 4, 0)
+        tried = []
+        for trial in sampler:
+            tried.append(trial)
+            sampler.report(0.5)
+        assert tried[0] == {}
+        assert len(tried) == 4
+        assert all(trial[key] in SEARCH[key] for trial in tried[1:] for key in SEARCH)
     with pytest.raises(ConfigError, match="did you mean 'grid'"):
         Protocol.from_preset("honest", trials=2, sampler="gird")
 

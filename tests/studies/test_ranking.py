@@ -133,6 +133,8 @@ def test_drawings_are_xml_with_hostile_names_as_text():
     assert "<script" not in text
     ElementTree.fromstring(text)
     draw_tradeoff(points[:1], x_label="seconds", y_label="accuracy")  # a single cost has no range
+    narrow = [TradeoffPoint("a", 623.0, 0.5, True), TradeoffPoint("b", 644.0, 0.4, False)]
+    assert ">630<" in draw_tradeoff(narrow, x_label="MB", y_label="accuracy")
 
 
 def test_the_page_of_a_study_has_ranks_where_there_are_enough_rows_and_cells(numbers):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from .rendering import clip_text, format_number, render
-from .svg import BOTTOM, LEFT, RIGHT, TOP, Scale, draw_chart, find_round_range
+from .svg import BOTTOM, LEFT, RIGHT, TOP, Scale, draw_chart, find_round_range, list_ticks
 
 RANK_WIDTH, RANK_LEFT, RANK_RIGHT, RANK_TOP = 640, 190, 450, 46
 LABEL_STEP, STRETCH_STEP = 15, 7
@@ -108,10 +108,10 @@ def _choose_names_with_room(best: Sequence[tuple[TradeoffPoint, float, float]]) 
 
 
 def _list_log_ticks(low: float, high: float) -> list[float]:
-    """Round numbers between two powers of ten: 1, 3, 10, 30, ... or closer where there would be fewer than two."""
-    for steps in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
+    """Round numbers between two powers of ten: 1, 10, 100, ... or closer where there would be fewer than two."""
+    for steps in ((1,), (1, 3), (1, 2, 5)):
         ticks = [step * 10.0**power for power in range(math.floor(low), math.ceil(high) + 1) for step in steps]
         inside = [tick for tick in ticks if low <= math.log10(tick) <= high]
         if len(inside) > 1:
             return inside
-    return inside
+    return list_ticks(10**low, 10**high)

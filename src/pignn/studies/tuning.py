@@ -46,7 +46,11 @@ class GridSampler:
 SAMPLERS: Registry[Callable[[SearchSpace, int, int], TrialSampler]] = Registry(
     "sampler of trials",
     "pignn.study_samplers",
-    [Entry("grid", "pignn.studies.tuning:GridSampler", "the row's own settings, then others drawn from a grid")],
+    [
+        Entry("grid", "pignn.studies.tuning:GridSampler", "the row's own settings, then others drawn from a grid"),
+        # By name, not by import: runs know studies, not the other way round.
+        Entry("optuna", "pignn.runs.study_sampler:OptunaSampler", "the same, drawn by Optuna from earlier trials"),
+    ],
 )
 
 
