@@ -83,7 +83,7 @@ def test_what_cannot_be_reviewed_is_refused_in_one_line(tmp_path):
 
 def test_what_cannot_be_opened_is_told_before_torch_is_imported(folder, tmp_path, own_table):
     """Each takes half a second instead of several."""
-    nodes, edges = own_table
+    nodes, _ = own_table
     mistakes = {
         "is no project; name a graph": [tmp_path / "nothing"],
         "which project?": [],
