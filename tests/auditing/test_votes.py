@@ -17,7 +17,7 @@ from pignn.auditing.votes import (
     fit_vote_model,
 )
 from pignn.core.errors import DataError, PignnWarning
-from pignn.graphs.votes import Votes, collect_votes_and_names, convert_label_rows_to_votes
+from pignn.graphs.votes import Votes, convert_label_rows_to_votes, parse_votes_annotators_and_classes
 
 pytestmark = pytest.mark.filterwarnings("ignore::pignn.PignnWarning")
 
@@ -179,7 +179,7 @@ def test_decisions_are_trusted_in_the_next_audit() -> None:
     import pandas as pd
 
     data, truth = voted(nodes=300)
-    data.y = torch.from_numpy(collect_votes_and_names(data)[0].choose_plurality_classes())
+    data.y = torch.from_numpy(parse_votes_annotators_and_classes(data)[0].choose_plurality_classes())
     data.class_names = list("abcd")
     wrong = np.flatnonzero(data.y.numpy() != truth)[:5]
     rows = {

@@ -318,7 +318,7 @@ def test_a_part_of_the_labels_has_every_class() -> None:
 
 def test_the_views_are_saved_once(noisy: Data) -> None:
     model = pignn.make("auto", labels="noisy-val").fit(noisy)
-    tensors, _ = model._get_state()
+    tensors, _ = model._get_tensors_and_metadata()
     assert not any(key.endswith(".components") for key in tensors)
     assert len([key for key in tensors if key.startswith("views.components.")]) == 4
 

@@ -173,7 +173,7 @@ def test_the_cheaper_one_of_equal_methods_is_taken():
 
 
 def test_the_error_is_that_of_the_corrected_resampled_t_test(noisy):
-    design = RepeatedFolds.deal(noisy, 4, 2, seed=0)
+    design = RepeatedFolds.draw(noisy, 4, 2, seed=0)
     rng = np.random.default_rng(0)
     differences = rng.normal(0.1, 1, design.fold.T.shape)
     means = [differences[design.fold[r] == f, r].mean() for r in range(2) for f in range(4)]
@@ -190,7 +190,7 @@ def test_the_corrected_error_is_as_large_as_means_really_vary():
     data.train_mask = torch.ones(400, dtype=torch.bool)
     data.val_mask = torch.zeros(400, dtype=torch.bool)
     data.test_mask = data.val_mask
-    design = RepeatedFolds.deal(data, 5, 1, seed=0)
+    design = RepeatedFolds.draw(data, 5, 1, seed=0)
     outside = 0
     for _ in range(400):
         mean, error = compute_difference_and_error(design, rng.normal(0, 1, design.fold.T.shape))

@@ -17,7 +17,7 @@ from ..methods import Method, make
 from ..noise import NoiseEstimate
 from ..noise.estimation import estimate_from_model
 from ..noise.kinds import Ints
-from ..noise.model import FULL, fit_noise_model, normalize_rows
+from ..noise.model import CONFUSIONS, fit_noise_model, normalize_rows
 from ..report import (
     AuditOverview,
     AuditPageContent,
@@ -341,11 +341,12 @@ def fit_noise_and_build_findings(evidence: Evidence, judgment: Judgment, interva
     given, log_probs, trusted = evidence.given[sample], judgment.log_probs[sample], evidence.trusted[sample]
     sample_before = None if before is None else before[sample]
     fit = partial(fit_noise_model, given, log_probs, trusted, sample_before, assumed_rate=ASSUMED_NOISE)
-    model = fit(needs_clear_gain_for_full=True)
+    model = fit(needs_clear_gain=True)
     p_wrong = 1 - model.compute_posterior(given, log_probs)[np.arange(len(given)), given]
-    if model.form == FULL and diagnostics.has_excess_flags(float(p_wrong.mean()), judgment.rate_dawid_skene or 0.0):
-        # Errors follow more than the class, which a full matrix would mistake for confusions of classes.
-        model = fit(allow_full_transition=False)
+    rate_by_votes = judgment.rate_dawid_skene or 0.0
+    if model.form in CONFUSIONS and diagnostics.has_excess_flags(float(p_wrong.mean()), rate_by_votes):
+        # Errors follow more than the class, which such a matrix would mistake for confusions of classes.
+        model = fit(allow_confusions=False)
     noise = estimate_from_model(
         evidence.given,
         judgment.log_probs,

@@ -20,7 +20,7 @@ from ..core.text import format_count
 from ..core.threads import threads_context
 from ..graphs.checks import get_node_ids
 from ..graphs.stored_ids import StoredIds
-from ..graphs.votes import Votes, check_and_get_trusted_classes, collect_votes_and_names
+from ..graphs.votes import Votes, check_and_get_trusted_classes, parse_votes_annotators_and_classes
 from ..methods.core.base import build_inputs_and_warn
 from ..noise.kinds import Floats, Ints
 from ..report import render_consensus_html
@@ -265,7 +265,7 @@ def combine_votes(data: Data, *, folds: int = 5, seed: int = 0) -> Consensus:
         folds: no node is judged by a classifier that saw its votes; it is in one of so many folds.
         seed: random seed of folds and embeddings.
     """
-    votes, annotators, class_names = collect_votes_and_names(data)
+    votes, annotators, class_names = parse_votes_annotators_and_classes(data)
     known = check_and_get_trusted_classes(data, votes)
     graph = copy_with_missing_labels_filled(data, np.where(known >= 0, known, votes.choose_plurality_classes()))
     num_voted = int((graph.y >= 0).sum())

@@ -48,11 +48,11 @@ def build_neighborhoods(evidence: Evidence, suspects: Ints) -> list[Neighborhood
             similar[i][:MAX_NAMED_SIMILAR].tolist(),
             _list_classes_with_counts(given[similar[i]]),
         )
-        for i, links in enumerate(_list_edges_within_groups(crow, col, drawn))
+        for i, links in enumerate(_list_induced_edges_per_group(crow, col, drawn))
     ]
 
 
-def _list_edges_within_groups(crow: Ints, col: Ints, groups: list[Ints]) -> list[list[list[int]]]:
+def _list_induced_edges_per_group(crow: Ints, col: Ints, groups: list[Ints]) -> list[list[list[int]]]:
     """Edges within each group of nodes, as pairs of positions in it."""
     links: list[list[list[int]]] = [[] for _ in groups]
     table = np.full((len(groups), MAX_DRAWN_NEIGHBORS), -1, dtype=np.int64)

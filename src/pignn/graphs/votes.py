@@ -75,7 +75,7 @@ def convert_label_rows_to_votes(labels: Any) -> Tensor:
     return torch.stack([node, annotator, rows[annotator, node]], dim=1)
 
 
-def collect_votes_and_names(data: Data, num_nodes: int | None = None) -> tuple[Votes, list[str], list[str]]:
+def parse_votes_annotators_and_classes(data: Data, num_nodes: int | None = None) -> tuple[Votes, list[str], list[str]]:
     """The votes of a graph, and the names of annotators and classes."""
     check_data_type(data)
     if data.get("votes") is None:

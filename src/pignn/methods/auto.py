@@ -115,7 +115,7 @@ class Auto(Method):
 
     def _choose_and_fit(self, data: Data, start: float) -> None:
         inputs = build_inputs_and_warn(data, self.directed)
-        given_labels = GivenLabels.from_data(data, self._get_training_split())
+        given_labels = GivenLabels.from_data(data, self._get_training_split_name())
         self._deadline, self._untried = None if self.time_limit is None else start + self.time_limit, 0
         many = self.labels != "noisy-val" and len(given_labels.y) >= self.min_holdout_labels
         self.views_ = NodeViews(
@@ -154,7 +154,7 @@ class Auto(Method):
                 f"the model was fitted on {self.num_features_} features and {self.num_classes_} classes, this "
                 f"graph has {num_features} and {num_classes}; fit anew"
             )
-        given_labels = GivenLabels.from_data(data, self._get_training_split())
+        given_labels = GivenLabels.from_data(data, self._get_training_split_name())
         other.uniform_mass_ = 1 / (len(given_labels.y) + 1)
         inputs = build_inputs_and_warn(data, self.directed)
         candidates = [self.candidates_[name] for name in self._get_weights_usable_on(inputs)]
@@ -181,7 +181,7 @@ class Auto(Method):
             warning=getattr(self, "warning_", None),
         )
 
-    def _get_training_split(self) -> str:
+    def _get_training_split_name(self) -> str:
         return "train+val" if self.labels == "train+val" else "train"
 
     # ---- three ways to hold labels out ----
@@ -195,7 +195,7 @@ class Auto(Method):
         for candidate in self._iter_until_deadline([*list_linear_candidates(views), *networks]):
             if candidate.view:
                 model = self._make_unfitted_linear(candidate)
-                model.fit_and_calibrate(views[candidate.view], given_labels, transitions.get(candidate.view))
+                model.fit_with_temperature(views[candidate.view], given_labels, transitions.get(candidate.view))
                 transitions.setdefault(candidate.view, model.transitions_)
                 fitted[candidate], unseen[candidate.name] = model, model.held_out_
             else:
@@ -294,7 +294,7 @@ class Auto(Method):
     # ---- candidates ----
 
     def _make_unfitted_linear(self, candidate: Candidate) -> EmbeddingClassifier:
-        model = candidate.make(seed=self.seed, directed=self.directed, labels=self._get_training_split())
+        model = candidate.make(seed=self.seed, directed=self.directed, labels=self._get_training_split_name())
         assert isinstance(model, EmbeddingClassifier)
         return model
 
@@ -350,13 +350,13 @@ class Auto(Method):
         mean = self.inverse_temperature_ * compute_log_mean_probs(scores, weights) + self.bias_
         return mix_log_probs_with_uniform(mean, self.uniform_mass_)
 
-    def _get_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def _get_tensors_and_metadata(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         tensors, views = self.views_.get_state()
         tensors = {f"views.{key}": value.clone() for key, value in tensors.items()}
         tensors |= {"auto.transition": self.transition_.clone(), "auto.bias": self.bias_.clone()}
         models = []
         for number, (name, model) in enumerate(self.models_.items()):
-            own, metadata = model._get_state()
+            own, metadata = model._get_tensors_and_metadata()
             tensors |= {f"{number}.{key}": value.clone() for key, value in own.items()}  # some are shared
             candidate = self.candidates_[name]
             place = {"learner": candidate.learner, "view": candidate.view, "subset": candidate.subset}
@@ -366,7 +366,7 @@ class Auto(Method):
         state = {name: getattr(self, f"{name}_") for name in STATE_ATTRIBUTES}
         return tensors, {"models": models, "views": views} | state
 
-    def _set_state(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
+    def _set_tensors_and_metadata(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
         self.transition_, self.bias_ = tensors["auto.transition"], tensors["auto.bias"]
         view_tensors, seed = _select_and_strip_prefix(tensors, "views."), int(self.seed) % 2**31
         self.views_ = NodeViews.from_state(view_tensors, metadata["views"], directed=self.directed, seed=seed)
@@ -376,7 +376,7 @@ class Auto(Method):
                 raise ModelFileError(f"the model inside is '{inner['method']}', which 'auto' never chooses")
             model: Any = LEARNER_CLASSES[inner["method"]](**inner["settings"])
             model.class_names_, model.num_features_ = self.class_names_, self.num_features_
-            model._set_state(_select_and_strip_prefix(tensors, f"{number}."), inner["metadata"])
+            model._set_tensors_and_metadata(_select_and_strip_prefix(tensors, f"{number}."), inner["metadata"])
             model.inverse_temperature_ = float(inner["inverse_temperature"])
             candidate = Candidate(str(inner["learner"]), str(inner["view"]), inner["subset"])
             self.models_[candidate.name], self.candidates_[candidate.name] = model, candidate

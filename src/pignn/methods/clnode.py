@@ -14,7 +14,7 @@ from ..graphs.sparse import spmm
 from .core.curriculum import PACES, compute_easy_share, rank_by_difficulty
 from .core.encoding import EncodedClassifier
 from .core.learner import Step, Task
-from .core.pretraining import PretrainedMethod
+from .core.pretraining import TeacherPretrainedMethod
 
 TEACHER_CHANNELS = 16
 SIMILAR_ENOUGH = 0.95  # share of its class's typical similarity from which a node is as easy as can be
@@ -40,7 +40,7 @@ def compute_global_difficulty(embedding: Tensor, labels: Tensor, num_classes: in
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CLNode(PretrainedMethod):
+class CLNode(TeacherPretrainedMethod):
     """Easy nodes first: those whose neighbors share their class and whose embedding is typical of it.
 
     Wei et al., "CLNode: Curriculum Learning for Node Classification", WSDM 2023. A teacher gives an embedding e (the

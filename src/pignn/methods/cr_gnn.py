@@ -55,7 +55,9 @@ class CRGNN(EncodedMethod):
     least_similarity: float = setting(0.8, Float(max=1), "similarity of class distributions below which it counts as 0")
     contrast_nodes: int = setting(300, Int(min=2), "most nodes that a step contrasts")
 
-    def build_encoded(self, in_channels: int, out_channels: int, width: int = HIDDEN_CHANNELS) -> EncodedClassifier:
+    def build_encoder_with_heads(
+        self, in_channels: int, out_channels: int, width: int = HIDDEN_CHANNELS
+    ) -> EncodedClassifier:
         return ProjectedClassifier(self.build_network(self.backbone, in_channels, width), width, out_channels)
 
     def objective(self, step: Step) -> Tensor:

@@ -13,7 +13,7 @@ from ..core.settings import setting
 from .core.learner import Step, Task
 from .core.losses import backward_cross_entropy, invert_transition
 from .core.network_settings import BACKBONE_HELP, BackboneName
-from .core.pretraining import PretrainedMethod
+from .core.pretraining import TeacherPretrainedMethod
 
 
 def read_transition_at_surest(logits: Tensor) -> Tensor:
@@ -29,7 +29,7 @@ def read_transition_at_surest(logits: Tensor) -> Tensor:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DGNN(PretrainedMethod):
+class DGNN(TeacherPretrainedMethod):
     """Backward loss correction of a GIN, with the transition matrix of a first GIN at its surest nodes.
 
     NT, Jin & Murata, "Learning Graph Neural Networks with Noisy Labels", 2019. Stage 1 learns the given labels; row c

@@ -15,7 +15,7 @@ from .. import noise
 from ..backbones import GraphInputs
 from ..core.settings import Float, Int, setting
 from .core.learner import Step, Task
-from .core.pretraining import PretrainedMethod
+from .core.pretraining import TeacherPretrainedMethod
 
 MAX_POWER = 3
 DETECTOR_CHANNELS, DETECTOR_EPOCHS, DETECTOR_LR = 32, 500, 0.01
@@ -112,7 +112,7 @@ def detect_wrong_labels(
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GraphCleaner(PretrainedMethod):
+class GraphCleaner(TeacherPretrainedMethod):
     """Labels that a detector finds wrong are left out, and the backbone is trained again.
 
     Li et al., "GraphCleaner: Detecting Mislabelled Samples in Popular Graph Learning Benchmarks", ICML 2023. A first

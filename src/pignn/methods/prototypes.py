@@ -144,7 +144,7 @@ class Prototypes(EmbeddingClassifier):
         """Unit vectors, [classes, dimensions]."""
         return self.weight_.T / self.concentration
 
-    def _fit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_and_posterior(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         mixture = self._fit_mixture(embedded, given_labels)
         self.transition_, self.posterior_, self.num_rounds_ = mixture.transition, mixture.posterior, mixture.num_rounds
         return self.concentration * mixture.prototypes.T
@@ -171,10 +171,10 @@ class Prototypes(EmbeddingClassifier):
             seed=int(self.seed),
         )
 
-    def _get_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        tensors, metadata = super()._get_state()
+    def _get_tensors_and_metadata(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        tensors, metadata = super()._get_tensors_and_metadata()
         return tensors, {**metadata, "num_rounds": self.num_rounds_}
 
-    def _set_state(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
-        super()._set_state(tensors, metadata)
+    def _set_tensors_and_metadata(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
+        super()._set_tensors_and_metadata(tensors, metadata)
         self.num_rounds_ = int(metadata["num_rounds"])

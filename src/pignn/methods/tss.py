@@ -13,7 +13,7 @@ from ..core.errors import DataError
 from ..core.settings import Choice, Float, Int, setting
 from .core.curriculum import PACES, compute_easy_share, rank_by_difficulty
 from .core.learner import Step, Task
-from .core.pretraining import PretrainedMethod
+from .core.pretraining import TeacherPretrainedMethod
 
 MIN_PROXIMITY = 1e-8  # of two nodes that no short path joins
 TILE_VALUES = 1 << 22
@@ -51,7 +51,7 @@ def compute_boundary_centrality(proximity: Tensor, nodes: Tensor, y: Tensor, num
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TSS(PretrainedMethod):
+class TSS(TeacherPretrainedMethod):
     """A curriculum by topology: labels far from class boundaries first, and only those that a teacher confirms.
 
     Wu et al., "Mitigating Label Noise on Graphs via Topological Sample Selection", ICML 2024. With Π = α(I − (1 −

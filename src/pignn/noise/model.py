@@ -15,15 +15,19 @@ A full T has n(n − 1) free parameters and absorbs part of the classifier's own
 ten labels for each of them, and used where it raises the log-likelihood by more than its number of parameters
 (Akaike's criterion). A strict choice counts only labels of nodes that the classifier gives one class more than half,
 and asks for half the logarithm of the number of labels per parameter (Schwarz's criterion): where the classifier is
-undecided, a full T explains its indecision and not the labels. Otherwise all wrong labels are equally likely, which
-takes one parameter. If some class has hardly any label (it may be misspelled), the lack of wrong labels there would
-speak against all noise. Then wrong labels may also be as frequent as the given ones of their class, or as the root of
-that. A class without any label gets no wrong ones. With fewer labels than a full T needs, wrong labels may be spread as
-classifier and labels disagree, with one rate: that is enough to see classes that are taken for each other.
+undecided, a full T explains its indecision and not the labels. A full T of many classes hardly pays for that with fewer
+than some thousand labels. Wrong labels may then be spread as classifier and labels disagree, with one rate: that is
+enough to see by Akaike's criterion, for three parameters per class, that classes are taken for each other. Where they
+are, the better of both forms by that criterion is used. Without this, wrong labels that pass for mistakes of the
+classifier would all be put down to it. Otherwise all wrong labels are equally likely, which takes one parameter. If
+some class has hardly any label (it may be misspelled), the lack of wrong labels there would speak against all noise.
+Then wrong labels may also be as frequent as the given ones of their class, or as the root of that. A class without any
+label gets no wrong ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,11 +45,12 @@ MAX_BIAS = 3.0  # the true share of a class is at most 20 times, and at least a 
 MIN_LABELS_PER_PARAMETER = 10  # of a full T; with fewer labels it is not tried
 CONFUSION_PSEUDO_COUNT = 0.2  # labels per entry, added to what a classifier and few given labels disagree about
 PARAMETERS_PER_CONFUSED_CLASS = 3  # which classes it is confused with is read off the labels: one or two, and a rate
-MIN_GAIN = 0.02  # in log-likelihood per label, by a full T; pair noise of 0.1 gains 0.06 or more
+MIN_GAIN = 0.02  # in log-likelihood per label, by confused classes; pair noise of 0.1 gains 0.06 or more
 SURE_LIFT = 0.3  # agreement of a classifier with given labels beyond chance (Cohen's kappa, nearly) that is enough
 # Forms of T: every entry free; all wrong labels alike; as frequent as the given labels of their class; between these;
 # as the classifier and the given labels disagree, times one rate.
 FULL, EQUAL, BY_CLASS, BY_ROOT, CONFUSED = "full", "equal", "by class", "by root of class", "confused"
+CONFUSIONS = (FULL, CONFUSED)  # some classes are taken for each other more than for the rest
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +83,8 @@ def fit_noise_model(
     given_before_review: Ints | None = None,
     *,
     refit_from: NoiseModel | None = None,
-    needs_clear_gain_for_full: bool = False,
-    allow_full_transition: bool = True,
+    needs_clear_gain: bool = False,
+    allow_confusions: bool = True,
     assumed_rate: float = 0.0,
 ) -> NoiseModel:
     """The noise model of given labels, none of which is -1. Where `trusted`, the given label is the true one.
@@ -88,9 +93,9 @@ def fit_noise_model(
     It shows how truth becomes a given label. Reviewing top suspects first does no harm: given x and the label before,
     who is looked at does not depend on the truth.
 
-    With `refit_from`, only its form of T is fitted, in few steps: for the bootstrap. `needs_clear_gain_for_full` asks
-    for more before a full T is used, and without `allow_full_transition` it never is. `assumed_rate` is the share of
-    wrong labels that a classifier without any knowledge leaves to be assumed.
+    With `refit_from`, only its form of T is fitted, in few steps: for the bootstrap. `needs_clear_gain` asks for more
+    before some classes count as taken for each other, and without `allow_confusions` they never do. `assumed_rate` is
+    the share of wrong labels that a classifier without any knowledge leaves to be assumed.
     """
     num_classes = log_probs.shape[1]
     if not len(given) or num_classes < 2:
@@ -99,13 +104,20 @@ def fit_noise_model(
     likelihood = Likelihood(given, log_probs, trusted, given_before_review, assumed_rate)
     if refit_from is not None:
         return likelihood.fit_most_likely_model(refit_from.form, refit_from)
-    forms = [form for form in likelihood.num_free_parameters if allow_full_transition or form != FULL]
-    models = [likelihood.fit_most_likely_model(form) for form in forms]
-    best = max(models, key=lambda model: model.penalized_log_likelihood)
-    if not needs_clear_gain_for_full or best.form != FULL:
-        return best
-    simple = max((m for m in models if m.form != FULL), key=lambda model: model.penalized_log_likelihood)
-    return best if likelihood.is_full_model_justified(best, simple) else simple
+    forms = [form for form in likelihood.num_free_parameters if allow_confusions or form not in CONFUSIONS]
+    models = {form: likelihood.fit_most_likely_model(form) for form in forms}
+    if not needs_clear_gain:
+        return _choose_best(models.values())
+    even = _choose_best(model for form, model in models.items() if form not in CONFUSIONS)
+    confused = [models[form] for form in CONFUSIONS if form in models]
+    clear = [model for model in confused if likelihood.is_gain_clear(model, even)]
+    if not clear:
+        return even
+    return clear[0] if clear[0].form == FULL else _choose_best(confused)
+
+
+def _choose_best(models: Iterable[NoiseModel]) -> NoiseModel:
+    return max(models, key=lambda model: model.penalized_log_likelihood)
 
 
 class Likelihood:
@@ -151,10 +163,12 @@ class Likelihood:
             CONFUSED: _normalize_off_diagonal(confusions + np.where(class_sizes > 0, CONFUSION_PSEUDO_COUNT, MIN_PROB)),
         }
         self.num_free_parameters = {EQUAL: 1}  # of each form that is tried
-        if num_present * (num_present - 1) * MIN_LABELS_PER_PARAMETER <= len(given):
-            self.num_free_parameters[FULL] = num_present * (num_present - 1)
-        else:
-            self.num_free_parameters[CONFUSED] = PARAMETERS_PER_CONFUSED_CLASS * num_present
+        num_of_full, num_of_confused = num_present * (num_present - 1), PARAMETERS_PER_CONFUSED_CLASS * num_present
+        is_full_tried = num_of_full * MIN_LABELS_PER_PARAMETER <= len(given)
+        if is_full_tried:
+            self.num_free_parameters[FULL] = num_of_full
+        if not is_full_tried or num_of_confused < num_of_full:
+            self.num_free_parameters[CONFUSED] = num_of_confused
         if class_sizes[class_sizes > 0].min() < RARE_CLASS_SHARE * len(given) / num_present:
             self.num_free_parameters |= {BY_ROOT: 1, BY_CLASS: 1}
 
@@ -191,16 +205,18 @@ class Likelihood:
         joint = model.predict_true_probs(self.log_probs) * self._compute_label_likelihood(model.transition)
         return np.log(np.maximum(joint.sum(axis=1), 1e-300))
 
-    def is_full_model_justified(self, full: NoiseModel, simple: NoiseModel) -> bool:
-        """Whether labels of nodes that the classifier is decided about gain enough.
+    def is_gain_clear(self, model: NoiseModel, even: NoiseModel) -> bool:
+        """Whether labels of nodes that the classifier is decided about gain enough by a model of confused classes.
 
-        It must be what Schwarz's criterion asks for, and MIN_GAIN each: with very many labels the criterion alone would
-        have T mend a classifier that is slightly too sure of some class.
+        It must be what Schwarz's criterion asks for a full T, and MIN_GAIN each: with very many labels the criterion
+        alone would have T mend a classifier that is slightly too sure of some class.
         """
+        if model.penalized_log_likelihood <= even.penalized_log_likelihood:
+            return False
         is_decided = softmax(self.log_probs, axis=-1).max(axis=1) > 0.5
-        gain = (self.compute_log_likelihoods(full) - self.compute_log_likelihoods(simple))[is_decided].sum()
-        penalty = 0.5 * np.log(len(self.given)) * self.num_free_parameters[FULL]
-        return bool(gain > max(penalty, MIN_GAIN * is_decided.sum()))
+        gain = (self.compute_log_likelihoods(model) - self.compute_log_likelihoods(even))[is_decided].sum()
+        price = 0.5 * np.log(len(self.given)) if model.form == FULL else 1.0
+        return bool(gain > max(price * self.num_free_parameters[model.form], MIN_GAIN * is_decided.sum()))
 
     def compute_loss_and_gradient(self, parameters: Floats, form: str) -> tuple[float, Floats]:
         """The loss and its gradient."""

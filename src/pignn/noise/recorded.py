@@ -96,7 +96,7 @@ def load_recorded_labels(path: str | os.PathLike[str]) -> RecordedLabels:
     return _build_recorded_labels(_read_arrays(Path(path)), Path(path))
 
 
-def load_noise(name_or_path: str) -> str | RecordedLabels | Floats:
+def check_noise_name_or_load_file(name_or_path: str) -> str | RecordedLabels | Floats:
     """What `--noise` accepts: the name of a kind, or a file.
 
     An `.npz` file holds recorded labels (see `load_recorded_labels`) or a matrix under `matrix` or `transition`.

@@ -27,7 +27,7 @@ from .tiles import (
     PairTerms,
     sum_disconnected_pairs_accurately,
     sum_disconnected_pairs_and_half_gradient,
-    sum_disconnected_structure_and_label_terms,
+    sum_disconnected_terms_of_estimator_and_classifier,
 )
 
 STRUCTURE = Structure()
@@ -156,7 +156,7 @@ class _PairLoss(torch.autograd.Function):
         if terms.sample is None:
             total, half_grad = sum_disconnected_pairs_and_half_gradient(h, graph, z, terms, wants_grad)
         else:
-            total, half_grad = _sum_sampled_pairs_and_half_gradient(h, terms.sample, terms, wants_grad)
+            total, half_grad = _estimate_all_pairs_sum_and_half_gradient(h, terms.sample, terms, wants_grad)
         if graph is not None and z is not None:
             if terms.estimates is not None:
                 terms.estimates.cache_connected_products(graph, z)
@@ -189,7 +189,7 @@ class _BothLosses(torch.autograd.Function):
         products = graph.dot_products(h_e), graph.dot_products(h)
         assert isinstance(regularizer.labels, EstimatedPairLabels)
         regularizer.labels.cache_connected_products(graph, products[0])
-        sums = sum_disconnected_structure_and_label_terms(h_e, h, graph, products, regularizer)
+        sums = sum_disconnected_terms_of_estimator_and_classifier(h_e, h, graph, products, regularizer)
         sides = zip((h_e, h), (structure, regularizer), products, sums, strict=True)
         for embeddings, terms, z, (total, half_grad) in sides:
             if terms.needs_value and total is None:
@@ -209,7 +209,7 @@ class _BothLosses(torch.autograd.Function):
         return grad_e * grad_of_structure, grad * grad_of_regularizer, None, None, None
 
 
-def _sum_sampled_pairs_and_half_gradient(
+def _estimate_all_pairs_sum_and_half_gradient(
     h: Tensor, sample: PairSample, terms: PairTerms, wants_grad: bool
 ) -> tuple[Tensor, Tensor]:
     """Σ over all ordered pairs of distinct nodes, estimated, as if none were connected, and half of its gradient."""
@@ -234,7 +234,7 @@ def _sum_sampled_pairs_and_half_gradient(
             grad[rows].view_as(members).baddbmm_(slopes, members, beta=0, alpha=weight)
             if estimates is not None and sample.can_cache_pair_labels:
                 estimates.cache_group_probs(groups, slopes)  # σ(z)
-    return total, grad.index_select(0, sample.node_positions) if wants_grad else grad
+    return total, grad.index_select(0, sample.position_in_order) if wants_grad else grad
 
 
 def _sum_connected_pairs_and_gradient(

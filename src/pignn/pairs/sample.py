@@ -48,7 +48,7 @@ class PairSample:
         return self.num_grouped * self.group_size <= MAX_CACHED_PAIRS
 
     @cached_property
-    def node_positions(self) -> Tensor:
+    def position_in_order(self) -> Tensor:
         """The position of each node in the order."""
         return torch.empty_like(self.order).index_copy_(
             0, self.order, torch.arange(self.num_nodes, device=self.order.device)

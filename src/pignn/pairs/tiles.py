@@ -133,7 +133,7 @@ def sum_disconnected_pairs_and_half_gradient(
     return sum_disconnected_pairs_accurately(h, graph, terms) if total is None else total, half.compute_total()
 
 
-def sum_disconnected_structure_and_label_terms(
+def sum_disconnected_terms_of_estimator_and_classifier(
     h_e: Tensor, h: Tensor, graph: PairGraph, connected: tuple[Tensor, Tensor], terms: PairTerms
 ) -> tuple[tuple[Tensor | None, Tensor], tuple[Tensor | None, Tensor]]:
     """The same for the structure loss of ``h_e`` and for terms under the pair labels σ(z^e). Values may be None."""

@@ -154,17 +154,17 @@ class _NormalizedFeatures:
         if isinstance(self.x, SparseFeatures):
             total = torch.segment_reduce(self.x.values.abs(), "sum", lengths=self.x.pattern.entries_per_row, initial=0)
         else:
-            total = torch.cat([chunk.abs().sum(1) for chunk in self._iter_chunks(self.x)])
+            total = torch.cat([chunk.abs().sum(1) for chunk in self._iter_row_blocks(self.x)])
         self.scale = torch.where(total > 0, 1 / total, 0.0)[:, None]
 
     @staticmethod
-    def _iter_chunks(x: Tensor) -> Iterator[Tensor]:
+    def _iter_row_blocks(x: Tensor) -> Iterator[Tensor]:
         return iter(x.split(max(1, MAX_CHUNK_VALUES // x.shape[1])))
 
     def multiply(self, v: Tensor) -> Tensor:
         if isinstance(self.x, SparseFeatures):
             return (self.x @ v) * self.scale
-        return torch.cat([chunk @ v for chunk in self._iter_chunks(self.x)]) * self.scale
+        return torch.cat([chunk @ v for chunk in self._iter_row_blocks(self.x)]) * self.scale
 
     def multiply_transposed(self, h: Tensor) -> Tensor:
         h = h * self.scale
@@ -172,7 +172,7 @@ class _NormalizedFeatures:
             return self.x.operator.transpose @ h
         total = torch.zeros(self.width, h.shape[1], dtype=h.dtype, device=h.device)
         start = 0
-        for chunk in self._iter_chunks(self.x):
+        for chunk in self._iter_row_blocks(self.x):
             total += chunk.T @ h[start : start + len(chunk)]
             start += len(chunk)
         return total

@@ -66,7 +66,7 @@ class NodeViews:
         self.scaling_ = FeatureScaling.fit(inputs.raw_x, "auto")
         scaled = inputs.with_scaling(self.scaling_)
         for part in SMOOTHED_ALPHAS:
-            self.components_[part] = self._make_embedding(part).fit(scaled).components_
+            self.components_[part] = self._build_unfitted_embedding(part).fit(scaled).components_
         if inputs.adj.size:
             self.components_["degrees"] = _find_degree_levels(inputs)
         if not self.directed and inputs.adj.size and inputs.num_nodes <= MAX_STRUCTURE_NODES:
@@ -100,7 +100,7 @@ class NodeViews:
     def _compute_view_part(self, part: str, inputs: GraphInputs, parts: dict[str, Tensor]) -> Tensor:
         if part not in parts:
             if part in SMOOTHED_ALPHAS:
-                embedding = self._make_embedding(part)
+                embedding = self._build_unfitted_embedding(part)
                 embedding.components_ = self.components_[part]
                 parts[part] = embedding.transform(inputs)
             elif part == "structure":
@@ -117,7 +117,7 @@ class NodeViews:
                 parts[part] = scale_rows_to_unit_length(mean)
         return parts[part]
 
-    def _make_embedding(self, part: str) -> Embedding:
+    def _build_unfitted_embedding(self, part: str) -> Embedding:
         return Embedding(self.dimensions, alpha=SMOOTHED_ALPHAS[part], directed=self.directed, seed=self.seed)
 
     def get_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -54,7 +54,13 @@ CALLS = (
     Call("/api/redo", "Do again what was undone", m.StepRequest, m.Outcome, calls.redo),
     Call("/api/history", "Who did what, newest first", m.HistoryRequest, m.History, calls.list_history),
     Call("/api/agreement", "How far reviewers agree", None, Agreement, calls.get_agreement),
-    Call("/api/dealing", "Deal the labels out to reviewers", m.DealingRequest, m.ProjectInfo, calls.deal),
+    Call(
+        "/api/dealing",
+        "Deal the labels out to reviewers",
+        m.DealingRequest,
+        m.ProjectInfo,
+        calls.deal_labels_to_reviewers,
+    ),
     Call("/api/load", "Take over a file of decisions", m.LoadRequest, m.LoadOutcome, calls.load),
 )
 

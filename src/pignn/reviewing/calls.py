@@ -119,25 +119,26 @@ def list_history(session: ReviewSession, reviewer: str, request: m.HistoryReques
 def _describe_action(action: Action, change: Change, names: dict[int, str]) -> m.HistoryEntry:
     return m.HistoryEntry(
         id=action.id, verb=action.verb, reviewer=action.reviewer, time=action.time, count=len(action.changes),
-        name=names[change.node], node=change.node, before=_describe(change.before), after=_describe(change.after),
+        name=names[change.node], node=change.node,
+        before=_format_verdict(change.before), after=_format_verdict(change.after),
     )  # fmt: skip
 
 
-def _describe(verdict: Verdict | None) -> str:
+def _format_verdict(verdict: Verdict | None) -> str:
     if verdict is None:
         return "open"
     return f"{verdict.decision or 'note'} {verdict.label}".strip()
 
 
 def get_agreement(session: ReviewSession, reviewer: str, request: None = None) -> Agreement:
-    verdicts = session.list_all_verdicts()
+    verdicts = session.get_verdicts_by_position()
     given = {position: session.class_names[session.state.given[position]] for position in verdicts}
     return compute_agreement(verdicts, given)
 
 
-def deal(session: ReviewSession, reviewer: str, request: m.DealingRequest) -> m.ProjectInfo:
+def deal_labels_to_reviewers(session: ReviewSession, reviewer: str, request: m.DealingRequest) -> m.ProjectInfo:
     names = [check_name(name) for name in request.reviewers]
-    session.deal(names, request.overlap)
+    session.deal_labels_to_reviewers(names, request.overlap)
     return describe_project(session, reviewer)
 
 

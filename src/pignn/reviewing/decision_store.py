@@ -127,13 +127,13 @@ class DecisionStore:
     def undo(self, key: str, reviewer: str) -> Action | None:
         """Take back the last action of a reviewer that is not undone yet; None if there is none."""
         condition = "NOT is_undone ORDER BY id DESC"
-        return self._revert_or_repeat(key, reviewer, "undo", condition)
+        return self._undo_or_redo(key, reviewer, "undo", condition)
 
     def redo(self, key: str, reviewer: str) -> Action | None:
         """Do again what was undone last, unless something else was decided since; None if there is nothing."""
-        return self._revert_or_repeat(key, reviewer, "redo", "is_undone AND redoable ORDER BY id")
+        return self._undo_or_redo(key, reviewer, "redo", "is_undone AND redoable ORDER BY id")
 
-    def _revert_or_repeat(self, key: str, reviewer: str, verb: str, condition: str) -> Action | None:
+    def _undo_or_redo(self, key: str, reviewer: str, verb: str, condition: str) -> Action | None:
         with self._write(key) as earlier:
             if earlier is not None:
                 return earlier
@@ -145,7 +145,7 @@ class DecisionStore:
             time = _format_now()
             action = self._insert_action(key, reviewer, verb, row[0], time, "")
             changes = []
-            for change in self._read_changes(row[0], reviewer):
+            for change in self._read_changes_of_action(row[0], reviewer):
                 wanted = change.before if verb == "undo" else change.after
                 now = self._read_verdict(change.node, reviewer, change.settles)
                 changes.append(Change(change.node, reviewer, change.settles, now, wanted))
@@ -217,7 +217,7 @@ class DecisionStore:
             "ORDER BY id DESC LIMIT ?", *values, limit,
         )  # fmt: skip
         return [
-            Action(id, key, reviewer, verb, time, self._read_changes(id, reviewer, 100, node), target)
+            Action(id, key, reviewer, verb, time, self._read_changes_of_action(id, reviewer, 100, node), target)
             for id, key, reviewer, verb, time, target in rows
         ]
 
@@ -232,9 +232,11 @@ class DecisionStore:
         if row is None:
             return None
         id, key, reviewer, verb, time, target = row
-        return Action(id, key, reviewer, verb, time, self._read_changes(id, reviewer), target)
+        return Action(id, key, reviewer, verb, time, self._read_changes_of_action(id, reviewer), target)
 
-    def _read_changes(self, action: int, reviewer: str, limit: int = -1, node: int | None = None) -> list[Change]:
+    def _read_changes_of_action(
+        self, action: int, reviewer: str, limit: int = -1, node: int | None = None
+    ) -> list[Change]:
         condition, values = ("", ()) if node is None else (" AND node = ?", (node,))
         statement = f"SELECT node, settles, before, after FROM changes WHERE action = ?{condition} LIMIT ?"
         rows = self._fetch(statement, action, *values, limit)

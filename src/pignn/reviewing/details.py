@@ -66,9 +66,9 @@ def build_detail(session: ReviewSession, node: int) -> NodeDetail:
         with_label=_list_classes(_add_own_label(probs, given, ranking.p_wrong[position])),
         degree=len(neighbors),
         votes=_count_classes(classes),
-        neighbors=_describe(session, drawn, cells),
+        neighbors=_build_neighbors(session, drawn, cells),
         links=_find_links(session, drawn),
-        similar=_describe(session, similar, cells),
+        similar=_build_neighbors(session, similar, cells),
         status=STATUS_NAMES[session.status[position]],
         opinions=[Opinion(who, settles, verdict) for (who, settles), verdict in session.get_verdicts(position).items()],
     )
@@ -104,7 +104,7 @@ def _get_given_classes(session: ReviewSession, nodes: Ints) -> Ints:
     return np.where(state.nodes[position] == nodes, state.given[position], -1)
 
 
-def _describe(session: ReviewSession, nodes: Ints, cells: dict[int, list[tuple[str, str]]]) -> list[Neighbor]:
+def _build_neighbors(session: ReviewSession, nodes: Ints, cells: dict[int, list[tuple[str, str]]]) -> list[Neighbor]:
     names, given = session.project.texts.find_names(nodes.tolist()), _get_given_classes(session, nodes)
     result = []
     for node, label in zip(nodes.tolist(), given.tolist(), strict=True):

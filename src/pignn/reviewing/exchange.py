@@ -137,7 +137,7 @@ def _write_argilla(session: ReviewSession, path: Path) -> None:
 
 
 def _list_decided(session: ReviewSession) -> list[dict[str, Any]]:
-    every = session.list_all_verdicts()
+    every = session.get_verdicts_by_position()
     nodes = [int(session.state.nodes[position]) for position in every]
     cells, ids = session.project.texts.find_cells(nodes), session.project.texts.find_ids(nodes)
     result = []

@@ -18,7 +18,7 @@ from .verdicts import RELABEL
 def build_report_page(session: ReviewSession) -> str:
     """One file that loads nothing."""
     panel = session.compute_panel()
-    verdicts = session.list_all_verdicts()
+    verdicts = session.get_verdicts_by_position()
     counts = Counter(
         (who, verdict.decision) for each in verdicts.values() for (who, _), verdict in each.items() if verdict.decision
     )

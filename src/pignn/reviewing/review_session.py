@@ -85,7 +85,7 @@ class ReviewSession:
                 self._apply(action)
         return action
 
-    def deal(self, reviewers: list[str], overlap: float) -> None:
+    def deal_labels_to_reviewers(self, reviewers: list[str], overlap: float) -> None:
         """Deal all labels out anew. What is decided stays decided."""
         dealing = deal_labels(len(self.status), reviewers, overlap, self.project.header.seed)
         self.project.decisions.write_dealing(dealing.reviewers, overlap)
@@ -217,7 +217,7 @@ class ReviewSession:
         label = self.label[position]
         return self.class_names[label] if label >= 0 else ""
 
-    def list_all_verdicts(self) -> dict[int, dict[tuple[str, bool], Verdict]]:
+    def get_verdicts_by_position(self) -> dict[int, dict[tuple[str, bool], Verdict]]:
         """By position, those that have any."""
         with self._lock:
             return {position: dict(verdicts) for position, verdicts in self._verdicts.items() if verdicts}

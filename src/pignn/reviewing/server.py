@@ -11,7 +11,7 @@ from typing import Any
 from torch_geometric.data import Data
 
 from ..core.errors import ConfigError
-from ..serving.server import check_installed, run_app
+from ..serving.server import check_server_packages, run_app
 from .guard import LOCAL_NAMES, hash_token, make_token
 from .project import create_project, hold_project, is_project, open_project
 from .review_session import ReviewSession, check_name
@@ -47,7 +47,7 @@ def review(
         on_ready: called with the address, and the new tokens by reviewer, when the port is open.
         graph_options: `nodes=`, `edges=`, `label=`, ... as `pignn.audit` takes them.
     """
-    check_installed("review")
+    check_server_packages("review")
     arguments = {"graph": graph, **graph_options}
     folder = _choose_folder(project, arguments)
     names = [check_name(name) for name in reviewers]
@@ -86,7 +86,7 @@ def _serve_project(
             if not is_local and not any(hashed for _, hashed in store.list_reviewers()):
                 raise ConfigError(f"on {host}, others can come in: name the reviewers who get a token with --reviewer")
             if overlap is not None:
-                session.deal(names, overlap)
+                session.deal_labels_to_reviewers(names, overlap)
             app = build_app(session, is_local=is_local, csrf=secrets.token_urlsafe(24))
             run_app(app, host, port, lambda address: on_ready(address, tokens))
         finally:

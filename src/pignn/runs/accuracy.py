@@ -59,7 +59,7 @@ class HeldOutLabels:
 
     def fit_noise(self, start: NoiseModel | None = None) -> NoiseModel:
         trusted = self.trusted if self.trusted.any() else None
-        return fit_noise_model(self.given, self.log_probs, trusted, refit_from=start, needs_clear_gain_for_full=True)
+        return fit_noise_model(self.given, self.log_probs, trusted, refit_from=start, needs_clear_gain=True)
 
     def compute_posterior(self, model: NoiseModel) -> Floats:
         posterior = model.compute_posterior(self.given, self.log_probs)

@@ -218,7 +218,7 @@ def build_assessment(
         num_folds=folds,
         agreement=float((classes == given).mean()),
         estimate=estimate,
-        classes=_tabulate_classes(get_class_names_or_numbers(data), given, classes, estimate),
+        classes=_build_class_accuracy_table(get_class_names_or_numbers(data), given, classes, estimate),
         disagreements=_tabulate_disagreements(data, evidence.nodes[done], given, probs[done], estimate),
         seconds=time.perf_counter() - start,
         true_accuracy=_score_by_truth(data, evidence.nodes[done], classes, predicted),
@@ -226,7 +226,9 @@ def build_assessment(
     )
 
 
-def _tabulate_classes(names: list[str], given: Ints, predicted: Ints, estimate: AccuracyEstimate) -> pd.DataFrame:
+def _build_class_accuracy_table(
+    names: list[str], given: Ints, predicted: Ints, estimate: AccuracyEstimate
+) -> pd.DataFrame:
     sizes = np.bincount(given, minlength=len(names))
     agreed = np.bincount(given[given == predicted], minlength=len(names)) / np.maximum(sizes, 1)
     table = {

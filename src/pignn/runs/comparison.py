@@ -86,7 +86,7 @@ def compare(
         if on_graph_read is not None:
             on_graph_read(data)
         data = data if corruption is None else corruption(data)
-        design = RepeatedFolds.deal(data, folds, repeats, seed)
+        design = RepeatedFolds.draw(data, folds, repeats, seed)
         results = run_all_fits(design, compared, _open_journal(folder, design, force))
         evidence = LabelEvidence.gather(design.data, design.nodes, design.given, seed)
         found = build_comparison(design, evidence, {each.label: each.method for each in compared}, results)

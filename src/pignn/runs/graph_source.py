@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 from .. import graphs
 from ..core.errors import ConfigError, DataError, warn_user
 from ..graphs.checks import check_data_type
-from ..noise import Corrupt, load_noise
+from ..noise import Corrupt, check_noise_name_or_load_file
 from .early_checks import check_is_no_file, is_graph_store
 
 MASKS = ("train_mask", "val_mask", "test_mask")
@@ -94,7 +94,7 @@ def is_no_noise(noise: Any) -> bool:
 
 def build_corruption(noise: Any, rate: float | None, seed: int, source: GraphSource, **options: Any) -> Corrupt | None:
     """The label noise to add, checked; None for none. ``noise`` may be a file of labels or of a transition matrix."""
-    kind = load_noise(str(noise)) if isinstance(noise, str | Path) else noise
+    kind = check_noise_name_or_load_file(str(noise)) if isinstance(noise, str | Path) else noise
     is_none = is_no_noise(kind)
     if is_none and rate is not None and not source.is_named:
         raise ConfigError("noise 'none' takes no rate; leave the rate out or choose a kind of noise")

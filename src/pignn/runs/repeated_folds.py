@@ -51,7 +51,7 @@ class RepeatedFolds:
     seed: int
 
     @classmethod
-    def deal(cls, data: Data, folds: int, repeats: int, seed: int) -> RepeatedFolds:
+    def draw(cls, data: Data, folds: int, repeats: int, seed: int) -> RepeatedFolds:
         """The given labels of training and validation nodes; of the consensus, where several annotators gave some."""
         if data.get("votes") is not None:
             data = auditing.combine_votes(data, seed=seed).copy_with_consensus_labels(data)

@@ -281,7 +281,7 @@ def choose_method(
         return method, reason
     if method is None:
         settings = {key: value for key, value in settings.items() if (key, value) != ("device", "cpu")}
-        needs = list_network_settings(settings)
+        needs = list_settings_that_auto_lacks(settings)
         if resumed_folder is not None and checkpoint.has_checkpoint(resumed_folder):
             needs.append("resume")
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -295,7 +295,7 @@ def choose_method(
     return model, reason
 
 
-def list_network_settings(settings: Mapping[str, Any]) -> list[str]:
+def list_settings_that_auto_lacks(settings: Mapping[str, Any]) -> list[str]:
     """Those settings that ``auto`` does not have, but ``pi-gnn`` has."""
     auto, network = ({each.name for each in list_settings(METHODS.get(name))} for name in ("auto", "pi-gnn"))
     for key in settings:

@@ -92,7 +92,7 @@ def tune(
         data = source.load()
         if on_graph_read is not None:
             on_graph_read(data)
-        design = RepeatedFolds.deal(data if corruption is None else corruption(data), folds, 1, seed)
+        design = RepeatedFolds.draw(data if corruption is None else corruption(data), folds, 1, seed)
         found = search_and_check(design, start, space, trials, time_limit, folder, force)
         if folder is not None:
             found.write_files(folder)
@@ -167,7 +167,7 @@ class Search:
             if not number and trial.error is not None:
                 raise DataError(trial.error)
             if drawn is not None:
-                study.tell(drawn, trial.agreement if trial.state == "complete" else None, self._get_state(trial))
+                study.tell(drawn, trial.agreement if trial.state == "complete" else None, self._get_trial_state(trial))
             done.append(trial)
             self.journal.append(trial.to_dict())
         return done
@@ -203,14 +203,14 @@ class Search:
         import optuna
 
         return optuna.trial.create_trial(
-            state=self._get_state(trial),
+            state=self._get_trial_state(trial),
             params=trial.settings,
             distributions=self.distributions,
             value=trial.agreement if trial.state == "complete" else None,
             intermediate_values={int(step): value for step, value in trial.reports.items()},
         )
 
-    def _get_state(self, trial: Trial) -> optuna.trial.TrialState:
+    def _get_trial_state(self, trial: Trial) -> optuna.trial.TrialState:
         from optuna.trial import TrialState
 
         states = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "failed": TrialState.FAIL}
@@ -251,7 +251,7 @@ def check_on_fresh_folds(
     design: RepeatedFolds, start: Method, tuned: Method, folder: Path | None, force: bool
 ) -> Comparison:
     """Settings as given against those that were found, on folds that the search has not used."""
-    fresh = RepeatedFolds.deal(design.data, max(design.folds, 5), 1, design.seed + 1)
+    fresh = RepeatedFolds.draw(design.data, max(design.folds, 5), 1, design.seed + 1)
     compared = [ComparedMethod(DEFAULTS, start), ComparedMethod(TUNED, tuned)]
     results = run_all_fits(fresh, compared, _open(folder, CHECK_FILE, {"labels_and_folds": fresh.digest()}, force))
     evidence = LabelEvidence.gather(fresh.data, fresh.nodes, fresh.given, fresh.seed)

@@ -28,20 +28,20 @@ def serve(
         limits: how much one request may ask for.
         on_ready: called with the address when the port is open.
     """
-    check_installed("serve")
+    check_server_packages("serve")
     from .app import build_app
     from .predictor import Predictor
 
     run_app(build_app(Predictor(model, limits)), host, port, on_ready)
 
 
-def check_installed(extra: str) -> None:
+def check_server_packages(suggested_extra: str) -> None:
     """Refuse to go on without the packages of a server."""
     try:
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        raise ConfigError(f"the server is not installed ({error}): pip install 'pignn[{extra}]'") from None
+        raise ConfigError(f"the server is not installed ({error}): pip install 'pignn[{suggested_extra}]'") from None
 
 
 def run_app(app: Any, host: str, port: int, on_ready: Callable[[str], None] | None = None) -> None:

@@ -86,7 +86,7 @@ class PlanReader:
         try:
             plan = msgspec.convert(plan_dict, Plan)
         except msgspec.ValidationError as error:
-            raise self._translate_validation_error(str(error)) from None
+            raise self._build_error_from_msgspec_message(str(error)) from None
         name = plan.name or self.path.stem
         with self._error_location_context("name"):
             if not re.fullmatch(r"[\w.+-]{1,80}", name):
@@ -164,7 +164,7 @@ class PlanReader:
         prefix = f"{'.'.join(names)}: " if names and names[-1] not in message else ""
         return ConfigError(f"{self.path}{f', line {line}' if line else ''}: {prefix}{message}")
 
-    def _translate_validation_error(self, message: str) -> ConfigError:
+    def _build_error_from_msgspec_message(self, message: str) -> ConfigError:
         """The error for a message of msgspec, in our words: ``Expected `int`, got `str` - at `$.rows[0].x```."""
         message, _, place = message.partition(" - at `$")
         keys: tuple[Key, ...] = tuple(
@@ -203,13 +203,16 @@ def _build_protocol(entry: str | Protocol, raw: dict[str, Any]) -> Protocol:
 
 def check_noise_and_tell_if_it_takes_a_rate(spec: NoiseSpec, *, has_plan_rates: bool) -> bool:
     """Check the kind and rate of a noise; returns whether its kind takes a rate."""
-    from ..noise import Corrupt, load_noise
+    from ..noise import Corrupt, check_noise_name_or_load_file
     from ..noise.registry import NOISES
 
     takes_rate = spec.kind in NOISES and NOISES.get(spec.kind).takes_rate
     # A bare file name may be that of a file in the folder of a dataset.
     if spec.kind in NOISES or not Path(spec.kind).suffix or Path(spec.kind).exists():
-        Corrupt(load_noise(spec.kind), 0.0 if spec.rate is None and has_plan_rates and takes_rate else spec.rate)
+        Corrupt(
+            check_noise_name_or_load_file(spec.kind),
+            0.0 if spec.rate is None and has_plan_rates and takes_rate else spec.rate,
+        )
     return takes_rate
 
 

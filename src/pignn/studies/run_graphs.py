@@ -90,7 +90,7 @@ def _corrupt_as_planned(data: Data, spec: GraphSpec) -> Data:
             labels = noisygl.draw_labels(data.y, spec.noise, spec.rate or 0.0, graphs.num_classes(data), spec.seed)
             return noise.corrupt(data, noise.RecordedLabels(labels), splits=spec.noisy)
         draws = "ours"
-    kind = noise.load_noise(complete_path_of_noise_file(spec.noise, spec.dataset))
+    kind = noise.check_noise_name_or_load_file(complete_path_of_noise_file(spec.noise, spec.dataset))
     return noise.corrupt(data, kind, spec.rate, seed=spec.seed, splits=spec.noisy, draws=draws)
 
 

@@ -26,12 +26,12 @@ class SelectionRule(ABC):
     keeps_best: ClassVar[bool] = True  # otherwise the last epoch is kept, and labels only serve the history
 
     @abstractmethod
-    def get_usable_labels(self, data: Data) -> Tensor:
+    def unlabel_nodes_of_zero_weight(self, data: Data) -> Tensor:
         """The label of every node of a checked graph, [N]; −1 where it must not be used."""
 
     def find_nodes_and_labels(self, data: Data) -> tuple[Tensor, Tensor]:
         """The validation nodes that have a label, and their labels."""
-        labels = self.get_usable_labels(data)
+        labels = self.unlabel_nodes_of_zero_weight(data)
         nodes = (data.val_mask & (labels >= 0)).nonzero().view(-1)
         return nodes, labels[nodes]
 
@@ -40,7 +40,7 @@ class NoisyValidation(SelectionRule):
     name = "noisy-val"
     summary = "best accuracy on the given validation labels; the last epoch where there are none"
 
-    def get_usable_labels(self, data: Data) -> Tensor:
+    def unlabel_nodes_of_zero_weight(self, data: Data) -> Tensor:
         weight = data.get("label_weight")
         return data.y if weight is None else data.y.where(weight > 0, -1)
 
@@ -50,7 +50,7 @@ class CleanValidation(SelectionRule):
     summary = "best accuracy on the true validation labels: an oracle"
     is_oracle = True
 
-    def get_usable_labels(self, data: Data) -> Tensor:
+    def unlabel_nodes_of_zero_weight(self, data: Data) -> Tensor:
         if data.get("y_true") is None:
             raise DataError("selection='clean-val' needs data.y_true, and the graph has none")
         return data.y_true.reshape(-1)

@@ -105,7 +105,7 @@ def copy_raw_graph_with_changes(raw_graph: RawGraph, **changes: Any) -> RawGraph
 
 def _add_features_file_to_nodes(raw_graph: RawGraph, spec: ImportSpec) -> tuple[RawGraph, list[str] | None]:
     """Put features from a file or array beside the nodes; returns its columns, None where there is no such file."""
-    features = spec.separate_features
+    features = spec.feature_file_or_array
     if features is None:
         if spec.encoder is not None and spec.features is not None:
             raise ConfigError("the model knows its columns: leave the features out, or name a file with them")

@@ -161,19 +161,21 @@ class FeatureEncoder(msgspec.Struct, eq=False):
         """Write ``features.json`` into the folder of a model, and ``features.safetensors`` if there are matrices."""
         import torch
 
-        tensors = {name: torch.from_numpy(encoder.components) for name, encoder in self._iter_named_tensor_encoders()}
+        tensors = {
+            name: torch.from_numpy(encoder.components) for name, encoder in self._iter_reduced_text_encoders_by_index()
+        }
         if tensors:
             write_tensors_and_metadata(Path(folder) / TENSORS_FILE, tensors, {"kind": "features"})
         write_bytes(Path(folder) / FILE_NAME, msgspec.json.encode(self))
 
-    def _iter_named_tensor_encoders(self) -> Iterator[tuple[str, TfidfEncoder]]:
+    def _iter_reduced_text_encoders_by_index(self) -> Iterator[tuple[str, TfidfEncoder]]:
         for i, encoder in enumerate(self.encoders):
             if isinstance(encoder, TfidfEncoder) and encoder.num_components:
                 yield str(i), encoder
 
     def load_tensors(self, path: Path) -> None:
         """Load what is not in ``features.json``."""
-        for name, encoder in self._iter_named_tensor_encoders():
+        for name, encoder in self._iter_reduced_text_encoders_by_index():
             components = read_tensors_and_metadata(path)[0].get(name)
             if components is None or list(components.shape) != [encoder.num_components, len(encoder.idf)]:
                 raise ModelFileError(f"{path} does not fit {FILE_NAME}; train the model again")

@@ -71,7 +71,7 @@ class ImportSpec:
             raise ConfigError(str(error).replace("ImportSpec.__init__() got an ", "")) from None
 
     @property
-    def separate_features(self) -> str | os.PathLike[str] | np.ndarray | None:
+    def feature_file_or_array(self) -> str | os.PathLike[str] | np.ndarray | None:
         """The features, if they are a file or an array of their own."""
         return self.features if isinstance(self.features, str | os.PathLike | np.ndarray) else None
 

@@ -110,7 +110,7 @@ def check_graph_files(nodes: PathLike, edges: PathLike | None, spec: ImportSpec)
             return
         raw_graph, spec = _read_raw_graph_and_complete_spec(nodes, edges, spec)
         columns = [str(name) for name in raw_graph.frame.columns]
-        if spec.features is not None and spec.separate_features is None:
+        if spec.features is not None and spec.feature_file_or_array is None:
             names = [str(name) for name in spec.features if name != STRUCTURE or STRUCTURE in columns]  # type: ignore[union-attr]
             select_feature_columns_and_kinds(names, columns, spec.map_columns_to_roles())
         title = f"{raw_graph.title}, column "

@@ -36,7 +36,7 @@ def set_votes_in_place(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> Non
     """Set `votes`, `annotators`, perhaps `vote_confidence`, `class_names`, and `y` to the most frequent vote."""
     import torch
 
-    from ..votes import collect_votes_and_names
+    from ..votes import parse_votes_annotators_and_classes
 
     trusted = data.get("trusted_mask")
     parts = [_read_votes_from_column(raw_graph, column) for column in spec.vote_columns]
@@ -61,7 +61,7 @@ def set_votes_in_place(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> Non
     data.annotators, data.class_names = names, class_names
     if bool((frame[CONFIDENCE] < 1).any()):
         data.vote_confidence = torch.from_numpy(frame[CONFIDENCE].to_numpy(np.float32, copy=True))
-    votes, _, _ = collect_votes_and_names(data, raw_graph.num_nodes)
+    votes, _, _ = parse_votes_annotators_and_classes(data, raw_graph.num_nodes)
     given = torch.from_numpy(votes.choose_plurality_classes())
     data.y = given if known is None else torch.where(known >= 0, known, given)
     voted = format_count(int((votes.count_per_node() > 0).sum()), "node")

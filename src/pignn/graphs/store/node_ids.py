@@ -71,7 +71,7 @@ class IdDatabase:
         self._insert("ids", pd.DataFrame({"id": texts}))
         self.title, self.num_ids = title, self.num_ids + len(column)
 
-    def finish(self) -> None:
+    def infer_id_kind_and_check_unique(self) -> None:
         """Find out what kind the ids are, all of them being known now. Two nodes with one id are an error."""
         run = self.connection.execute
         self.are_integers = bool(run(f"SELECT bool_and(regexp_full_match(id, '{INTEGER_ID}')) FROM ids").fetchone()[0])

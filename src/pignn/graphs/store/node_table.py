@@ -34,7 +34,7 @@ class NodeTable:
     masks: dict[str, str]  # columns by name of the mask
     patterns: Sequence[str] | None
     memory: int
-    frames: list[pd.DataFrame] = field(default_factory=list)
+    sampled_frames: list[pd.DataFrame] = field(default_factory=list)
     stride: int = 1
     num_rows: int = 0
 
@@ -76,18 +76,20 @@ class NodeTable:
                 for name, file in masks.items():
                     file.write(parse_mask(frame[self.masks[name]], f"{title}, column '{self.masks[name]}'", first))
                 if keep_rows:
-                    self._keep(frame.drop(columns=[name for name in self.text_columns if name in frame]), first)
+                    self._add_rows_to_sample(
+                        frame.drop(columns=[name for name in self.text_columns if name in frame]), first
+                    )
                 self.num_rows = first + len(frame)
                 writer.bar.update(fraction)
         writer.lengths[title] = self.num_rows
         if ids.num_ids:
-            ids.finish()
+            ids.infer_id_kind_and_check_unique()
 
     def fit_encoder(self, y: np.ndarray | None, crow: np.ndarray, col: np.ndarray) -> FeatureEncoder:
         """The encoder of the features, fitted on the rows that were kept."""
         columns, kinds = self.choose_features()
         sample = self._make_raw_graph(
-            pd.concat(self.frames) if self.frames else pd.DataFrame(index=range(len(crow) - 1))
+            pd.concat(self.sampled_frames) if self.sampled_frames else pd.DataFrame(index=range(len(crow) - 1))
         )
         sample.crow, sample.col = crow, col
         encoder = FeatureEncoder.fit(sample, columns, kinds, with_structural_features=False)
@@ -101,7 +103,7 @@ class NodeTable:
     def write_features(self, writer: NodeWriter, encoder: FeatureEncoder, crow: np.ndarray, col: np.ndarray) -> None:
         """Encode all rows: those that were kept if they are all, else the table once more."""
         writer.bar.start_step("features")
-        dtypes = pd.concat([frame.iloc[:0] for frame in self.frames]).dtypes if self.frames else None
+        dtypes = pd.concat([frame.iloc[:0] for frame in self.sampled_frames]).dtypes if self.sampled_frames else None
         with writer.create_store_file("x.f32") as file:
             for frame, fraction in self._iter_feature_frames(len(crow) - 1):
                 part = self._make_raw_graph(frame if dtypes is None else frame[list(dtypes.index)].astype(dtypes))
@@ -111,11 +113,11 @@ class NodeTable:
         writer.num_features = encoder.width
 
     def _iter_feature_frames(self, num_nodes: int) -> Iterator[tuple[pd.DataFrame, float]]:
-        if not self.frames:
+        if not self.sampled_frames:
             yield pd.DataFrame(index=range(num_nodes)), 1.0
         elif self.stride == 1:
-            for i, frame in enumerate(self.frames):
-                yield frame, (i + 1) / len(self.frames)
+            for i, frame in enumerate(self.sampled_frames):
+                yield frame, (i + 1) / len(self.sampled_frames)
         else:
             for frame, _, fraction in self._iter_chunks():
                 yield frame, fraction
@@ -125,14 +127,14 @@ class NodeTable:
         for frame, first, fraction in self.table.iter_chunks(rows, self.text_columns):
             yield self.table.narrow_features(frame, self.text_columns), first, fraction
 
-    def _keep(self, frame: pd.DataFrame, first: int) -> None:
+    def _add_rows_to_sample(self, frame: pd.DataFrame, first: int) -> None:
         frame.index = pd.RangeIndex(first, first + len(frame))
-        self.frames.append(frame.iloc[-first % self.stride :: self.stride])
-        while sum(int(each.memory_usage(deep=True).sum()) for each in self.frames) > self.memory // KEPT_SHARE:
-            if sum(map(len, self.frames)) < 2 * MIN_KEPT_ROWS:
+        self.sampled_frames.append(frame.iloc[-first % self.stride :: self.stride])
+        while sum(int(each.memory_usage(deep=True).sum()) for each in self.sampled_frames) > self.memory // KEPT_SHARE:
+            if sum(map(len, self.sampled_frames)) < 2 * MIN_KEPT_ROWS:
                 return
             self.stride *= 2
-            self.frames = [each[each.index % self.stride == 0] for each in self.frames]
+            self.sampled_frames = [each[each.index % self.stride == 0] for each in self.sampled_frames]
 
     def _make_raw_graph(self, frame: pd.DataFrame) -> RawGraph:
         raw_graph = RawGraph(self.table.name, frame, ends=np.empty((2, 0), np.int64))

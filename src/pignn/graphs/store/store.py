@@ -181,7 +181,7 @@ def _map_tensor(folder: Path, name: str, shape: tuple[int, ...], header: FileHea
                 return torch.from_numpy(np.empty(shape, dtype))
             if (verify or size <= SMALL_FILE_BYTES) and _compute_crc32(file) != header.crc32:
                 raise _build_damaged_store_error(folder, f"the checksum of {name} differs")
-            content = _map_file(file.fileno(), size)
+            content = _map_file_copy_on_write(file.fileno(), size)
     except FileNotFoundError:
         raise _build_damaged_store_error(folder, f"{name} is missing") from None
     except OSError as error:
@@ -189,7 +189,7 @@ def _map_tensor(folder: Path, name: str, shape: tuple[int, ...], header: FileHea
     return torch.from_numpy(np.frombuffer(content, dtype).reshape(shape))
 
 
-def _map_file(handle: int, size: int) -> mmap.mmap:
+def _map_file_copy_on_write(handle: int, size: int) -> mmap.mmap:
     """Map a file copy-on-write, so that nobody can spoil the store. Memory for the copies is not reserved."""
     if sys.platform != "linux":
         return mmap.mmap(handle, size, access=mmap.ACCESS_COPY)

@@ -108,12 +108,12 @@ class TextLayout:
 
 def detect_layout(path: Path, delimiter: str | None, kind: Literal["nodes", "edges"]) -> TextLayout:
     """Detect delimiter and header from the first rows of a text file."""
-    expected = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get(get_format_suffix(path))
+    expected_delimiter = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get(get_format_suffix(path))
     with read_errors_context(path), open_decompressed(path) as file:
         skip_lines, rows, declared = _read_first_rows_and_delimiter(file)
         if not rows:
             raise DataError(f"{path} is empty")
-        mark = delimiter or declared or _choose_delimiter(rows, expected)
+        mark = delimiter or declared or _detect_delimiter(rows, expected_delimiter)
         cells = _split_rows_into_cells(rows[:1], mark)[0]
     # Edges may be numbers only, and a slip in the first one must not make it a header. A feature of nodes may have
     # a number for its name.
@@ -124,20 +124,23 @@ def detect_layout(path: Path, delimiter: str | None, kind: Literal["nodes", "edg
     size = path.stat().st_size * (1 if path.suffix.lower() == get_format_suffix(path) else 4)  # about, where compressed
     num_rows = size // max(len(rows[min(len(rows) - 1, 1)]) + 1, 2) if len(rows) > 1 or not has_header else 0
     columns = cells if has_header else [str(i) for i in range(len(cells))]
-    is_guess = delimiter is None and mark not in (expected, declared) and len(columns) > 1
+    is_guess = delimiter is None and mark not in (expected_delimiter, declared) and len(columns) > 1
     return TextLayout(mark, has_header, columns, skip_lines + has_header, num_rows, is_guess)
 
 
-def _choose_delimiter(rows: list[str], expected: str | None) -> str:
+def _detect_delimiter(rows: list[str], expected_delimiter: str | None) -> str:
     """The mark that splits all rows into equally many cells, else one that is in the first row.
 
     Commas that do so may be decimal commas between semicolons; semicolons are in every row of no other file.
     """
     widths = {mark: {len(row) for row in _split_rows_into_cells(rows, mark)} for mark in ("\t", ";", "|", ",")}
     fitting = [mark for mark, lengths in widths.items() if len(lengths) == 1 and max(lengths) > 1]
-    if fitting and (expected not in fitting or (expected == "," and ";" in fitting)):
-        return ";" if expected == "," and ";" in fitting else fitting[0]
-    return next((mark for mark in (expected, *DELIMITER_NAMES) if mark and mark in rows[0].strip()), expected or ",")
+    if fitting and (expected_delimiter not in fitting or (expected_delimiter == "," and ";" in fitting)):
+        return ";" if expected_delimiter == "," and ";" in fitting else fitting[0]
+    return next(
+        (mark for mark in (expected_delimiter, *DELIMITER_NAMES) if mark and mark in rows[0].strip()),
+        expected_delimiter or ",",
+    )
 
 
 def _split_rows_into_cells(rows: list[str], mark: str) -> list[list[str]]:

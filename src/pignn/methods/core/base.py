@@ -92,12 +92,12 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
         """Logits of all nodes of a checked graph, [N, classes]."""
 
     @abstractmethod
-    def _get_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def _get_tensors_and_metadata(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """The learned state: tensors, and whatever else as JSON can hold it."""
 
     @abstractmethod
-    def _set_state(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
-        """Restore what :meth:`_get_state` returned. The settings are there already."""
+    def _set_tensors_and_metadata(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
+        """Restore what :meth:`_get_tensors_and_metadata` returned. The settings are there already."""
 
     # What every method knows after fit.
     num_features_: int = field(init=False)
@@ -162,7 +162,7 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
     def save(self, path: str | Path) -> None:
         """Write the model as a folder of safetensors and JSON, whole or not at all."""
         self._check_fitted()
-        tensors, metadata = self._get_state()
+        tensors, metadata = self._get_tensors_and_metadata()
         model = {
             "format": MODEL_FORMAT,
             "pignn": __version__,

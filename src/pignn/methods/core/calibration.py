@@ -57,7 +57,7 @@ def fit_inverse_temperature_and_likelihoods(scores: Tensor, likelihood: Tensor, 
     by_class, chance, weight = (each.double().t().contiguous() for each in (scores, likelihood, weight))
 
     def compute_log_likelihoods(inverse_temperature: float, stride: int = 1) -> Tensor:
-        return _compute_log_mean_likelihoods(inverse_temperature * by_class[:, ::stride], chance[:, ::stride])
+        return _compute_log_marginal_likelihoods(inverse_temperature * by_class[:, ::stride], chance[:, ::stride])
 
     stride = max(1, len(scores) // MAX_CALIBRATION_LABELS)
 
@@ -85,7 +85,7 @@ def fit_class_bias(scores: Tensor, likelihood: Tensor, weight: Tensor) -> Tensor
 
     def compute_loss() -> Tensor:
         optimizer.zero_grad()
-        value = 0.5 * (bias / CLASS_BIAS_STD).square().sum() - weight @ _compute_log_mean_likelihoods(
+        value = 0.5 * (bias / CLASS_BIAS_STD).square().sum() - weight @ _compute_log_marginal_likelihoods(
             logits + bias, chance
         )
         value.backward()
@@ -99,7 +99,7 @@ def fit_class_bias(scores: Tensor, likelihood: Tensor, weight: Tensor) -> Tensor
     return bias.detach().view(-1).float() if gain > price else torch.zeros(num_classes)
 
 
-def _compute_log_mean_likelihoods(logits: Tensor, likelihood: Tensor) -> Tensor:
+def _compute_log_marginal_likelihoods(logits: Tensor, likelihood: Tensor) -> Tensor:
     """log Σ_c softmax(logits)_c · likelihood_c of each label; both are [classes, labels]."""
     return (logits.softmax(0) * likelihood).sum(0).clamp(min=1e-12).log()
 
@@ -135,7 +135,7 @@ def compute_cross_fitted_log_likelihoods(logits: Tensor, given_labels: GivenLabe
             transition = _refit_transition(logits[rest], given_labels.subset(rest), start, NOISE_ROUNDS)
         likelihood = compute_label_log_likelihoods(given_labels.subset(held_out), transition).exp()
         by_class, chance = (each.double().t() for each in (logits[held_out], likelihood))
-        values[held_out] = _compute_log_mean_likelihoods(by_class, chance)
+        values[held_out] = _compute_log_marginal_likelihoods(by_class, chance)
     return values
 
 

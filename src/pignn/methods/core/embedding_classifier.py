@@ -32,7 +32,7 @@ from .labels import (
 class EmbeddingClassifier(Method):
     """Linear scores in a :class:`pignn.propagation.Embedding`, with a temperature fitted to held-out given labels.
 
-    A method implements how weights are learned (:meth:`_fit_weights`) and learned again from a part of
+    A method implements how weights are learned (:meth:`_fit_weights_and_posterior`) and learned again from a part of
     the labels (:meth:`_fit_weights_to_part`).
 
     After fit: ``transition_`` (P(given | true)), ``posterior_`` (P(true | features, given label) of the nodes in
@@ -64,11 +64,11 @@ class EmbeddingClassifier(Method):
             embedded = embedding.fit_transform(build_inputs_and_warn(data, self.directed))
         self.components_ = embedding.components_
         with threads_context(len(given_labels.y) * embedded.shape[1]):
-            self.fit_and_calibrate(embedded, given_labels)
+            self.fit_with_temperature(embedded, given_labels)
         self._set_fitted_attributes(data)
         return self
 
-    def fit_and_calibrate(
+    def fit_with_temperature(
         self, embedded: Tensor, given_labels: GivenLabels, transitions: list[Tensor] | None = None
     ) -> Self:
         """Learn from vectors of all nodes, ``embedded``, and fit the temperature to held-out labels.
@@ -99,7 +99,7 @@ class EmbeddingClassifier(Method):
         self.transitions_ = transitions  # possible transition matrices, if they are known or the method estimates them
         self.present_, self.labeled_ = given_labels.labeled_class_mask, given_labels.nodes
         # Laid out as a file would hold it: on some machines a product with a transposed matrix has other last digits.
-        self.weight_ = self._fit_weights(embedded, given_labels).contiguous()
+        self.weight_ = self._fit_weights_and_posterior(embedded, given_labels).contiguous()
         self.held_out_, self.inverse_temperature_ = torch.zeros(0, given_labels.num_classes), 1.0
         return self
 
@@ -114,7 +114,7 @@ class EmbeddingClassifier(Method):
         return other
 
     @abstractmethod
-    def _fit_weights(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_and_posterior(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         """The weights W, [dimensions, classes]. Sets ``transition_`` and ``posterior_``."""
 
     @abstractmethod
@@ -150,13 +150,13 @@ class EmbeddingClassifier(Method):
     def fit_facts(self) -> FitFacts:
         return replace(super().fit_facts(), learns_from_val=self.labels == "train+val")
 
-    def _get_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def _get_tensors_and_metadata(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         # One that was given embedded nodes has no components of its own.
         names = [name for name in self.state_tensors if hasattr(self, f"{name}_")]
         tensors = {name: getattr(self, f"{name}_").contiguous() for name in names}
         return tensors, {"inverse_temperature": self.inverse_temperature_}
 
-    def _set_state(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
+    def _set_tensors_and_metadata(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
         for name in self.state_tensors:
             if name in tensors or name != "components":
                 setattr(self, f"{name}_", tensors[name])

@@ -47,7 +47,7 @@ def load_model(path: str | Path, **callables: Any) -> Method:
         method = kind(**settings)
         method.check_settings()
         method.class_names_, method.num_features_ = class_names, num_features
-        method._set_state(tensors, model)
+        method._set_tensors_and_metadata(tensors, model)
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError, ConfigError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ModelFileError(f"{folder} does not fit this version of '{model['method']}': {reason}") from None

@@ -333,7 +333,7 @@ class NetworkMethod(NetworkSettings):
         self.networks_.to(device)
         return self.networks_["classifier"](inputs.as_chunked())
 
-    def _get_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def _get_tensors_and_metadata(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         metadata = {
             "best_epoch": self.best_epoch_,
             "selection": self.selection_,
@@ -348,7 +348,7 @@ class NetworkMethod(NetworkSettings):
             tensors |= {f"{SCALING_PREFIX}{key}": value for key, value in self.feature_scaling_.tensors().items()}
         return tensors, metadata
 
-    def _set_state(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
+    def _set_tensors_and_metadata(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
         self.num_nodes_ = metadata["num_nodes"]
         kind = metadata.get("feature_scaling")  # a model of an older version has none
         statistics = {key: tensors.pop(key) for key in list(tensors) if key.startswith(SCALING_PREFIX)}

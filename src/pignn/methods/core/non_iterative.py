@@ -48,8 +48,8 @@ class NonIterativeMethod(Method):
     def _compute_logits(self, data: Data) -> Tensor:
         return self.compute_logits(backbones.GraphInputs.from_data(data, directed=self.directed), self.state_)
 
-    def _get_state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def _get_tensors_and_metadata(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         return dict(self.state_), {}
 
-    def _set_state(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
+    def _set_tensors_and_metadata(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
         self.state_ = tensors

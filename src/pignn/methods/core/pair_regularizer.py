@@ -111,7 +111,7 @@ class PairRegularizer:
                 members = members[1:]
                 self.estimates = pairs.EstimatedPairLabels(h_estimator)
             else:
-                estimator = self._update_estimates_and_compute_loss(h_estimator, needs_value=needs_value)
+                estimator = self._replace_estimates_and_compute_structure_loss(h_estimator, needs_value=needs_value)
         for h in members:
             loss = self._compute_pair_loss(h, epoch, needs_value=needs_value)
             if loss is not None:
@@ -121,7 +121,7 @@ class PairRegularizer:
     def _can_share_pass(self, epoch: int) -> bool:
         return self.sample is None and self.fixed is None and self.source.needs_estimator and epoch > self.warmup
 
-    def _update_estimates_and_compute_loss(self, h_estimator: Tensor, *, needs_value: bool) -> Tensor:
+    def _replace_estimates_and_compute_structure_loss(self, h_estimator: Tensor, *, needs_value: bool) -> Tensor:
         self.estimates = pairs.EstimatedPairLabels(h_estimator)
         common: dict[str, Any] = {"needs_value": needs_value, "sample": self.sample, "estimates": self.estimates}
         return pairs.structure_loss(h_estimator, self.graph, **common)

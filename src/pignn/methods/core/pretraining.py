@@ -16,7 +16,7 @@ from .network import NetworkMethod
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PretrainedMethod(NetworkMethod):
+class TeacherPretrainedMethod(NetworkMethod):
     """First a teacher learns the given labels; what it says at its best validation epoch prepares the training.
 
     A subclass implements :meth:`use_teacher` and :meth:`train_objective`.
