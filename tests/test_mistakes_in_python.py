@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +12,8 @@ from torch_geometric.data import Batch, Data, HeteroData
 
 import pignn
 from pignn.core.errors import PignnError
+from pignn.runs import write_hub_folder
+from pignn.training.callbacks import CSVLogger
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +62,21 @@ MISTAKES = {
     "options beside a graph": (lambda g: pignn.train(g, label="y"), "leave it out"),
     "unknown cleaning": (lambda g: pignn.train(g, clean="remove"), "drop"),
     "audit that is not there": (lambda g: pignn.train(g, audit="nowhere"), "pignn audit"),
+    "NetworkX graph": (lambda g: pignn.audit(nx.path_graph(3)), "from_networkx"),
+    "table in place of a graph": (lambda g: pignn.train(FRAME, label="y"), "nodes="),
+    "name of a dataset": (lambda g: fit("cora"), "pignn.load"),
+    "array to audit": (lambda g: pignn.find_label_issues(np.ones(3)), "edge_index="),
+    "labels below zero": (lambda g: fit(change(g, y=g.y - 9, class_names=None)), "labels are 0, 1, 2"),
+    "setting beside a graph": (lambda g: pignn.train(g, "GCN", epochs=3), "settings="),
+    "class as a method": (lambda g: pignn.train(g, pignn.PIGNN), "the class PIGNN"),
+    "no name": (lambda g: pignn.make(None), "NoneType"),
+    "class to compare": (lambda g: pignn.compare(g, [pignn.PIGNN]), "pignn.make"),
+    "one name to compare": (lambda g: pignn.compare(g, "GCN"), "list"),
+    "function as a callback": (lambda g: pignn.Vanilla(epochs=1).fit(g, callbacks=[print]), "CSVLogger"),
+    "class as a callback": (lambda g: pignn.Vanilla(epochs=1).fit(g, callbacks=[CSVLogger]), "CSVLogger('"),
+    "export before fit": (lambda g: pignn.export_network(pignn.PIGNN(), "network.pt2"), "not fitted"),
+    "run in place of a model": (lambda g: pignn.predict(pignn.train(g, "prototypes", assess=False), g), "run.save()"),
+    "model in place of a run": (lambda g: write_hub_folder(fit(g), "hub"), "pignn.train"),
     "no model": (lambda g: pignn.load_model("nowhere"), "nowhere"),
     "known without tables": (lambda g: pignn.predict(fit(g), g, known=FRAME), "tables"),
     "unknown column": (lambda g: pignn.read_graph(FRAME, EDGES, label="z"), "known"),
@@ -86,3 +104,14 @@ def test_not_fitted_is_also_the_error_of_scikit_learn(graph):
 def test_every_method_takes_progress(graph, name):
     settings = {"epochs": 2} if name == "vanilla" else {}
     assert pignn.make(name, **settings).fit(graph, progress=False).predict(graph).shape == (60,)
+
+
+def test_labels_may_be_booleans(graph):
+    model = fit(change(graph, y=graph.y == 0, y_true=None, class_names=None))
+    assert model.class_names_ == ["0", "1"]
+
+
+def test_a_model_is_printed_alike_before_and_after_saving(graph, tmp_path):
+    model = pignn.Vanilla(epochs=1).fit(graph)
+    model.save(tmp_path / "model")
+    assert repr(pignn.load_model(tmp_path / "model")) == repr(model)

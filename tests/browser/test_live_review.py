@@ -234,6 +234,44 @@ def test_two_tabs_see_the_same(server: Server, tmp_path: Path) -> None:
         wait_for(lambda: count(server) == before)
 
 
+def test_a_settled_label_is_settled_anew_by_whoever_decides(server: Server, tmp_path: Path) -> None:
+    def become(name: str) -> None:
+        script = "const field = document.getElementById('reviewer'); field.value = arguments[0];"
+        driver.execute_script(f"{script} field.dispatchEvent(new Event('change'))", name)
+        time.sleep(1)
+
+    def show(node: str) -> None:
+        driver.execute_script("document.getElementById('state').value = 'all'")
+        field = driver.find_element("id", "search")
+        field.clear()
+        field.send_keys(node)
+        wait_for(lambda: shown(driver) == node)
+        driver.execute_script("document.activeElement.blur()")
+
+    def opinions() -> list[str]:
+        return driver.execute_script("return [...document.querySelectorAll('.opinions li')].map(e => e.textContent)")
+
+    with browser(tmp_path) as driver:
+        open_page(driver, server)
+        for name, key in (("ann", "g"), ("bob", "u")):
+            become(name)
+            show("n101")
+            press(driver, key)
+            wait_for(lambda name=name: any(text.startswith(name) for text in opinions()))  # type: ignore[misc]
+        driver.execute_script("document.querySelector('[data-view=team]').click()")
+        wait_for(lambda: told(driver, "dispute-text") == "1 labels")
+        driver.find_element("id", "settle").click()
+        wait_for(lambda: shown(driver) == "n101")
+        press(driver, "g")
+        wait_for(lambda: any(text.startswith("bob settled: ✓ keep") for text in opinions()))
+        become("eve")
+        show("n101")
+        press(driver, "u")
+        wait_for(lambda: any(text.startswith("eve settled: ? unsure") for text in opinions()))
+        press(driver, "x")
+        wait_for(lambda: not any(text.startswith("eve") for text in opinions()))
+
+
 @pytest.mark.skipif("PIGNN_AXE" not in os.environ, reason="PIGNN_AXE does not name axe-core")
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1440])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import dataclasses
 import io
 import json
 
@@ -288,3 +289,62 @@ def test_training_learns_from_a_project(own_project, tmp_path, capsys):
     assert (tmp_path / "run" / "run.json").exists()
     assert (own_project / "decisions.csv").exists()
     assert pignn.cli.run(["train", "--project", str(own_project), "--dataset", "digits"]) == 2
+
+
+def test_many_at_once_are_refused_once_the_models_ranked_anew(app, session):
+    query = {"low": 0.5}
+    page = call(app, "/api/queue", {"query": query})[1]
+    body = {"query": query, "expected": page["total"], "refit": page["refit"], "decision": "relabel"}
+    session.ranking = dataclasses.replace(session.ranking, number=session.ranking.number + 1)
+    status, answer, _ = call(app, "/api/decide-all", {"key": "key-000001", **body})
+    assert (status, "the models learned meanwhile" in answer["error"]) == (422, True)
+    assert call(app, "/api/progress")[1]["panel"]["decided"] == 0
+    total = call(app, "/api/queue", {"query": {"given": 1}})[1]["total"]
+    body |= {"query": {"given": 1}, "expected": total, "decision": "keep"}  # no ranking has a part in that
+    assert call(app, "/api/decide-all", {"key": "key-000002", **body})[1]["count"] == total
+
+
+TOO_LARGE = 2**63
+NUMBERS = {
+    "lasso": ("/api/queue", {"query": {"nodes": [TOO_LARGE]}}),
+    "huge lasso": ("/api/queue", {"query": {"nodes": [10**30]}}),
+    "node of the history": ("/api/history", {"node": TOO_LARGE}),
+    "end of the history": ("/api/history", {"before": TOO_LARGE}),
+    "before the history": ("/api/history", {"before": -TOO_LARGE - 1}),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_nothing_can_hold_are_refused(app, name):
+    status, answer, _ = call(app, *NUMBERS[name])
+    assert (status, "error" in answer) == (400, True)
+
+
+@pytest.mark.parametrize("label", ["two\nlines", "\u202eevil", "\u200b", "nul\x00"])
+def test_a_new_class_can_be_read(app, label):
+    change = {"node": 3, "decision": "relabel", "label": label}
+    status, answer, _ = call(app, "/api/decide", {"key": "key-000001", "changes": [change], "new_class": True})
+    assert (status, "printable" in answer["error"]) == (422, True)
+
+
+def test_a_new_class_is_not_one_that_is_there_in_other_letters(app, session):
+    def add(label, key):
+        change = {"node": 3, "decision": "relabel", "label": label}
+        return call(app, "/api/decide", {"key": key, "changes": [change], "new_class": True})
+
+    assert add("Größe neu", "key-000001")[0] == 200
+    status, answer, _ = add("GRÖSSE  NEU", "key-000002")
+    assert (status, "is there already, written 'Größe neu'" in answer["error"]) == (422, True)
+    assert add("Größe neu", "key-000003")[0] == 200
+    assert session.class_names[-1] == "Größe neu"
+
+
+def test_a_file_that_replaces_decisions_says_how_many(app):
+    decide(app, 3, "keep")
+    decide(app, 4, "keep", key="key-000002")
+    text = "node,given,decision,label\n3,,unsure,\n4,,keep,\n5,,keep,\n"
+    loaded = call(app, "/api/load", {"key": "key-load-1", "text": text})[1]
+    assert loaded == {"loaded": 3, "replaced": 1, "unknown": 0}
+    text = "node,given,decision,label\n3,,relabel,unheard of\n"
+    status, answer, _ = call(app, "/api/load", {"key": "key-load-2", "text": text})
+    assert (status, "with the key W" in answer["error"]) == (422, True)

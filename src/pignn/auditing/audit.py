@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 from ..core.errors import ConfigError, warn_user
 from ..core.threads import threads_context
+from ..graphs.checks import check_data_type
 from ..methods import Method, make
 from ..noise import NoiseEstimate
 from ..noise.estimation import estimate_from_model
@@ -259,6 +260,7 @@ def audit_labels(
     data: Data, method: str | Method = DEFAULT_METHOD, *, folds: int = 5, seed: int = 0, intervals: bool = False
 ) -> Audit:
     """Judge every given label; the whole result behind `find_label_issues`, with the same arguments."""
+    check_data_type(data)
     judge = _make_method_unless_default(method, seed)  # a wrong name or setting is refused before the work
     consensus = None
     if data.get("votes") is not None:

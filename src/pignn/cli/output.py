@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,7 +20,10 @@ def show_json(content: Any) -> None:
 
 
 def show_table(rows: Sequence[Mapping[str, Any]], *, title: str = "") -> None:
-    """Rows of equal keys, in columns as wide as they need to be; numbers to the right."""
+    """Rows of equal keys, in columns as wide as they need to be; numbers to the right, "–" where there is none."""
+    rows = [
+        {key: "–" if isinstance(value, float) and isnan(value) else value for key, value in row.items()} for row in rows
+    ]
     if text := Table.from_records(rows, title).to_text():
         print(text)
 

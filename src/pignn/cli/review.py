@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
+from ..core.errors import ConfigError
 from .graph_options import LabeledGraphOptions
 from .option_groups import expand_option_groups
 from .options import Noise, Rate
-from .output import show_message
+from .output import show_import_summary, show_message
 
 
 @dataclass(kw_only=True)
@@ -58,10 +59,9 @@ def review(
       pignn train --project projects/papers --out runs/reviewed
     """
     arguments = graph.to_arguments("review") if graph.nodes is not None or graph.dataset is not None else {}
-    if arguments:
-        from ..runs import early_checks
-
-        early_checks.check_graph(arguments)
+    if graph.nodes is not None and (noise != "none" or rate is not None):
+        raise ConfigError("--noise and --rate corrupt labels to try a review out; they are for --dataset")
+    _check_early(project, arguments, noise, rate)
     from .. import reviewing
 
     def announce(address: str, tokens: Mapping[str, str]) -> None:
@@ -74,7 +74,7 @@ def review(
     reviewing.review(
         project,
         **arguments,
-        audit={"noise": noise, "rate": rate, "seed": seed},
+        audit={"noise": noise, "rate": rate, "seed": seed, "on_graph_read": show_import_summary},
         reviewers=options.reviewer or [],
         overlap=options.overlap,
         host=options.host,
@@ -82,3 +82,18 @@ def review(
         open_browser=options.browser,
         on_ready=announce,
     )
+
+
+def _check_early(project: Path | None, arguments: Mapping[str, Any], noise: str, rate: float | None) -> None:
+    """What can be told before torch is imported."""
+    from ..reviewing import project_folder
+    from ..runs import early_checks
+
+    folder = project_folder.choose_folder(project, arguments)
+    if not arguments:
+        project_folder.check_is_project(folder)
+        with project_folder.hold_project(folder):
+            return
+    project_folder.check_can_be_created(folder)
+    early_checks.check_noise(noise, rate)
+    early_checks.check_graph(arguments)

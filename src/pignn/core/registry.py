@@ -59,6 +59,9 @@ class Registry(Generic[T]):
 
     def resolve_name(self, name: str) -> str:
         """The canonical name, or an error that names the nearest one."""
+        if not isinstance(name, str):
+            given = f"the class {name.__name__}" if isinstance(name, type) else f"an object of {type(name).__name__}"
+            raise ConfigError(f"the name of a {self.kind} is a text, not {given}")
         name = self.aliases.get(name, name)
         if name not in self._entries and name not in self._find_installed_entry_points():
             raise build_unknown_name_error(self.kind, name, self.list_names())

@@ -18,6 +18,12 @@ from .stored_ids import StoredIds
 from .tables.cells import MAX_MAGNITUDE
 
 MASKS = ("train_mask", "val_mask", "test_mask")
+HINTS_BY_LIBRARY = {
+    "networkx": "pignn.graphs.from_networkx(graph, label=...) makes one",
+    "pandas": "pignn.graphs.from_pandas(nodes, edges, label=...) makes one",
+    "scipy": "pignn.graphs.from_scipy(adjacency, ...) makes one",
+    "numpy": "put features, edges and labels into Data(x=..., edge_index=..., y=...)",
+}
 
 
 def num_classes(data: Data) -> int:
@@ -62,8 +68,11 @@ def check_data_type(data: Any) -> None:
     if isinstance(data, HeteroData):
         raise DataError("heterogeneous graphs (HeteroData) are not supported; use data.to_homogeneous()")
     if not isinstance(data, Data):
+        kind = type(data)
+        library = kind.__module__.partition(".")[0]
+        hint = "pignn.load(name) gives that of a dataset" if kind is str else "of a PyG dataset, pass dataset[0]"
         raise DataError(
-            f"expected a torch_geometric.data.Data, not {type(data).__name__}; of a PyG dataset, pass dataset[0]"
+            f"expected a torch_geometric.data.Data, not {kind.__name__}; {HINTS_BY_LIBRARY.get(library, hint)}"
         )
     names = data.get("class_names")
     if isinstance(names, list) and names and isinstance(names[0], list):  # PyG's Batch collects them
@@ -219,7 +228,7 @@ def _parse_labels_in_place(data: Data, num_nodes: int) -> None:
         if len(bad):
             raise DataError(
                 f"{name} has {format_count(len(bad), 'label')} out of range, first {int(data[name][bad[0]])} at node "
-                f"{int(bad[0])}; labels are 0 to {classes - 1}, or -1 for none"
+                f"{int(bad[0])}; labels are {f'0 to {classes - 1}' if classes > 0 else '0, 1, 2, ...'}, or -1 for none"
             )
     if data.get("label_weight") is not None:
         data.label_weight = _parse_weights(data.label_weight, "label_weight", num_nodes, "node")
@@ -229,6 +238,7 @@ def _parse_labels_in_place(data: Data, num_nodes: int) -> None:
 
 def _parse_class_numbers(value: Any, name: str, num_nodes: int) -> Tensor:
     labels = to_tensor(value, name)
+    labels = labels.to(torch.int64) if labels.dtype == torch.bool else labels
     if labels.dim() == 2 and labels.size(1) > 1:
         raise DataError(
             f"multi-label data is not supported: {name} has shape {list(labels.shape)}; give one class number per node"
@@ -241,7 +251,10 @@ def _parse_class_numbers(value: Any, name: str, num_nodes: int) -> Tensor:
 
 def _parse_masks_in_place(data: Data, num_nodes: int, split_index: int | None) -> None:
     if data.get("train_mask") is None:
-        raise DataError("train_mask is missing; say which nodes to learn from, as booleans of shape [nodes]")
+        raise DataError(
+            "train_mask is missing; say which nodes to learn from, as booleans of shape [nodes]: data.y >= 0 for all "
+            "that have a label"
+        )
     if split_index is not None:
         try:
             Int().raise_unless_valid("split_index", split_index)

@@ -14,7 +14,10 @@ RELEASED_KINDS = ("none", "symmetric", "flip")
 
 def check_released_kind(name: str) -> None:
     if name not in RELEASED_KINDS:
-        raise ConfigError(f"the authors' program has no noise '{name}'; use {', '.join(RELEASED_KINDS)}")
+        raise ConfigError(
+            f"the authors' program has no noise '{name}'; use {', '.join(RELEASED_KINDS)}, or a study with another "
+            "protocol, such as paper"
+        )
 
 
 def draw_as_released(labels_to_corrupt: LabelsToCorrupt) -> Ints:

@@ -76,6 +76,8 @@ def decide_all(session: ReviewSession, reviewer: str, request: m.BulkRequest) ->
         raise ConfigError(
             f"{len(positions):,} labels match by now, not {request.expected:,}; look at them again, then decide"
         )
+    if request.refit not in (None, session.ranking.number) and _depends_on_ranking(request):
+        raise ConfigError("the models learned meanwhile, and other labels may match; look at them again, then decide")
     verdicts = []
     for position in positions[~session.state.trusted[positions]].tolist():  # what was verified before stays
         given, decision = session.class_names[session.state.given[position]], request.decision
@@ -87,6 +89,13 @@ def decide_all(session: ReviewSession, reviewer: str, request: m.BulkRequest) ->
     if not verdicts:
         raise DataError("no label matches; there is nothing to decide")
     return _build_outcome(session, session.decide(request.key, reviewer, verdicts, queue="bulk"))
+
+
+def _depends_on_ranking(request: m.BulkRequest) -> bool:
+    """Whether a refit changes which labels match, or what they become."""
+    query = request.query
+    is_suggestion = request.decision == "relabel" and not request.label
+    return is_suggestion or query.suggested is not None or query.low > 0 or query.high < 1
 
 
 def undo(session: ReviewSession, reviewer: str, request: m.StepRequest) -> m.Outcome:
@@ -143,5 +152,4 @@ def deal_labels_to_reviewers(session: ReviewSession, reviewer: str, request: m.D
 
 
 def load(session: ReviewSession, reviewer: str, request: m.LoadRequest) -> m.LoadOutcome:
-    loaded, unknown = load_decisions(session, _check_key(request.key), reviewer, request.text)
-    return m.LoadOutcome(loaded=loaded, unknown=unknown)
+    return load_decisions(session, _check_key(request.key), reviewer, request.text)

@@ -18,6 +18,7 @@ from ..core.errors import ConfigError, DataError
 from ..report.audit import DECISION_COLUMNS, REVIEW_COLUMNS
 from .decision_store import Verdict
 from .estimates import count_drawn
+from .messages import LoadOutcome
 from .review_session import ReviewSession
 from .verdicts import KEEP, RELABEL, STATUS_NAMES, UNSURE, combine_verdicts
 
@@ -57,8 +58,8 @@ def build_decision_table(session: ReviewSession) -> pd.DataFrame:
     return pd.DataFrame(table, columns=[*REVIEW_COLUMNS, *DECISION_COLUMNS, "note"], dtype=object)
 
 
-def load_decisions(session: ReviewSession, key: str, reviewer: str, text: str) -> tuple[int, int]:
-    """Take over the decisions of a file of an earlier audit, as one action; (loaded rows, rows of other nodes)."""
+def load_decisions(session: ReviewSession, key: str, reviewer: str, text: str) -> LoadOutcome:
+    """Take over the decisions of a file of an earlier audit, as one action."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "decisions.csv")
         path.write_text(text, encoding="utf-8")
@@ -81,9 +82,16 @@ def load_decisions(session: ReviewSession, key: str, reviewer: str, text: str) -
         label = row["label"].strip() if row["decision"] == "relabel" else ""
         note = str(row.get("note", "") or "")
         verdicts.append((node, Verdict(decision=row["decision"], label=label, note=note, time=row.get("time", ""))))
-    if verdicts:
-        session.decide(key, reviewer, verdicts, verb="load")
-    return len(verdicts), unknown
+    changes = session.decide(key, reviewer, verdicts, verb="load").changes if verdicts else []
+    replaced = sum(_differ(change.before, change.after) for change in changes)
+    return LoadOutcome(loaded=len(verdicts), replaced=replaced, unknown=unknown)
+
+
+def _differ(before: Verdict | None, after: Verdict | None) -> bool:
+    """Whether a decision gave way to another one."""
+    if before is None or after is None or before.decision not in ("relabel", "keep", "unsure"):
+        return False
+    return (before.decision, before.label) != (after.decision, after.label)
 
 
 def _build_trusted_table(session: ReviewSession) -> pd.DataFrame:

@@ -23,6 +23,7 @@ def compute_layout(embedding: Singles, similar: Ints | None, seed: int) -> Float
     centered = embedding - embedding.mean(axis=0)
     _, vectors = np.linalg.eigh(centered.T @ centered)
     place = (centered @ vectors[:, -2:]).astype(np.float64)
+    place = np.pad(place, ((0, 0), (2 - place.shape[1], 0)))  # one feature alone has one direction
     place = 10 * place / np.maximum(place.std(axis=0), 1e-9) + rng.normal(size=place.shape) * 0.1
     if similar is None or len(place) < 3:
         return _scale_to_unit_square(place)

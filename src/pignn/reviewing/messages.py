@@ -6,7 +6,7 @@ import msgspec
 
 from .decision_store import Verdict
 from .estimates import Panel
-from .queue import Query
+from .queue import Number, Query
 
 
 class Empty(msgspec.Struct, forbid_unknown_fields=True):
@@ -115,11 +115,15 @@ class DecideRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class BulkRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One decision on all labels of a query, of which there must be `expected`; no label: each gets its suggestion."""
+    """One decision on all labels of a query, of which there must be `expected`; no label: each gets its suggestion.
+
+    `refit` is the ranking in which they were looked at; what depends on it is refused after another one.
+    """
 
     key: str
     query: Query
     expected: int
+    refit: int | None = None
     decision: str
     label: str = ""
 
@@ -169,8 +173,8 @@ class History(msgspec.Struct):
 
 
 class HistoryRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    node: int | None = None
-    before: int | None = None
+    node: Number | None = None
+    before: Number | None = None
 
 
 class DealingRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -189,6 +193,7 @@ class LoadRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 class LoadOutcome(msgspec.Struct, kw_only=True):
     loaded: int
+    replaced: int  # of these, rows that differ from what this reviewer had decided
     unknown: int  # rows of nodes without a label here
 
 

@@ -12,8 +12,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,25 +25,18 @@ import torch
 from .. import runs
 from ..auditing import Audit, write_rounded_csv
 from ..auditing.crossfit import Bools, Singles
-from ..core.errors import ConfigError, DataError, OutputError
+from ..core.errors import ConfigError, DataError
 from ..core.records import Record
 from ..io import files
-from ..io.locks import hold_file_lock
 from ..noise.kinds import Floats, Ints
 from ..runs.audit_run import AuditOrigin, AuditRun, read_other_columns
-from ..runs.run_folder import has_finished_or_interrupted_run
 from .decision_store import DecisionStore
 from .layout import compute_layout
 from .node_texts import NodeTexts, write_node_texts
+from .project_folder import DECISIONS_FILE, HEADER_FILE, check_can_be_created, hold_project, is_project
 
 VERSION = 1
-HEADER_FILE, STATE_FILE, TEXTS_FILE, DECISIONS_FILE = (
-    "project.json",
-    "state.safetensors",
-    "nodes.sqlite",
-    "decisions.sqlite",
-)
-LABELS_FILE, LOCK_FILE = "labels.csv", ".pignn.lock"
+STATE_FILE, TEXTS_FILE, LABELS_FILE = "state.safetensors", "nodes.sqlite", "labels.csv"
 LABELS_PER_CLUSTER_ROOT, MIN_CLUSTERS, MAX_CLUSTERS = 10, 4, 40
 
 
@@ -94,10 +86,6 @@ class Project:
     texts: NodeTexts
 
 
-def is_project(folder: Path) -> bool:
-    return (folder / HEADER_FILE).is_file()
-
-
 def create_project(folder: Path, arguments: Mapping[str, Any], *, audit: Mapping[str, Any] | None = None) -> None:
     """Audit the labels of a graph and write what a review needs.
 
@@ -106,12 +94,7 @@ def create_project(folder: Path, arguments: Mapping[str, Any], *, audit: Mapping
         arguments: the graph, as `pignn.audit` takes it.
         audit: further options of `pignn.audit`, such as `method`, `noise` and `seed`.
     """
-    if is_project(folder):
-        raise OutputError(f"{folder} is a project already; open it without naming a graph, or choose another folder")
-    if has_finished_or_interrupted_run(folder) or (folder / "audit.json").exists():
-        raise OutputError(f"{folder} holds a run or an audit; choose another folder for the project")
-    if (folder / DECISIONS_FILE).exists():
-        raise OutputError(f"{folder} holds decisions but no project.json; restore it, or choose another folder")
+    check_can_be_created(folder)
     files.create_writable_folder(folder)
     with hold_project(folder):
         options = dict(audit or {})
@@ -128,14 +111,6 @@ def create_project(folder: Path, arguments: Mapping[str, Any], *, audit: Mapping
 
 def _get_corruption(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in ("noise", "rate", "seed") if options.get(name) not in (None, "none")}
-
-
-@contextlib.contextmanager
-def hold_project(folder: Path) -> Iterator[None]:
-    """Let one server at a time use a project."""
-    message = f"{folder} is open in another `pignn review`; go on there, or end it first"
-    with hold_file_lock(folder / LOCK_FILE, message):
-        yield
 
 
 def open_project(folder: Path) -> Project:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -16,6 +16,7 @@ from .verdicts import DISPUTED, KEEP, RELABEL, UNDECIDED, UNSURE
 
 Order = Literal["mixed", "errors", "estimate", "model", "node"]
 State = Literal["open", "decided", "relabel", "keep", "unsure", "disputed", "skipped", "all"]
+Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]  # of a node or an action: what arrays and SQLite hold
 ERRORS_PER_DRAWN = 3  # of a mixed queue
 
 
@@ -31,7 +32,7 @@ class Query(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     low: float = 0.0  # p_wrong
     high: float = 1.0
     search: str = ""
-    nodes: list[int] | None = None  # only these, as a lasso on the map selects them
+    nodes: list[Number] | None = None  # only these, as a lasso on the map selects them
 
 
 @dataclass(frozen=True, eq=False)

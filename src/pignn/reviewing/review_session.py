@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import traceback
+import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -102,7 +103,8 @@ class ReviewSession:
         """The verdict with what the page said of the label; one that cannot be is refused."""
         position = self.find_position(node)
         if self.state.trusted[position]:
-            raise DataError(f"the label of node {node} was verified before this review; it stays")
+            name = self.project.texts.find_names([node])[node]
+            raise DataError(f"the label of '{name[:40]}' was verified before this review; it stays")
         if verdict is None:
             return None
         if verdict.decision not in ("relabel", "keep", "unsure", "skip", ""):
@@ -113,8 +115,8 @@ class ReviewSession:
         if verdict.decision == "relabel":
             if not label or label == given:
                 raise DataError("a new label must be another one than the given; keep says that it is right")
-            if label not in self.class_names and not new_class:
-                raise DataError(f"'{label[:40]}' is no class of this project; say so if it is a new one")
+            if label not in self.class_names:
+                check_new_class(label, self.class_names, is_allowed=new_class)
         elif label:
             raise DataError(f"'{verdict.decision}' takes no label")
         p_wrong = float(f"{self.ranking.p_wrong[position]:.4g}")
@@ -221,6 +223,22 @@ class ReviewSession:
         """By position, those that have any."""
         with self._lock:
             return {position: dict(verdicts) for position, verdicts in self._verdicts.items() if verdicts}
+
+
+def check_new_class(label: str, class_names: Sequence[str], *, is_allowed: bool) -> None:
+    """Refuse a class that nobody asked for, that cannot be read, or that one there is already meant by."""
+    if not is_allowed:
+        raise DataError(f"'{label[:40]}' is no class of this project; to add it, give it to one label with the key W")
+    if not label.isprintable():
+        raise DataError("a new class must be printable: one line, without invisible characters")
+    same = [name for name in class_names if _fold(name) == _fold(label)]
+    if same:
+        raise DataError(f"'{label[:40]}' is there already, written '{same[0][:40]}'; choose that one")
+
+
+def _fold(name: str) -> str:
+    """What is left of a name without case, spacing and forms of the same letter."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def check_name(name: str) -> str:

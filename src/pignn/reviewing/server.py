@@ -13,10 +13,9 @@ from torch_geometric.data import Data
 from ..core.errors import ConfigError
 from ..serving.server import check_server_packages, run_app
 from .guard import LOCAL_NAMES, hash_token, make_token
-from .project import create_project, hold_project, is_project, open_project
+from .project import create_project, hold_project, open_project
+from .project_folder import check_is_project, choose_folder
 from .review_session import ReviewSession, check_name
-
-DEFAULT_FOLDER = Path("reviews")
 
 
 def review(
@@ -49,7 +48,7 @@ def review(
     """
     check_server_packages("review")
     arguments = {"graph": graph, **graph_options}
-    folder = _choose_folder(project, arguments)
+    folder = choose_folder(project, arguments)
     names = [check_name(name) for name in reviewers]
     if graph is not None or graph_options.get("nodes") is not None:
         create_project(folder, arguments, audit=audit)
@@ -73,8 +72,7 @@ def _serve_project(
 ) -> None:
     from .api import build_app
 
-    if not is_project(folder):
-        raise ConfigError(f"{folder} is no project; name a graph to make one, with --nodes or --dataset")
+    check_is_project(folder)
     is_local = host in LOCAL_NAMES
     with hold_project(folder):
         session = ReviewSession(open_project(folder))
@@ -91,12 +89,3 @@ def _serve_project(
             run_app(app, host, port, lambda address: on_ready(address, tokens))
         finally:
             session.close()
-
-
-def _choose_folder(project: str | Path | None, arguments: Mapping[str, Any]) -> Path:
-    if project is not None:
-        return Path(project)
-    source = arguments["graph"] if arguments["graph"] is not None else arguments.get("nodes")
-    if not isinstance(source, str | Path):
-        raise ConfigError("which project? name its folder")
-    return DEFAULT_FOLDER / Path(source).stem

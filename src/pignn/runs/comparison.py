@@ -10,6 +10,7 @@ from typing import Any
 from torch_geometric.data import Data
 
 from .. import methods as method_registry
+from ..core.errors import ConfigError
 from ..core.progress import progress_context, track
 from ..core.settings import Int, list_settings
 from ..io.digests import compute_digest
@@ -98,6 +99,8 @@ def choose_methods(
     methods: Sequence[str | Method] | Mapping[str, str | Method] | None, settings: Mapping[str, Any], seed: int
 ) -> list[ComparedMethod]:
     """The methods with their settings, checked."""
+    if isinstance(methods, str | Method):
+        raise ConfigError("methods must be a list, such as ['auto', 'GCN'], or a dictionary with names of your own")
     if methods is not None and not isinstance(methods, Mapping):
         name_methods([_name_method(each) for each in methods])
         methods = {_name_method(each): each for each in methods}
@@ -146,7 +149,11 @@ def run_all_fits(
 
 
 def _name_method(method: str | Method) -> str:
-    return method if isinstance(method, str) else method.name
+    if isinstance(method, str | Method):
+        return method if isinstance(method, str) else method.name
+    raise ConfigError(
+        f"a method to compare is a name or an object such as pignn.make('GCN', epochs=100), not {method!r}"
+    )
 
 
 def _open_journal(folder: Path | None, design: RepeatedFolds, force: bool) -> Journal:

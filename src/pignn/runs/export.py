@@ -49,6 +49,7 @@ def export_network(model: Method | str | Path, path: str | Path, *, force: bool 
         raise ConfigError(f"{path}: torch.export writes {SUFFIX} files; choose such a name")
     check_outputs([path], [], force=force)
     method = model if isinstance(model, Method) else load_model(model)
+    method.fit_facts()  # tells if it is not fitted
     program = build_exported_program(method)
     facts = {
         "pignn": __version__,

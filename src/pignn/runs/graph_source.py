@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 
 from .. import graphs
 from ..core.errors import ConfigError, DataError, warn_user
+from ..graphs.checks import check_data_type
 from ..noise import Corrupt, check_noise_name_or_load_file
 from .early_checks import check_is_no_file, is_graph_store
 
@@ -38,8 +39,15 @@ class GraphSource:
     def __post_init__(self) -> None:
         if self.graph is None and self.options.get("nodes") is None:
             raise ConfigError("which graph? pass one, the name of a dataset, or files with nodes= and edges=")
+        if isinstance(self.graph, pd.DataFrame):
+            raise DataError("a table of nodes is not a graph by itself; give both tables by name: nodes=..., edges=...")
+        if self.graph is not None and not isinstance(self.graph, str | Path):
+            check_data_type(self.graph)
         if isinstance(self.graph, Data) and (others := set(self.options) - {"split_index"}):
-            raise ConfigError(f"{min(others)} does not apply to a graph that is loaded already; leave it out")
+            raise ConfigError(
+                f"{min(others)} does not apply to a graph that is loaded already; leave it out, or put it into "
+                "settings={...} if it is one of the method"
+            )
 
     @property
     def is_named(self) -> bool:

@@ -81,6 +81,10 @@ def write_hub_folder(
         with tempfile.TemporaryDirectory() as parent:
             run.save(Path(parent) / "run")
             return write_hub_folder(Path(parent) / "run", folder, repo_id=repo_id, license=license)
+    if not isinstance(run, str | Path):
+        raise ConfigError(
+            f"run must be what pignn.train returns, or its folder, not {type(run).__name__}: the card tells of the data"
+        )
     source = Path(run)
     check_model_folder(source)
     record, header = _read_record(source), _read_header(source / "model" / "model.json")

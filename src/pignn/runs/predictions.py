@@ -140,6 +140,10 @@ def predict(
         graph_options: of files, as :func:`pignn.read_graph` takes them (``nodes=``, ``edges=``, ...); of a dataset, as
             :func:`pignn.load` takes them.
     """
+    if not isinstance(model, Method | str | Path):
+        raise ConfigError(
+            f"model must be a fitted method or a folder, not {type(model).__name__}; run.save() writes one"
+        )
     source = GraphSource(graph, graph_options)
     folder = None if isinstance(model, Method) else resolve_model_folder(Path(model))
     if out is not None:

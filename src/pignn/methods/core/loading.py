@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,9 @@ def load_model(path: str | Path, **callables: Any) -> Method:
                 raise ModelFileError(f"{folder} was made with {key}={value['callable']}; load_model(path, {key}=...)")
             settings[key] = callables[key]
     try:
+        for each in fields(kind):
+            if isinstance(each.default, tuple) and isinstance(settings.get(each.name), list):  # JSON has no tuples
+                settings[each.name] = tuple(settings[each.name])
         method = kind(**settings)
         method.check_settings()
         method.class_names_, method.num_features_ = class_names, num_features

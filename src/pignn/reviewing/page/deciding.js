@@ -13,7 +13,7 @@ async function decide(decision, label = "", more = {}) {
   if (decision !== "relabel") label = "";
   const node = detail.node, name = clip(detail.name, 40), note = noteNode === node ? noteText : ownVerdict()?.note || "";
   const change = { node, decision, label, note: decision === null ? "" : note };
-  const settle = query.state === "disputed";
+  const settle = decidesForAll(decision);
   const outcome = await act("/api/decide", { changes: [change], queue: query.order, settle, ...more });
   if (!outcome) return;
   noteNode = null;
@@ -23,6 +23,11 @@ async function decide(decision, label = "", more = {}) {
   if (item) Object.assign(item, { decision: decision || "", label });
   countLocally();
   if (decision === null || decision === "") { showQueue(); await orShowError(() => loadDetail(node)); } else await orShowError(moveToUndecided);
+}
+// Where somebody settled, only another settlement counts; a decision of one's own would change nothing.
+function decidesForAll(decision) {
+  const settled = detail.opinions.filter(({ settles }) => settles);
+  return decision === null ? settled.some(({ reviewer }) => reviewer === reviewerName()) : query.state === "disputed" || (settled.length > 0 && decision !== "skip");
 }
 const decideClass = (c) => (c === detail.given ? decide("keep") : decide("relabel", className(c)));
 async function saveNote(text) {
@@ -51,11 +56,13 @@ const redo = () => step("/api/redo", "There is nothing to redo.");
 
 // ---- many at once ----
 
+let lookedAt = null; // what the dialog asks about: the models may rank anew while it is open
+
 async function openBulk() {
   if (!total) return showStatus("No label matches; there is nothing to decide.");
   const page = await orShowError(() => ask("/api/queue", { query, offset: 0, limit: 12 }));
   if (!page) return;
-  total = page.total;
+  lookedAt = { query: { ...query }, expected: page.total, refit: page.refit };
   byId("bulk-count").textContent = `The filters match ${formatCount(page.total)} labels. One decision goes to all of them, and one undo takes it back.`;
   byId("bulk-preview").replaceChildren(createTable("The first of them", ["Node", "Given", "Suggested", "p wrong"], page.items.map((item) => [item.name, createClipped(className(item.given)), createClipped(className(item.suggested)), formatProbability(item.p_wrong)])));
   fillOptions("bulk-choice", [["keep", "keep all given labels"], ["relabel", "relabel each to its suggestion"], ["unsure", "unsure"], ...data.class_names.map((name, c) => [String(c), "all are: " + name])]);
@@ -65,7 +72,7 @@ async function openBulk() {
 }
 async function decideBulk() {
   const choice = byId("bulk-choice").value, isClass = /^\d+$/.test(choice);
-  const body = { query, expected: total, decision: isClass ? "relabel" : choice, label: isClass ? className(Number(choice)) : "" };
+  const body = { ...lookedAt, decision: isClass ? "relabel" : choice, label: isClass ? className(Number(choice)) : "" };
   const outcome = await act("/api/decide-all", body);
   byId("bulk-dialog").close();
   if (!outcome) return;

@@ -1,6 +1,7 @@
 // One label: what is known about it, why it is suspect, and the choices.
 
 const CLASS_KEYS = "123456789acdilpv"; // letters that no command has
+const MAX_BUTTONS = 60; // of classes
 let noteNode = null, noteText = ""; // what is being written, kept when the label is shown anew
 
 async function loadDetail(other) {
@@ -41,11 +42,12 @@ function ownVerdict() {
   const own = detail.opinions.find(({ reviewer, settles }) => reviewer === reviewerName() && !settles);
   return own ? own.verdict : null;
 }
+const canClear = () => Boolean(ownVerdict()) || decidesForAll(null);
 function createChoices() {
   const own = ownVerdict();
   const createButton = (key, text, decision, label = "", kind = "") => createElement("button", { class: kind, "aria-pressed": String(Boolean(own) && own.decision === decision && own.label === label), click: () => decide(decision, label) }, clip(text, 60) + " ", createElement("kbd", { text: key }));
   const clear = createElement("button", { click: () => decide(null) }, "Clear ", createElement("kbd", { text: "X" }));
-  clear.disabled = !own;
+  clear.disabled = !canClear();
   return createElement("div", { class: "choices" }, createButton("Space", "Relabel: " + className(detail.suggested), "relabel", className(detail.suggested), "main"), createButton("G", "Keep: " + className(detail.given), "keep"), createButton("U", "Unsure", "unsure"), createButton("S", "Skip", "skip"), clear);
 }
 function createClassKeys() {
@@ -55,7 +57,8 @@ function createClassKeys() {
     "aria-pressed": String(Boolean(own) && ((own.decision === "relabel" && own.label === name) || (own.decision === "keep" && c === detail.given))),
     click: () => decideClass(c) }, ...(c < CLASS_KEYS.length ? [createElement("kbd", { text: CLASS_KEYS[c].toUpperCase() })] : []), createElement("span", { class: "clip", text: name + (c === detail.given ? " (given)" : "") }))));
   const added = createElement("li", {}, createElement("button", { click: askNewClass }, createElement("kbd", { text: "W" }), "new class …"));
-  return createElement("ul", { class: "class-keys", "aria-label": "It is" }, ...buttons.slice(0, 60), added);
+  const more = buttons.length > MAX_BUTTONS ? [createElement("li", { class: "note", text: `${formatCount(buttons.length - MAX_BUTTONS)} more classes; W takes their names, too` })] : [];
+  return createElement("ul", { class: "class-keys", "aria-label": "It is" }, ...buttons.slice(0, MAX_BUTTONS), ...more, added);
 }
 function createNote() {
   const own = ownVerdict(), note = createElement("textarea", { id: "note", rows: "1", maxlength: "4000", "aria-label": "Note", placeholder: "Note (N); it goes with the decision" });

@@ -6,7 +6,7 @@ const KEYS = [
 ];
 const COMMANDS = {
   j: () => move(1), arrowdown: () => move(1), k: () => move(-1), arrowup: () => move(-1),
-  " ": () => detail && decide("relabel", className(detail.suggested)), g: () => decide("keep"), u: () => decide("unsure"), s: () => decide("skip"), x: () => detail && ownVerdict() && decide(null),
+  " ": () => detail && decide("relabel", className(detail.suggested)), g: () => decide("keep"), u: () => decide("unsure"), s: () => decide("skip"), x: () => detail && canClear() && decide(null),
   n: () => byId("note")?.focus(), w: () => askNewClass(), b: () => openBulk(), z: () => undo(), y: () => redo(),
   "/": () => byId("search").focus(), o: () => byId("order").focus(), f: () => { byId("filters").open = true; byId("given").focus(); },
 };

@@ -41,7 +41,7 @@ async function loadFile(file) {
   if (!outcome) return;
   await loadQueue();
   await refreshProgress();
-  showStatus(`${formatCount(outcome.loaded)} decisions loaded` + (outcome.unknown ? `; ${formatCount(outcome.unknown)} rows name nodes that have no label here.` : "."));
+  showStatus(`${formatCount(outcome.loaded)} decisions loaded` + (outcome.replaced ? `, ${formatCount(outcome.replaced)} of them instead of another one of yours` : "") + (outcome.unknown ? `; ${formatCount(outcome.unknown)} rows name nodes that have no label here.` : "."));
 }
 async function takeAway(name, file) {
   const response = await fetch(`/api/export/${name}`);

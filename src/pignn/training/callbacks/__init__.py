@@ -52,7 +52,15 @@ def resolve_callbacks(callbacks: Iterable[str | Callback]) -> list[Callback]:
     """Objects as they are, names as the callbacks they stand for."""
     if isinstance(callbacks, str):
         raise ConfigError(f"callbacks must be a list, such as [{callbacks!r}]")
-    return [make_callback(callback) if isinstance(callback, str) else callback for callback in callbacks]
+    made = [make_callback(callback) if isinstance(callback, str) else callback for callback in callbacks]
+    for callback in made:
+        if isinstance(callback, type) or not hasattr(callback, "on_epoch_end"):
+            name = getattr(callback, "__name__", type(callback).__name__)
+            raise ConfigError(
+                f"{name} is not a callback: give a name, or an object such as CSVLogger('history.csv'), of a class "
+                "that extends pignn.training.callbacks.Callback"
+            )
+    return made
 
 
 __all__ = [
