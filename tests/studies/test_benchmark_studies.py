@@ -23,10 +23,11 @@ BENCHMARKS = ["audit", "audit-judges", "audit-llm-labels", "beyond", "beyond-het
 BENCHMARKS += ["beyond-llm-labels"]
 
 
-def test_every_method_stands_in_the_comparison():
-    study = get_study("beyond")
+@pytest.mark.parametrize(("name", "num_noises"), [("beyond", 8), ("leaderboard", 6)])
+def test_every_method_stands_in_the_comparison(name, num_noises):
+    study = get_study(name)
     assert {row.method for row in study.rows} == {info.name for info in pignn.methods.list_methods()}
-    assert len(study.noises) == 8
+    assert len(study.noises) == num_noises
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
