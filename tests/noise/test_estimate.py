@@ -9,7 +9,7 @@ from scipy.optimize import check_grad
 from scipy.special import log_softmax, softmax
 
 from pignn.core.errors import ConfigError, DataError
-from pignn.noise import build_transition_matrix, estimate, model
+from pignn.noise import build_transition_matrix, estimate, estimation, model
 from pignn.noise.estimation import unmix_probs
 from pignn.noise.model import CONFUSED, CONFUSIONS, EQUAL, FULL, compute_log_probs, fit_noise_model
 
@@ -244,3 +244,12 @@ def test_a_classifier_that_knows_nothing_leaves_the_rate_to_be_assumed() -> None
     knowing = model.compute_log_probs(0.9 * np.eye(4)[true] + 0.1 * rng.dirichlet(np.ones(4), 2000))
     assert abs(estimate_rate(knowing, 0.0) - 0.2) < 0.02
     assert estimate_rate(knowing, 0.0) == estimate_rate(knowing, 0.1)
+
+
+def test_the_interval_contains_the_rate(monkeypatch):
+    bounds = ((0.5, 0.6), (np.eye(2), np.eye(2)))
+    monkeypatch.setattr(estimation, "_bootstrap_rate_and_transition_bounds", lambda *_: bounds)
+    probs = np.tile([[0.99, 0.01], [0.01, 0.99]], (50, 1))
+    found = estimate(np.tile([0, 1], 50), probs, intervals=True)
+    assert found.rate < 0.1
+    assert found.rate_interval == (found.rate, 0.6)

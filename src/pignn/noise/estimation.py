@@ -114,8 +114,11 @@ def estimate_from_model(
         bounds = _bootstrap_rate_and_transition_bounds(
             given[known], log_probs[known], fitted, level, rng, known_trusted, known_before
         )
+    rate = float((1 - posterior[known, given[known]]).mean()) if len(known) else 0.0
+    if bounds[0] is not None:  # with many classes, resampled labels may all look noisier than the labels themselves
+        bounds = ((min(bounds[0][0], rate), max(bounds[0][1], rate)), bounds[1])
     return NoiseEstimate(
-        rate=float((1 - posterior[known, given[known]]).mean()) if len(known) else 0.0,
+        rate=rate,
         transition=fitted.transition,
         prior=posterior[known].mean(axis=0) if len(known) else np.full(num_classes, 1 / num_classes),
         posterior=posterior,

@@ -97,7 +97,9 @@ def build_leaderboard_table(results: StudyResults, ranking: Ranking) -> Table:
 
 def list_notes(results: StudyResults, ranking: Ranking) -> list[str]:
     study = results.study
-    notes = [f"Friedman: χ² = {ranking.statistic:.1f}, p = {format_p(ranking.p)}; {_describe_pair_test(ranking)}"]
+    p = format_p(ranking.p)
+    p_text = f"p {p}" if p.startswith("<") else f"p = {p}"
+    notes = [f"Friedman: χ² = {ranking.statistic:.1f}, {p_text}; {_describe_pair_test(ranking)}"]
     notes += ["bold seconds: no other row is at least as good and at least as quick"]
     notes += [f"cells: {', '.join(f'{dataset} {noise}'.replace(':', ' ') for dataset, noise in ranking.cells)}"]
     if ranking.left_out:
