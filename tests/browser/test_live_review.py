@@ -86,10 +86,18 @@ def open_page(driver: Any, server: Server) -> None:
 
 
 def decide(driver: Any, key: str) -> None:
-    """Press a key that decides, and wait until the page moved on."""
+    """Press a key that decides, and wait until the page moved on.
+
+    A key that comes while the page fetches the list anew is ignored; it is pressed again after a while.
+    """
     before = shown(driver)
-    press(driver, key)
-    wait_for(lambda: shown(driver) != before)
+    end = time.monotonic() + 60
+    while shown(driver) == before and time.monotonic() < end:
+        press(driver, key)
+        pause = time.monotonic() + 10
+        while shown(driver) == before and time.monotonic() < pause:
+            time.sleep(0.02)
+    assert shown(driver) != before
 
 
 def count(server: Server) -> int:
