@@ -42,7 +42,7 @@ def measure(dataset: str, noise: str, rate: float) -> dict[str, object]:
     found = pignn.compare(data, METHODS, settings=SETTINGS, folds=FOLDS, repeats=REPEATS, seed=SEED)
     seconds = time.perf_counter() - start
     chosen = choose_methods(METHODS, SETTINGS, SEED)
-    taken = found.recommended.method
+    taken = found.recommended_score.method
     metric = "balanced_accuracy" if dataset in UNBALANCED else "accuracy"
     truth = {each.label: each.method.fit(data).score(data, metric=metric) for each in chosen}
     scores = {score.method: (score.accuracy, score.agreement, score.error, score.seconds) for score in found.scores}

@@ -22,7 +22,7 @@ from torch_geometric.utils import subgraph
 
 import pignn
 from pignn.auditing import apply_decisions_to_graph, audit_labels, estimate_from_review, sample_for_review
-from pignn.auditing.evidence import check_labels_and_assign_folds
+from pignn.auditing.evidence import build_checked_evidence
 from pignn.auditing.label_scorers import SCORERS
 from pignn.auditing.views import average_neighbor_features, compute_own_features
 
@@ -32,7 +32,7 @@ DATASETS = ("cora", "citeseer", "digits", "photo", "pubmed")
 def noisy_graph(dataset: str, kind: str, rate: float, seed: int) -> Data:
     data = pignn.load(dataset)
     if kind == "gpt-3.5":
-        path = Path(pignn.graphs.find_dataset_location_text("cora")) / "llm_labels.npz"
+        path = Path(pignn.graphs.find_dataset_location_or_empty("cora")) / "llm_labels.npz"
         return pignn.corrupt(data, pignn.noise.load_recorded_labels(path), splits=("all",))
     return pignn.corrupt(data, kind, rate if rate else None, seed=seed, splits=("all",))
 
@@ -65,7 +65,7 @@ def rules(datasets: list[str]) -> None:
     for dataset, kind in [("cora", "gpt-3.5"), *((dataset, "none") for dataset in datasets)]:
         data = noisy_graph(dataset, kind, 0.0, 10)
         truth, given, nodes = data.y_true.numpy(), data.y.numpy(), np.arange(data.num_nodes)
-        n, known = pignn.graphs.num_classes(data), check_labels_and_assign_folds(data, 5, 0)
+        n, known = pignn.graphs.num_classes(data), build_checked_evidence(data, 5, 0)
         found = audit_labels(data)
         table = found.issues.sort_values("node")
         p = table[[f"p_{c}" for c in range(n)]].to_numpy()

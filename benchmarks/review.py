@@ -26,10 +26,10 @@ from pathlib import Path
 import numpy as np
 
 import pignn
-from pignn.reviewing.estimates import compute_panel
+from pignn.reviewing.estimates import compute_progress_panel
 from pignn.reviewing.live_models import LiveModels
 from pignn.reviewing.project import ProjectState, create_project, open_project
-from pignn.reviewing.queue import Query, Standing, select_labels
+from pignn.reviewing.queue import Query, ReviewSnapshot, select_labels
 from pignn.reviewing.verdicts import KEEP, RELABEL, UNDECIDED
 
 SLIPS, REFIT_EVERY, DECISIONS = 0.05, 5, 300
@@ -57,8 +57,8 @@ def review(
     rank[state.order] = np.arange(len(state.order))
     none, every, decided = np.zeros(size, dtype=bool), np.ones(size, dtype=bool), []
     while len(decided) < decisions:
-        standing = Standing(state, ranking, status, every, status != UNDECIDED, none, rank)
-        for position in select_labels(Query(order=order), standing, None)[:REFIT_EVERY]:  # type: ignore[arg-type]
+        snapshot = ReviewSnapshot(state, ranking, status, every, status != UNDECIDED, none, rank)
+        for position in select_labels(Query(order=order), snapshot, None)[:REFIT_EVERY]:  # type: ignore[arg-type]
             decided.append(int(position))
             status[position] = RELABEL if reviewer.says_wrong[position] else KEEP
         if refits:
@@ -124,7 +124,7 @@ def measure_coverage(noises: list[str], graph: str, rate: float, reviews: int, o
                 drawn = ProjectState(**{**vars(state), "order": rng.permutation(state.order)})
                 reviewer = Reviewer(state.given, truth, seed)
                 _, status, p_wrong = review(drawn, reviewer, "mixed", refits=seed % REVIEWS_PER_REFITTED == 0)
-                panel = compute_panel(status, drawn.order, p_wrong, [])
+                panel = compute_progress_panel(status, drawn.order, p_wrong, [])
                 true_rate = float(reviewer.is_wrong[drawn.order].mean())
                 low, high = panel.rate_interval
                 row = {"noise": noise, "seed": seed, "drawn": panel.drawn, "true": round(true_rate, 4)}

@@ -103,7 +103,7 @@ def overhead(runs: int) -> None:
     from pignn.studies import DatasetSpec, NoiseSpec, Protocol, Study, StudyRow, open_results
     from pignn.studies.planning import plan_runs
     from pignn.studies.pool import LocalPool
-    from pignn.studies.sweep import iter_results_with_retries
+    from pignn.studies.sweep import iter_results_and_retry_dead_runs
 
     study = Study(
         name="overhead",
@@ -117,15 +117,15 @@ def overhead(runs: int) -> None:
     with tempfile.TemporaryDirectory() as folder, open_results(folder) as store:
         todo = {run.key: run for run in plan_runs(study, store)}
         pool = LocalPool(2, {(run.spec.work, run.spec.method): run.spec.code for run in todo.values()})
-        while not pool.is_ready:
+        while not pool.are_all_workers_started:
             pool.wait_for_results(0.1)
         start = time.perf_counter()
-        for key, result in iter_results_with_retries(pool, todo):
+        for key, result in iter_results_and_retry_dead_runs(pool, todo):
             store.save_run(key, todo[key].spec, result)
         mine = time.perf_counter() - start
         pool.close()
-        assert all(record.is_done for record in store.get_all_records())
-        training = sum(record.metrics["seconds"] for record in store.get_all_records())
+        assert all(record.is_done for record in store.list_all_records())
+        training = sum(record.metrics["seconds"] for record in store.list_all_records())
     ratio = mine / seconds - 1
     print(f"{2 * half} runs, two at a time: bare {seconds:.1f} s, runner {mine:.1f} s, overhead {ratio:+.1%}")
     print(f"of the time of its two workers, all but {1 - training / (2 * mine):.1%} is training")

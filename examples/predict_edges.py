@@ -11,9 +11,9 @@ from pignn.methods import NetworkMethod
 from pignn.methods.core.links import (
     LinkedClassifier,
     build_edge_predictor,
-    find_similar_nodes,
-    make_links,
+    find_pairs_of_similar_nodes,
     reconstruction_loss,
+    symmetrize_pairs_without_edges,
 )
 
 
@@ -34,8 +34,8 @@ class Linked(NetworkMethod):
 
     def prepare_phase(self, task, networks, phase):
         everyone = torch.arange(task.inputs.num_nodes)
-        pairs = find_similar_nodes(task.inputs, everyone, task.nodes, self.num_links)
-        networks["classifier"].set_training_links(task.inputs, make_links(pairs, task.inputs.adj))
+        pairs = find_pairs_of_similar_nodes(task.inputs, everyone, task.nodes, self.num_links)
+        networks["classifier"].set_training_links(task.inputs, symmetrize_pairs_without_edges(pairs, task.inputs.adj))
 
     def objective(self, step):
         recon = reconstruction_loss(step.networks["classifier"].z, step.inputs.adj, num_negatives=50)

@@ -14,12 +14,12 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_pre
 import pignn
 from pignn.core.errors import ConfigError, DataError
 from pignn.methods.prototypes import Prototypes
-from pignn.sklearn import NodeClassifier, agreement, list_labeled_nodes
+from pignn.sklearn import NodeClassifier, agreement, list_labeled_nodes_and_labels
 
 
 @pytest.fixture
 def labeled(noisy):
-    return list_labeled_nodes(noisy)
+    return list_labeled_nodes_and_labels(noisy)
 
 
 def test_labeled_nodes_are_those_of_training_and_validation(noisy, labeled):

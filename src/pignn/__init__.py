@@ -90,15 +90,15 @@ __all__ = [
 ]
 
 
-def _describe_graph(data: object) -> str | None:
-    from .graphs.importers.summary import render_graph_html
+def _render_graph_html(data: object) -> str | None:
+    from .graphs.importers.summary import render_graph_html_or_none
 
-    return render_graph_html(data)
+    return render_graph_html_or_none(data)
 
 
 limit_thread_spinning()  # before torch is imported
 show_own_warnings_in_one_line()
-register_notebook_display(_describe_graph)
+register_notebook_display(_render_graph_html)
 
 # Imported on first use, so that `pignn --help` does not wait for torch.
 __getattr__, __dir__ = make_lazy_getattr_and_dir(__name__, __file__)

@@ -1,8 +1,8 @@
 """scikit-learn's model selection on a graph: ``cross_val_score``, ``GridSearchCV``, ``learning_curve`` and the like.
 
-    from pignn.sklearn import NodeClassifier, list_labeled_nodes
+    from pignn.sklearn import NodeClassifier, list_labeled_nodes_and_labels
 
-    nodes, y = list_labeled_nodes(graph)
+    nodes, y = list_labeled_nodes_and_labels(graph)
     cross_val_score(NodeClassifier("auto", graph), nodes, y)
 
 X are numbers of nodes, y are their given labels. The graph is given once, to the classifier.
@@ -28,7 +28,7 @@ from .methods import Method, make
 UNLABELED = -1
 
 
-def list_labeled_nodes(data: Data) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def list_labeled_nodes_and_labels(data: Data) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """The nodes with a given label, and these labels: X and y. Where the graph has masks, test nodes are left out."""
     labels = np.asarray(data.y).reshape(-1)
     labeled = labels >= 0
@@ -77,7 +77,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, nodes: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from the labels of some nodes. Labels are integers or names; −1, None and "" mean no label."""
         graph = self._get_graph()
-        index, given = self._check_nodes(nodes), np.asarray(y).reshape(-1)
+        index, given = self._parse_node_numbers(nodes), np.asarray(y).reshape(-1)
         if len(index) != len(given):
             raise DataError(f"{len(index)} nodes, but {len(given)} labels; give one for each")
         if len(np.unique(index)) < len(index):
@@ -106,7 +106,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         """Class probabilities of some nodes, [nodes, classes], in the order of ``classes_``."""
         if not hasattr(self, "model_"):
             raise NotFittedError("this NodeClassifier is not fitted yet; call fit(nodes, y) first")
-        index = self._check_nodes(nodes)
+        index = self._parse_node_numbers(nodes)
         if not hasattr(self, "_probs"):
             self._probs = self.model_.predict_proba(self._graph).astype(np.float64)
             self._probs /= self._probs.sum(axis=1, keepdims=True)  # to 1 in double precision too
@@ -125,7 +125,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
             raise ConfigError("which graph? give it as data=, a torch_geometric.data.Data")
         return graphs.copy_checked_graph(self.data, needs_labels=False)
 
-    def _check_nodes(self, nodes: ArrayLike) -> NDArray[np.int64]:
+    def _parse_node_numbers(self, nodes: ArrayLike) -> NDArray[np.int64]:
         """Numbers of nodes, of shape [n] or [n, 1]."""
         index = np.asarray(nodes)
         if index.ndim == 2 and index.shape[1] == 1:

@@ -331,11 +331,11 @@ def test_an_audit_shows_itself() -> None:
     data.class_names = ["<b>", "sports", "arts", "news"]
     audit = audit_labels(data)
     html = audit._repr_html_()
-    assert audit.overview.rate_text() in html
+    assert audit.overview.format_rate() in html
     assert "&lt;b&gt;" in html
     assert "<b>" not in html
     assert len(audit.plot_transition().axes[0].texts) == 16
-    assert [bar.get_width() for bar in audit.plot_classes().axes[0].patches] == [
+    assert [bar.get_width() for bar in audit.plot_class_quality().axes[0].patches] == [
         row.quality for row in audit.class_summaries
     ]
     assert audit.report(title="My audit").startswith("<!doctype html>")

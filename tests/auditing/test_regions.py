@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from pignn import graphs
 from pignn.auditing import audit_labels
-from pignn.auditing.evidence import Evidence, check_labels_and_assign_folds
+from pignn.auditing.evidence import Evidence, build_checked_evidence
 from pignn.graphs.regions import grow_regions
 from pignn.noise import corrupt
 
@@ -42,7 +42,7 @@ def test_a_region_is_what_is_nearest_to_a_center() -> None:
 
 
 def test_a_region_is_in_one_fold_and_folds_are_even() -> None:
-    evidence = check_labels_and_assign_folds(make_grid(), 5, 0)
+    evidence = build_checked_evidence(make_grid(), 5, 0)
     fold = evidence.region_fold
     assert fold is not None
     assert np.ptp(np.bincount(fold, minlength=5)) < 0.1 * len(fold)
@@ -61,7 +61,7 @@ def test_without_regions_there_are_no_such_folds(reason: str) -> None:
         data.edge_index = torch.cat([star, star.flip(0)], dim=1)
     else:
         data.label_source = torch.arange(400) % 7
-    assert check_labels_and_assign_folds(data, 5, 0).region_fold is None
+    assert build_checked_evidence(data, 5, 0).region_fold is None
 
 
 def make_graph_with_memorable_regions() -> Data:

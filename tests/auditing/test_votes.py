@@ -120,7 +120,7 @@ def test_trusted_labels_are_certain() -> None:
 def test_ties_go_to_the_first_annotator() -> None:
     votes = arrays((0, 1, 0), (0, 0, 1), (1, 0, 0), (1, 1, 0))
     assert votes.choose_plurality_classes().tolist() == [1, 0, -1, -1]
-    assert votes.find_tied_nodes().tolist() == [0]
+    assert votes.find_tied_node_indices().tolist() == [0]
 
 
 def test_agreement_by_hand() -> None:
@@ -152,7 +152,7 @@ def test_questions_go_to_somebody_who_has_not_voted() -> None:
 def test_consensus_becomes_weighted_labels() -> None:
     data, _ = voted(nodes=200)
     consensus = combine_votes(data)
-    graph = consensus.copy_with_consensus_labels(data)
+    graph = consensus.copy_with_weighted_consensus_labels(data)
     assert (graph.y.numpy() == consensus.labels).all()
     assert torch.allclose(graph.label_weight.double(), torch.from_numpy(consensus.probabilities.max(axis=1)), atol=1e-6)
     assert (data.y == -1).all()

@@ -197,10 +197,10 @@ def test_chunked_inference_equals_inference_in_one_go(monkeypatch, name, weighte
     monkeypatch.setattr("pignn.graphs.sparse.CHUNK_ENTRIES", 20)
     with torch.no_grad():
         whole = network(inputs)
-        torch.testing.assert_close(network(inputs.as_chunked()), whole, rtol=1e-6, atol=1e-6)
-    sizes = [part.size for _, _, part in inputs.adj.iter_chunk_slices_and_patterns()]
+        torch.testing.assert_close(network(inputs.copy_for_chunked_inference()), whole, rtol=1e-6, atol=1e-6)
+    sizes = [part.num_entries for _, _, part in inputs.adj.iter_chunk_slices_and_patterns()]
     assert len(sizes) > 5
-    assert sum(sizes) == inputs.adj.size
+    assert sum(sizes) == inputs.adj.num_entries
 
 
 def test_chunks_cover_all_rows_once(monkeypatch):

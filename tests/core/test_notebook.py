@@ -12,7 +12,7 @@ import pytest
 import pignn
 from pignn.core.errors import PignnWarning, warn_user
 from pignn.core.notebook import CardTable, register_notebook_display, render_card
-from pignn.core.progress import open_progress_bar, progress_context, track
+from pignn.core.progress import make_progress_bar, progress_context, track
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_stages_and_epochs_are_shown_in_a_notebook(notebook) -> None:
 def test_a_bar_says_how_long_it_takes_still(notebook, monkeypatch) -> None:
     clock = iter([0.0, 10.0, 10.0, 10.0])
     monkeypatch.setattr("pignn.core.progress.time", SimpleNamespace(monotonic=lambda: next(clock)))
-    bar = open_progress_bar()
+    bar = make_progress_bar()
     bar.advance(bar.add_task("work", total=8))
     assert "1/8 · left 1:10" in notebook.shown[-1]
 
@@ -69,9 +69,9 @@ def test_a_bar_says_how_long_it_takes_still(notebook, monkeypatch) -> None:
 def test_graphs_of_ours_are_shown_as_cards_and_others_as_they_are(notebook) -> None:
     from torch_geometric.data import Data
 
-    from pignn.graphs.importers.summary import render_graph_html
+    from pignn.graphs.importers.summary import render_graph_html_or_none
 
-    register_notebook_display(render_graph_html)
+    register_notebook_display(render_graph_html_or_none)
     show = notebook.formatters["text/html"].types["torch_geometric.data.data.Data"]
     graph = pignn.load("csbm", num_nodes=60)
     assert "homophily" in show(graph)

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from pignn.core.errors import ConfigError, DataError, PignnError, PignnWarning
-from pignn.graphs import find_dataset_location_text, is_available, list_datasets, load
+from pignn.graphs import find_dataset_location_or_empty, is_available, list_datasets, load
 
 # The files of these tests are smaller than the published ones, which `load` says.
 small = pytest.mark.filterwarnings("ignore:.*the published ones:pignn.core.errors.PignnWarning")
@@ -305,15 +305,15 @@ def test_raw_files_are_taken_from_root_then_environment_then_cache(write, tmp_pa
 
 
 def test_dataset_paths_tell_where_raw_files_are(write, root):
-    assert find_dataset_location_text("digits") == "built in"
+    assert find_dataset_location_or_empty("digits") == "built in"
     assert is_available("csbm")
     assert not is_available("cora", root)
     write.planetoid(root)
-    assert find_dataset_location_text("Cora", root) == str(root / "Cora")
+    assert find_dataset_location_or_empty("Cora", root) == str(root / "Cora")
     (root / "Cora/raw/ind.cora.tx").unlink()
     assert not is_available("cora", root)
     write.arxiv_structure(root)
-    assert find_dataset_location_text("ogbn-arxiv", root).endswith("(no features)")
+    assert find_dataset_location_or_empty("ogbn-arxiv", root).endswith("(no features)")
     with pytest.raises(PignnError, match="unknown dataset"):
         is_available("nothing")
 
@@ -386,7 +386,7 @@ def test_planetoid_is_downloaded_by_its_loader(write, root, cache, monkeypatch):
     assert sizes(load("cora")) == [140, 500, 10]
     monkeypatch.setattr(fs, "cp", None)  # a second download would fail
     assert sizes(load("cora")) == [140, 500, 10]
-    assert find_dataset_location_text("cora") == str(cache / "Cora")
+    assert find_dataset_location_or_empty("cora") == str(cache / "Cora")
 
 
 @small
@@ -422,7 +422,7 @@ def test_ogb_archive_is_fetched_by_the_ogb_package(write, root, cache, tmp_path,
     monkeypatch.setitem(sys.modules, "ogb.utils", types.ModuleType("ogb.utils"))
     monkeypatch.setitem(sys.modules, "ogb.utils.url", url)
     assert load("ogbn-arxiv").num_nodes == 80
-    assert find_dataset_location_text("ogbn-arxiv") == str(cache / "ogbn_arxiv")
+    assert find_dataset_location_or_empty("ogbn-arxiv") == str(cache / "ogbn_arxiv")
     url.download_url = None  # a second download would fail
     assert load("ogbn-arxiv").num_nodes == 80
     sys.modules.pop("ogb", None)

@@ -34,7 +34,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, mon
 def test_a_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("old")
     (tmp_path / "link").symlink_to(tmp_path / "target")
-    files.write_bytes(tmp_path / "link", b"new")
+    files.write_bytes_atomically(tmp_path / "link", b"new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "target").read_text() == "new"
 
@@ -46,10 +46,10 @@ def test_records_become_columns_in_order_of_appearance(tmp_path: Path) -> None:
 
 def test_a_folder_appears_only_when_it_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "out"
-    with pytest.raises(ZeroDivisionError), files.open_new_folder(path) as new:
+    with pytest.raises(ZeroDivisionError), files.new_folder_context(path) as new:
         (new / "a").write_text(str(1 / 0))
     assert list_names(tmp_path) == []  # parents that were made for it are gone, too
-    with files.open_new_folder(path) as new:
+    with files.new_folder_context(path) as new:
         (new / "a").touch()
         assert not path.exists()
     assert list_names(path) == ["a"]
@@ -59,10 +59,13 @@ def test_a_folder_with_other_files_is_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.mkdir()
     (path / "thesis.tex").touch()
-    with pytest.raises(OutputError, match=r"it holds other files \(thesis\.tex\)"), files.open_new_folder(path) as new:
+    with (
+        pytest.raises(OutputError, match=r"it holds other files \(thesis\.tex\)"),
+        files.new_folder_context(path) as new,
+    ):
         (new / "a").touch()
     assert list_names(tmp_path) == ["out"]
-    with files.open_new_folder(path, lambda old, new: None) as new:  # the caller knows better
+    with files.new_folder_context(path, lambda old, new: None) as new:  # the caller knows better
         (new / "a").touch()
     assert list_names(path) == ["a"]
 
@@ -74,7 +77,7 @@ def test_folders_of_dead_processes_are_removed_and_those_of_living_ones_are_not(
     elsewhere = tmp_path / f"{mark}another-host-{2**22 + 1}-abcd"
     for folder in (dead, alive, elsewhere):
         folder.mkdir()
-    with files.open_new_folder(tmp_path / "out") as new:
+    with files.new_folder_context(tmp_path / "out") as new:
         (new / "a").touch()
     assert not dead.exists()
     assert alive.exists()

@@ -12,14 +12,14 @@ import torch
 
 from pignn.core.errors import OutputError
 from pignn.io.cache_dir import get_cache_dir
-from pignn.io.digests import compute_digest, compute_file_digest
-from pignn.io.locks import hold_file_lock
+from pignn.io.digests import compute_digest_of_parts, compute_file_digest
+from pignn.io.locks import file_lock_context
 
 HOLD = """
 import sys
 from pathlib import Path
-from pignn.io.locks import hold_file_lock
-with hold_file_lock(Path(sys.argv[1]), "busy"):
+from pignn.io.locks import file_lock_context
+with file_lock_context(Path(sys.argv[1]), "busy"):
     print("held", flush=True)
     sys.stdin.readline()
 """
@@ -32,36 +32,39 @@ def test_a_lock_is_held_by_one_process_and_dies_with_it(tmp_path: Path) -> None:
     ) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
-        with pytest.raises(OutputError, match="somebody else is here"), hold_file_lock(path, "somebody else is here"):
+        with (
+            pytest.raises(OutputError, match="somebody else is here"),
+            file_lock_context(path, "somebody else is here"),
+        ):
             pass
         other.kill()
-    with hold_file_lock(path, "busy"):
+    with file_lock_context(path, "busy"):
         pass
 
 
 def test_a_lock_in_a_folder_that_is_not_there_is_an_output_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="cannot write"), hold_file_lock(tmp_path / "file" / ".lock", "busy"):
+    with pytest.raises(OutputError, match="cannot write"), file_lock_context(tmp_path / "file" / ".lock", "busy"):
         pass
 
 
 def test_equal_contents_have_equal_digests_and_others_have_not() -> None:
     array = np.arange(6, dtype=np.int64)
-    assert compute_digest("a", array) == compute_digest("a", torch.from_numpy(array))
-    assert compute_digest("a", array.reshape(2, 3).T) == compute_digest(
+    assert compute_digest_of_parts("a", array) == compute_digest_of_parts("a", torch.from_numpy(array))
+    assert compute_digest_of_parts("a", array.reshape(2, 3).T) == compute_digest_of_parts(
         "a", np.ascontiguousarray(array.reshape(2, 3).T)
     )
     different = [
-        compute_digest("a", array),
-        compute_digest("a", array.reshape(2, 3)),
-        compute_digest("a", array.astype(np.int32)),
-        compute_digest("a", array[::-1]),
-        compute_digest("ab", "c"),
-        compute_digest("a", "bc"),
-        compute_digest("abc"),
+        compute_digest_of_parts("a", array),
+        compute_digest_of_parts("a", array.reshape(2, 3)),
+        compute_digest_of_parts("a", array.astype(np.int32)),
+        compute_digest_of_parts("a", array[::-1]),
+        compute_digest_of_parts("ab", "c"),
+        compute_digest_of_parts("a", "bc"),
+        compute_digest_of_parts("abc"),
     ]
     assert len(set(different)) == len(different)
-    assert compute_digest("a", length=16) == compute_digest("a")[:16]
+    assert compute_digest_of_parts("a", length=16) == compute_digest_of_parts("a")[:16]
 
 
 def test_a_file_has_the_digest_of_its_content(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_sparse_chunked_and_dense_scalings_agree(features):
     inputs = GraphInputs.from_data(data).with_scaling(scaling)
     weight = torch.randn(data.x.shape[1], 3, generator=torch.Generator().manual_seed(0))
     expected = scaling.apply(data.x) @ weight
-    for each in (inputs.features, inputs.as_chunked().with_scaling(scaling).features):
+    for each in (inputs.features, inputs.copy_for_chunked_inference().with_scaling(scaling).features):
         torch.testing.assert_close(each @ weight, expected, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(inputs.select_features(torch.tensor([5, 2])), inputs.x[[5, 2]])
 
@@ -140,7 +140,7 @@ def test_the_paper_preset_is_what_the_settings_spell_out(method):
     if method == "co-teaching":
         explicit["ramp"] = 10
     if method == "pi-gnn":
-        num_nodes, num_edges = data.num_nodes, GraphInputs.from_data(copy_checked_graph(data)).adj.size
+        num_nodes, num_edges = data.num_nodes, GraphInputs.from_data(copy_checked_graph(data)).adj.num_entries
         explicit["beta"] = num_nodes**2 / (2 * (num_nodes**2 - num_edges))
     by_settings = pignn.make(method, **settings, **explicit).fit(data, progress=False)
     np.testing.assert_array_equal(by_preset.embed(data), by_settings.embed(data))
@@ -158,7 +158,7 @@ def fit_collapsing(epochs: int = 20, **options) -> pignn.Vanilla:
 def test_a_collapse_is_answered_and_said():
     with pytest.warns(PignnWarning, match="collapsed .* restarted twice .* still is"):
         model = fit_collapsing()
-    assert "collapsed" in model.fit_facts().warning
+    assert "collapsed" in model.get_fit_facts().warning
 
 
 class DivergingAtFirst(pignn.Vanilla):
@@ -256,6 +256,6 @@ def test_pairs_step_aside_where_edges_do_not_tell_of_classes(homophily, low, hig
     evidence = estimate_edge_evidence(GraphInputs.from_data(checked), checked.y, 5)
     assert low <= evidence.pair_loss_share <= high
     model = pignn.PIGNN(epochs=3, warmup=0).fit(data, progress=False)
-    assert ("edges tell little" in model.fit_facts().pairs) == (evidence.pair_loss_share < 1)
+    assert ("edges tell little" in model.get_fit_facts().pairs) == (evidence.pair_loss_share < 1)
     full = pignn.PIGNN(epochs=3, warmup=0, preset="paper").fit(data, progress=False)
-    assert "edges tell little" not in full.fit_facts().pairs
+    assert "edges tell little" not in full.get_fit_facts().pairs

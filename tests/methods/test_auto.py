@@ -117,7 +117,7 @@ def test_labels_that_nothing_predicts_are_said(noisy: Data) -> None:
     shuffled.y[labeled[: len(labeled) // 2]] = 0  # so that one class is the largest
     with pytest.warns(PignnWarning, match="no candidate predicts held-out labels better"):
         model = pignn.make("auto").fit(shuffled)
-    assert "no candidate" in model.fit_facts().warning
+    assert "no candidate" in model.get_fit_facts().warning
 
 
 def test_noise_that_fits_the_judged_labels_themselves_is_no_evidence() -> None:
@@ -303,17 +303,17 @@ def test_some_candidates_learn_from_a_part_of_the_labels(noisy: Data) -> None:
 def test_a_part_of_the_labels_has_every_class() -> None:
     y = torch.tensor([0] * 10 + [1] * 3 + [3])
     given = GivenLabels(torch.arange(14) + 100, y, torch.ones(14), torch.zeros(14, dtype=torch.bool), 4)
-    part = given.sample_per_class_keeping_trusted(0.6, 5)
+    part = given.draw_subset_per_class_keeping_trusted(0.6, 5)
     assert torch.bincount(part.y, minlength=4).tolist() == [6, 2, 0, 1]
     assert torch.equal(y[part.nodes - 100], part.y)
-    assert torch.equal(part.nodes, given.sample_per_class_keeping_trusted(0.6, 5).nodes)
-    assert not torch.equal(part.nodes, given.sample_per_class_keeping_trusted(0.6, 6).nodes)
+    assert torch.equal(part.nodes, given.draw_subset_per_class_keeping_trusted(0.6, 5).nodes)
+    assert not torch.equal(part.nodes, given.draw_subset_per_class_keeping_trusted(0.6, 6).nodes)
     trusted = torch.arange(14) < 5
-    half_sure = GivenLabels(given.nodes, y, given.weight, trusted, 4).sample_per_class_keeping_trusted(0.6, 5)
+    half_sure = GivenLabels(given.nodes, y, given.weight, trusted, 4).draw_subset_per_class_keeping_trusted(0.6, 5)
     assert int(half_sure.trusted.sum()) == 5
     assert torch.bincount(half_sure.y, minlength=4).tolist() == [5 + 3, 2, 0, 1]
     many = GivenLabels(torch.arange(25), torch.zeros(25).long(), torch.ones(25), torch.zeros(25, dtype=torch.bool), 1)
-    assert len(many.sample_per_class_keeping_trusted(0.6, 0).y) == 15
+    assert len(many.draw_subset_per_class_keeping_trusted(0.6, 0).y) == 15
 
 
 def test_the_views_are_saved_once(noisy: Data) -> None:

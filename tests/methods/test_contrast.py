@@ -43,8 +43,8 @@ def test_infonce_equals_its_formula(within):
             total = sum(math.exp(cosine(a[i], b[k]) / 0.5) for k in range(3))
             total += sum(math.exp(cosine(a[i], a[k]) / 0.5) for k in range(3) if k != i) if within else 0
             expected -= math.log(math.exp(cosine(a[i], b[i]) / 0.5) / total) / 6
-    assert float(contrast.contrast_views(U, V, 0.5, within=within)) == pytest.approx(expected, rel=1e-5)
-    near = contrast.contrast_views(U, V, 0.5, positives=V[[1, 2, 0]])
+    assert float(contrast.compute_infonce_loss(U, V, 0.5, include_own_view=within)) == pytest.approx(expected, rel=1e-5)
+    near = contrast.compute_infonce_loss(U, V, 0.5, positives=V[[1, 2, 0]])
     terms = [
         math.log(sum(math.exp(cosine(U[i], V[k]) / 0.5) for k in range(3))) - cosine(U[i], V[(i + 1) % 3]) / 0.5
         for i in range(3)
@@ -56,17 +56,17 @@ def test_infonce_is_finite_for_huge_and_zero_rows():
     """A known port takes inner products under exp, which overflow."""
     for scale in (0.0, 1e15):
         u = (U * scale).requires_grad_()
-        loss = contrast.contrast_views(u, V * scale, 0.5, within=True)
+        loss = contrast.compute_infonce_loss(u, V * scale, 0.5, include_own_view=True)
         loss.backward()
         assert torch.isfinite(loss)
         assert torch.isfinite(u.grad).all()
-    assert float(contrast.contrast_views(U[:1], V[:1], 0.5)) == pytest.approx(0, abs=1e-6)
+    assert float(contrast.compute_infonce_loss(U[:1], V[:1], 0.5)) == pytest.approx(0, abs=1e-6)
 
 
 def test_the_diagonal_alone_is_positive():
     """A known port averages over all pairs as if all were positive: then equal views would not be best."""
     x = torch.eye(4)
-    assert contrast.contrast_views(x, x, 0.5) < contrast.contrast_views(x, x.roll(1, 0), 0.5)
+    assert contrast.compute_infonce_loss(x, x, 0.5) < contrast.compute_infonce_loss(x, x.roll(1, 0), 0.5)
 
 
 @pytest.mark.parametrize("density", [1.0, 0.05])
@@ -77,7 +77,7 @@ def test_views_drop_edges_both_ways_and_features(density):
     view = views.drop_edges(inputs, 0.5)
     kept = {(int(a), int(b)) for a, b in zip(view.adj.row, view.adj.col, strict=True)}
     assert kept == {(b, a) for a, b in kept}
-    assert 0.3 < view.adj.size / inputs.adj.size < 0.7
+    assert 0.3 < view.adj.num_entries / inputs.adj.num_entries < 0.7
     network = backbones.build("gcn", data.x.shape[1], 3).eval()
     torch.testing.assert_close(network(views.drop_edges(inputs, 0.0)), network(inputs))
     masked = views.mask_features(inputs, 0.5, whole_columns=True)
@@ -101,7 +101,7 @@ def test_similarities_of_projections_and_classes_are_matched():
             similar = cosine(p[0][i], p[1][j])
             wanted = math.exp(similar / 2) if similar >= 0.8 else 0.0
             expected += (math.exp(cosine(U[i], V[j]) / 2) - wanted) ** 2 / 4
-    assert float(cr_gnn.match_similarities((U[:2], V[:2]), p, 2.0, 0.8)) == pytest.approx(expected, rel=1e-5)
+    assert float(cr_gnn.compute_similarity_mismatch((U[:2], V[:2]), p, 2.0, 0.8)) == pytest.approx(expected, rel=1e-5)
 
 
 def make_step(y, trusted=None):
@@ -118,8 +118,8 @@ def test_cr_gnn_learns_labels_on_which_both_views_agree():
     second = torch.tensor([[1.0, 0.0], [1.0, 0.0], [3.0, 0.0]])
     y, method = torch.tensor([0, 1, 1]), pignn.make("cr-gnn")
     expected = sum(F.cross_entropy(h[[0, 2]], y[[0, 2]]) for h in (first, second)) / 2
-    assert float(method.compute_supervised_loss(make_step(y), first, second)) == pytest.approx(float(expected))
-    assert float(method.compute_supervised_loss(make_step(y[1:2]), first[1:2], second[1:2])) == 0
+    assert float(method.compute_loss_where_views_agree(make_step(y), first, second)) == pytest.approx(float(expected))
+    assert float(method.compute_loss_where_views_agree(make_step(y[1:2]), first[1:2], second[1:2])) == 0
 
 
 def test_all_four_losses_of_cr_gnn_count(noisy):
@@ -145,11 +145,11 @@ def test_labels_that_contradict_a_coherent_neighborhood_are_replaced():
     inputs = make_inputs([(0, 1), (0, 2), (0, 3), (4, 1), (4, 5)], torch.randn(6, 2))
     logits = torch.tensor([[2.0, 1.9], [2.1, 2.0], [2.0, 1.8], [2.0, 1.7], [-1.0, 2.0], [1.0, -1.0]])
     y = torch.tensor([1, 0, 0, -1, 0, -1])  # nodes 3 and 5 have no label; they are predicted 0
-    pure = c_gnn.purify_labels(inputs, y, logits, 0.8)
+    pure = c_gnn.replace_labels_by_neighbor_majority(inputs, y, logits, 0.8)
     assert pure.tolist() == [0, 0, 1, -1, 0, -1]  # node 2 follows its one neighbor, all at once
     # Neighbors that are not similar to the node move nothing.
-    assert c_gnn.purify_labels(inputs, torch.tensor([0, 0, 0, -1, 1, -1]), logits, 0.8)[4] == 1
-    unsure = c_gnn.purify_labels(inputs, y, logits, 1.0)
+    assert c_gnn.replace_labels_by_neighbor_majority(inputs, torch.tensor([0, 0, 0, -1, 1, -1]), logits, 0.8)[4] == 1
+    unsure = c_gnn.replace_labels_by_neighbor_majority(inputs, y, logits, 1.0)
     assert torch.equal(unsure, y), "nobody is similar enough"
 
 
@@ -167,7 +167,7 @@ def test_c_gnn_starts_each_epoch_from_the_given_labels(noisy):
 
 def test_the_transition_matrix_is_read_at_the_surest_nodes():
     logits = torch.tensor([[3.0, 1.0, 0.0], [4.0, 3.9, 0.0], [0.0, 2.0, 1.0]])
-    matrix = d_gnn.read_transition_at_surest(logits)
+    matrix = d_gnn.estimate_transition_at_surest_nodes(logits)
     torch.testing.assert_close(matrix[0], logits[1].softmax(-1))
     torch.testing.assert_close(matrix[1], logits[2].softmax(-1))
     assert matrix[2].tolist() == [0, 0, 1], "nobody is predicted 2: a known port takes node 0"
@@ -176,7 +176,7 @@ def test_the_transition_matrix_is_read_at_the_surest_nodes():
 def test_the_loss_of_d_gnn_is_a_mean_over_labels():
     method = pignn.make("d-gnn")
     matrix = torch.tensor([[0.8, 0.2], [0.3, 0.7]])
-    method._inverse = d_gnn.invert_transition(matrix)
+    method._inverse = d_gnn.pseudo_invert_and_warn_if_singular(matrix)
     h, y = torch.tensor([[1.0, 0.0], [0.2, 0.4]]), torch.tensor([0, 1])
     step = make_step(y)
     step.logits = h
@@ -200,7 +200,7 @@ def test_boundary_centrality_equals_its_sum_and_needs_no_order(noisy):
     scale = dense.sum(1).rsqrt()
     walk = scale[:, None] * dense * scale
     pagerank = 0.15 * torch.linalg.inv(torch.eye(n, dtype=torch.double) - 0.85 * walk)
-    proximity = tss.compute_proximities(inputs, nodes, 0.15)
+    proximity = tss.compute_pagerank_rows(inputs, nodes, 0.15)
     np.testing.assert_allclose(proximity, pagerank[nodes], atol=0.01)
 
     exact = proximity.double()[:, nodes].clamp(min=1e-8)

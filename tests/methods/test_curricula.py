@@ -71,15 +71,15 @@ def expect_support(k):
 
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_labels_are_aggregated_from_the_most_similar_other_nodes(k, monkeypatch):
-    np.testing.assert_allclose(unionnet.aggregate_labels(Z, Y, 2, k), expect_support(k), rtol=1e-5)
+    np.testing.assert_allclose(unionnet.compute_label_shares_of_nearest(Z, Y, 2, k), expect_support(k), rtol=1e-5)
     monkeypatch.setattr(unionnet, "TILE_VALUES", 5)  # one row at a time
-    np.testing.assert_allclose(unionnet.aggregate_labels(Z, Y, 2, k), expect_support(k), rtol=1e-5)
+    np.testing.assert_allclose(unionnet.compute_label_shares_of_nearest(Z, Y, 2, k), expect_support(k), rtol=1e-5)
 
 
 def test_a_trusted_or_only_label_is_its_own_support():
     trusted = torch.tensor([True, False, False, False])
-    assert unionnet.aggregate_labels(Z, Y, 2, 2, trusted)[0].tolist() == [1, 0]
-    assert unionnet.aggregate_labels(Z[:1], Y[:1], 2, 2).tolist() == [[1, 0]]
+    assert unionnet.compute_label_shares_of_nearest(Z, Y, 2, 2, trusted)[0].tolist() == [1, 0]
+    assert unionnet.compute_label_shares_of_nearest(Z[:1], Y[:1], 2, 2).tolist() == [[1, 0]]
 
 
 def test_the_loss_of_unionnet_equals_its_formula_and_its_correction_has_a_gradient():
@@ -147,8 +147,8 @@ def test_clnode_gives_unlabeled_nodes_predicted_classes_and_trains_on_easy_label
     seen = {}
 
     class Spy(type(pignn.make("clnode"))):
-        def use_teacher(self, task, outputs):
-            super().use_teacher(task, outputs)
+        def prepare_from_teacher_outputs(self, task, outputs):
+            super().prepare_from_teacher_outputs(task, outputs)
             seen["labels"] = torch.where(task.y >= 0, task.y, outputs[:, clnode.TEACHER_CHANNELS :].argmax(1))
             seen["rank"], seen["task"] = self._rank, task
 
@@ -175,13 +175,13 @@ def test_the_best_outputs_are_those_of_the_best_validation_epoch():
     )
     best = BestOutputs(4, 2)
     half, full = torch.tensor([1, 1, 0, 0]), torch.tensor([1, 1, 1, 0])  # node 0 is a training node: not judged by
-    assert best.update(task, torch.full((4, 2), 1.0), half)
-    assert best.update(task, torch.full((4, 2), 2.0), full)
-    assert not best.update(task, torch.full((4, 2), 3.0), full)
+    assert best.keep_if_better(task, torch.full((4, 2), 1.0), half)
+    assert best.keep_if_better(task, torch.full((4, 2), 2.0), full)
+    assert not best.keep_if_better(task, torch.full((4, 2), 3.0), full)
     assert best.outputs[0, 0] == 2
     assert best.score == 1
     task.given_labels = given.subset(torch.tensor([True, False, False]))
-    assert best.update(task, torch.full((4, 2), 4.0), half), "without validation labels the newest count"
+    assert best.keep_if_better(task, torch.full((4, 2), 4.0), half), "without validation labels the newest count"
 
 
 # ---- CP ----
@@ -215,7 +215,7 @@ def test_the_loss_of_cp_adds_the_communities(noisy, nodes):
 
 def test_more_communities_than_nodes_are_no_error():
     assert len(cp.find_communities(make_inputs([(0, 1), (1, 2)], 3), 8, 8, seed=0)) == 3
-    assert links.find_nearest(Z, Z, 2)[0].shape == (4, 2)
+    assert links.find_columns_with_largest_products(Z, Z, 2)[0].shape == (4, 2)
 
 
 def test_pretraining_keeps_the_best_epoch_of_the_teacher(noisy):

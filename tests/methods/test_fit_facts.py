@@ -15,12 +15,12 @@ def noisy():
 
 def test_an_unfitted_method_has_no_facts():
     with pytest.raises(NotFittedError, match="not fitted yet"):
-        pignn.make("vanilla").fit_facts()
+        pignn.make("vanilla").get_fit_facts()
 
 
 def test_a_network_tells_how_it_was_trained(noisy, tmp_path):
     model = pignn.make("pi-gnn", epochs=4, warmup=1, seed=3).fit(noisy, progress=False)
-    facts = model.fit_facts()
+    facts = model.get_fit_facts()
     assert (facts.method, facts.seed, facts.settings["warmup"]) == ("pi-gnn", 3, 1)
     assert facts.pairs is not None
     assert facts.pairs.startswith("exact: all 90² pairs")
@@ -30,23 +30,23 @@ def test_a_network_tells_how_it_was_trained(noisy, tmp_path):
     assert not facts.uses_true_labels
     assert (facts.chosen, facts.explanation, facts.stopped_by, facts.warning) == (None, None, None, None)
     model.save(tmp_path / "model")
-    loaded = pignn.load_model(tmp_path / "model").fit_facts()
+    loaded = pignn.load_model(tmp_path / "model").get_fit_facts()
     assert (loaded.selection, loaded.best_epoch, loaded.history) == (facts.selection, facts.best_epoch, facts.history)
 
 
 def test_an_oracle_is_named(noisy):
     model = pignn.make("pi-gnn", epochs=3, warmup=0, pair_labels="true").fit(noisy, progress=False)
-    assert model.fit_facts().uses_true_labels
+    assert model.get_fit_facts().uses_true_labels
 
 
 def test_settings_are_those_of_the_fit(noisy):
     model = pignn.make("denoised").fit(noisy)
     model.l2 = 7.0
-    assert model.fit_facts().settings["l2"] == 1.0
+    assert model.get_fit_facts().settings["l2"] == 1.0
 
 
 def test_auto_tells_what_it_chose(noisy):
-    facts = pignn.make("auto", networks="never").fit(noisy).fit_facts()
+    facts = pignn.make("auto", networks="never").fit(noisy).get_fit_facts()
     assert facts.chosen in facts.weights
     assert facts.explanation is not None
     assert facts.chosen in facts.explanation
@@ -65,6 +65,6 @@ def test_auto_tells_what_it_chose(noisy):
     ],
 )
 def test_which_labels_are_learned_from_and_given_back(noisy, method, settings, learns_from_val, repeats):
-    facts = pignn.make(method, **settings).fit(noisy).fit_facts()
+    facts = pignn.make(method, **settings).fit(noisy).get_fit_facts()
     assert (facts.learns_from_val, facts.repeats_given_labels) == (learns_from_val, repeats)
     assert facts.estimates_noise == (method == "prototypes")

@@ -36,13 +36,15 @@ def test_features_equal_those_of_dense_powers_without_their_diagonals(noisy, mon
             matrix = np.linalg.matrix_power(s, power)
             np.fill_diagonal(matrix, 0)
             expected.append((matrix @ source)[nodes, labels[nodes]])
-    np.testing.assert_allclose(features.compute(probs, labels, nodes), np.stack(expected, axis=1), atol=1e-10)
+    np.testing.assert_allclose(
+        features.compute_features_of_labels(probs, labels, nodes), np.stack(expected, axis=1), atol=1e-10
+    )
 
 
 def test_half_of_the_labels_are_flipped_to_another_class():
     labels, nodes = np.tile([0, 1, 2], 200), np.arange(0, 600, 2)
     transition = np.array([[0.5, 0.5, 0.0], [0.0, 0.6, 0.4], [0.0, 0.0, 1.0]])
-    flipped, moved = graph_cleaner.flip_labels(labels, nodes, transition, 0)
+    flipped, moved = graph_cleaner.flip_half_of_labels_and_get_mask(labels, nodes, transition, 0)
     assert moved.sum() == 150
     assert np.array_equal(flipped != labels, np.isin(np.arange(600), nodes[moved]))
     assert set(flipped[nodes[moved]][labels[nodes[moved]] == 0]) == {1}
@@ -62,7 +64,13 @@ def test_wrong_labels_are_found_and_left_out(noisy):
 def test_trusted_labels_and_the_last_of_a_class_stay():
     scores, y = np.array([0.9, 0.8, 0.9, 0.7, 0.2]), np.array([0, 0, 1, 1, 1])
     trusted = np.array([True, False, False, False, False])
-    assert graph_cleaner.choose_dropped(scores, y, trusted, 0.5, 1).tolist() == [False, False, True, True, False]
+    assert graph_cleaner.build_dropped_label_mask(scores, y, trusted, 0.5, 1).tolist() == [
+        False,
+        False,
+        True,
+        True,
+        False,
+    ]
 
 
 def test_without_validation_labels_or_with_one_label_nothing_fails(noisy):
@@ -73,7 +81,9 @@ def test_without_validation_labels_or_with_one_label_nothing_fails(noisy):
     assert np.isfinite(model.predict_proba(noisy)).all()
     inputs = backbones.GraphInputs.from_data(graphs.copy_checked_graph(noisy))
     features, probs = graph_cleaner.NeighborhoodFeatures(inputs), np.full((240, 3), 1 / 3)
-    one = graph_cleaner.detect_wrong_labels(features, probs, np.zeros(240, dtype=int), np.array([3]), np.arange(5), 0)
+    one = graph_cleaner.compute_wrong_label_probs(
+        features, probs, np.zeros(240, dtype=int), np.array([3]), np.arange(5), 0
+    )
     assert one.tolist() == [0] * 5
 
 

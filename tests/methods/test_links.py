@@ -36,16 +36,16 @@ def test_the_nearest_columns_do_not_depend_on_tiles(monkeypatch):
     rows, columns = torch.randn(13, 4), torch.randn(9, 4)
     whole = (rows @ columns.t()).topk(3)
     monkeypatch.setattr(links, "TILE_VALUES", 20)
-    indices, values = links.find_nearest(rows, columns, 3)
+    indices, values = links.find_columns_with_largest_products(rows, columns, 3)
     assert torch.equal(indices, whole.indices)
     torch.testing.assert_close(values, whole.values)
-    assert links.find_nearest(rows, columns[:2], 3)[0].shape == (13, 2)
-    assert links.find_nearest(rows[:0], columns, 3)[0].shape == (0, 3)
+    assert links.find_columns_with_largest_products(rows, columns[:2], 3)[0].shape == (13, 2)
+    assert links.find_columns_with_largest_products(rows[:0], columns, 3)[0].shape == (0, 3)
 
 
 def test_links_are_two_way_and_leave_out_edges_and_self_pairs():
     inputs = make_inputs(EDGES, Z)
-    made = links.make_links(torch.tensor([[0, 0, 2, 4, 2], [1, 2, 0, 4, 3]]), inputs.adj)
+    made = links.symmetrize_pairs_without_edges(torch.tensor([[0, 0, 2, 4, 2], [1, 2, 0, 4, 3]]), inputs.adj)
     assert made.t().tolist() == [[0, 2], [2, 0], [2, 3], [3, 2]]
 
 
@@ -75,7 +75,7 @@ def test_learned_weights_act_as_constant_ones_and_have_a_gradient(backbone):
     torch.manual_seed(0)
     inputs = make_inputs(EDGES, torch.randn(5, 7))
     network = backbones.build(backbone, 7, 3).eval()
-    weight = torch.rand(inputs.adj.size)
+    weight = torch.rand(inputs.adj.num_entries)
     _, reverse = inputs.adj.transpose_and_entry_order
     weight = weight + weight[reverse]  # undirected
     constant = backbones.GraphInputs(inputs.raw_x, inputs.adj, weight)
@@ -174,7 +174,7 @@ def test_weights_of_edges_matter_to_the_neighbor_loss_of_rtgnn():
         weight = torch.tensor([weights[0], weights[1], weights[0], weights[1]])
         classifier = SimpleNamespace(linked=backbones.GraphInputs(inputs.raw_x, inputs.adj, weight))
         step = SimpleNamespace(logits_all=h, logits=h[:, :1], rows=torch.tensor([0]))
-        loss = pignn.make("rtgnn").compute_neighbor_loss(step, classifier)
+        loss = pignn.make("rtgnn").compute_neighbor_divergence_loss(step, classifier)
         expected = sum(
             w * (p[k, j] * np.log(p[k, j] / p[k, 0])).sum()
             for k in (0, 1)
@@ -193,9 +193,9 @@ def test_rtgnn_learns_unlabeled_nodes_of_which_both_networks_are_sure():
     expected = float(
         -log_p[0] - log_q[0] + 0.1 * divergence
     )  # node 1 alone: labeled, disagreeing and unsure ones are out
-    assert float(method.compute_unlabeled_loss(step)) == pytest.approx(expected, rel=1e-4)
+    assert float(method.compute_pseudo_label_loss(step)) == pytest.approx(expected, rel=1e-4)
     step.logits_all = torch.zeros(2, 4, 2)
-    assert float(method.compute_unlabeled_loss(step)) == 0, "nobody is sure"
+    assert float(method.compute_pseudo_label_loss(step)) == 0, "nobody is sure"
 
 
 @pytest.mark.parametrize("settings", [{"num_links": 10_000}, {"confidence": 1.0}, {"min_weight": 10.0}])

@@ -88,7 +88,7 @@ def test_the_coding_rate_equals_its_definition_over_codes():
 def test_the_logistic_regression_converges_to_that_of_scikit_learn():
     generator = torch.Generator().manual_seed(0)
     x, y = torch.randn(60, 4, generator=generator), torch.randint(3, (60,), generator=generator)
-    head = erase.improve_logistic_regression(
+    head = erase.compute_head_after_newton_steps(
         torch.zeros(4, 3), x, F.one_hot(y, 3).float(), torch.ones(60), 1.0, num_steps=200
     )
     model = LogisticRegression(C=1.0, fit_intercept=False, max_iter=1000).fit(x.numpy(), y.numpy())
@@ -126,7 +126,7 @@ def test_erase_denoises_by_propagated_labels_and_similar_codes():
         soft = (share * labels + (1 - share) * cosine).softmax(1)
         expected = normalize(step_matrix @ step_matrix @ soft).argmax(1)
         expected[1] = 1  # trusted
-        assert method.denoise(step, codes).tolist() == expected.tolist()
+        assert method.compute_denoised_classes(step, codes).tolist() == expected.tolist()
 
 
 def test_codes_of_erase_do_not_collapse_to_one_direction(noisy):
@@ -145,7 +145,7 @@ def test_centroids_come_from_the_half_with_the_smallest_discounts():
     """Another port's centroids are means of all labels, wrong ones included."""
     hidden, y = torch.randn(7, 3), torch.tensor([0, 1, 0, 0, 1, 0, 0])
     u = torch.tensor([0.9, 0.1, 0.0, 0.5, 0.8, 0.2, 1.0])
-    found = gcod.compute_centroids(hidden, y, u, 3)
+    found = gcod.compute_centroids_of_least_discounted(hidden, y, u, 3)
     torch.testing.assert_close(found[0], hidden[[2, 5, 3]].mean(0))
     torch.testing.assert_close(found[1], hidden[1])
     assert not found[2].any()
@@ -160,7 +160,9 @@ def test_the_losses_of_gcod_equal_their_formulas():
     one_hot = torch.eye(2)
     predicted = logits.argmax(1)
     difference = one_hot[predicted] + u[:, None] * one_hot[y] - one_hot[y]
-    torch.testing.assert_close(gcod.compute_discount_losses(predicted, y, u, 2), difference.square().sum(1) / 2)
+    torch.testing.assert_close(
+        gcod.compute_losses_that_fit_discounts(predicted, y, u, 2), difference.square().sum(1) / 2
+    )
     p, q = torch.sigmoid(logits[:, 0]), torch.sigmoid(-u.log())
     expected = p * (p / q).log() + (1 - p) * ((1 - p) / (1 - q)).log()
     torch.testing.assert_close(gcod.compute_alignment_losses(logits, y, u), expected)
@@ -181,7 +183,7 @@ def test_discounts_grow_where_labels_are_wrong(noisy):
 def test_the_decoder_of_tfr_equals_its_messages():
     torch.manual_seed(0)
     decoder, inputs, probs = tfr.Decoder(3, 6, 0.0), make_inputs(), torch.rand(5, 3).softmax(1)
-    hidden, confidence = decoder.aggregate(probs, inputs.adj)
+    hidden, confidence = decoder.compute_hidden_and_confidence(probs, inputs.adj)
     neighbors = make_adjacency() + torch.eye(5)
     for i in range(5):
         around = neighbors[i].nonzero().view(-1).tolist()
@@ -203,8 +205,8 @@ def test_the_most_confident_nodes_learn_from_themselves():
     confidence = torch.arange(10.0)
     p = logits[7:].softmax(1).detach()
     expected = -(p * logits[7:].log_softmax(1)).sum(1).mean()
-    torch.testing.assert_close(pignn.make("tfr").compute_pseudo_loss(logits, confidence), expected)
-    assert float(pignn.make("tfr", pseudo_share=0.0).compute_pseudo_loss(logits, confidence)) == 0
+    torch.testing.assert_close(pignn.make("tfr").compute_entropy_of_most_confident(logits, confidence), expected)
+    assert float(pignn.make("tfr", pseudo_share=0.0).compute_entropy_of_most_confident(logits, confidence)) == 0
 
 
 def test_features_are_reconstructed_as_shares():
@@ -218,14 +220,14 @@ def test_features_are_reconstructed_as_shares():
 
 def test_neighbors_are_averaged_by_weight_and_weigh_a_node():
     inputs, probs = make_inputs(), torch.rand(5, 3).softmax(1)
-    weight = torch.rand(inputs.adj.size)
+    weight = torch.rand(inputs.adj.num_entries)
     matrix = torch.zeros(5, 5)
     matrix[inputs.adj.row, inputs.adj.col.long()] = weight
-    found = dnd_net.average_neighbors(inputs.adj, weight, probs)
+    found = dnd_net.average_neighbor_probs(inputs.adj, weight, probs)
     expected = matrix @ probs / matrix.sum(1, keepdim=True)
     torch.testing.assert_close(found[:4], expected[:4])
     assert not found[4].any(), "node 4 has no neighbor"
-    sure = dnd_net.weigh_by_neighborhood(torch.tensor([[1.0, 0, 0], [1 / 3, 1 / 3, 1 / 3], [0, 0, 0]]))
+    sure = dnd_net.compute_certainty_weights(torch.tensor([[1.0, 0, 0], [1 / 3, 1 / 3, 1 / 3], [0, 0, 0]]))
     np.testing.assert_allclose(sure, [1, 1 / math.e, 1 / math.e], rtol=1e-5)
 
 
@@ -233,10 +235,10 @@ def test_perturbations_have_their_length_and_stay_with_their_graph(noisy):
     model = pignn.make("dnd-net", epochs=5, dropout=0.0).fit(noisy)
     network = model.networks_["classifier"]
     inputs = backbones.GraphInputs.from_data(graphs.copy_checked_graph(noisy)).with_scaling(model.feature_scaling_)
-    g = network.smooth(inputs)
+    g = network.smooth_features(inputs)
     noise = F.normalize(network.noise, dim=1)
     pure, perturbed = network.compute_member_logits(inputs)
-    torch.testing.assert_close(perturbed, network.map(g + 0.1 * g.sign() * noise))
+    torch.testing.assert_close(perturbed, network.apply_layers(g + 0.1 * g.sign() * noise))
     mean = (pure.softmax(1) + perturbed.softmax(1)) / 2
     np.testing.assert_allclose(model.predict_proba(noisy), mean.detach(), atol=1e-5)
     other = graphs.csbm(num_nodes=60, num_classes=3, signal=2.0, seed=1)
@@ -274,20 +276,20 @@ def test_the_contrast_with_the_graph_equals_its_formula():
     scale = adj.sum(1).rsqrt()
     walk = torch.linalg.matrix_power(scale[:, None] * adj * scale, 4)
     rows = torch.tensor([3, 1])
-    graph = rncgln.compute_walk_rows(inputs, rows)
+    graph = rncgln.compute_rows_of_adjacency_power(inputs, rows)
     torch.testing.assert_close(graph.double(), walk[rows], rtol=1e-5, atol=1e-6)
     h = F.normalize(torch.randn(5, 3), dim=1)
     similarity = (h @ h.t()).double()
     similarity.fill_diagonal_(0)
     weight = (2 * similarity).exp()
     expected = -((walk * weight).sum(1) / weight.sum(1)).log()[rows].mean()
-    found = rncgln.contrast_with_graph(h, rows, graph, 2.0)
+    found = rncgln.compute_graph_contrastive_loss(h, rows, graph, 2.0)
     assert float(found) == pytest.approx(float(expected), rel=1e-5)
-    assert float(rncgln.contrast_with_graph(h, rows, torch.zeros(2, 5), 2.0)) == 0
+    assert float(rncgln.compute_graph_contrastive_loss(h, rows, torch.zeros(2, 5), 2.0)) == 0
     h.requires_grad_()
-    rncgln.contrast_with_graph(h, rows, graph * torch.tensor([[0.0], [1.0]]), 2.0).backward()
+    rncgln.compute_graph_contrastive_loss(h, rows, graph * torch.tensor([[0.0], [1.0]]), 2.0).backward()
     assert torch.isfinite(h.grad).all(), "a row that B has nothing of leaves the others their gradient"
-    assert rncgln.keep_largest(torch.tensor([[3.0, 1, 2]]), 2).tolist() == [[3, 0, 2]]
+    assert rncgln.keep_largest_per_row(torch.tensor([[3.0, 1, 2]]), 2).tolist() == [[3, 0, 2]]
 
 
 def test_rncgln_learns_from_sure_nodes_but_for_validation_nodes():

@@ -16,7 +16,7 @@ from pignn.core.errors import PignnWarning
 from pignn.graphs.sparse import SparsityPattern
 from pignn.methods import dividemix, lpm, t_revision
 from pignn.methods.core import committee, learner
-from pignn.methods.core.losses import noisy_cross_entropy
+from pignn.methods.core.losses import forward_corrected_cross_entropy
 from pignn.methods.planetoid import sample_walks
 
 H = torch.tensor([[2.0, 0.5, -1.0], [0.1, 0.2, 0.3], [-3.0, 4.0, 0.0], [1.0, 1.0, 1.0]])
@@ -101,10 +101,10 @@ T = np.array([[0.7, 0.2, 0.1], [0.0, 0.9, 0.1], [0.3, 0.3, 0.4]])
 
 def test_forward_and_s_model_equal_their_formulas():
     expected = -np.log((P @ T)[range(4), Y.tolist()])
-    np.testing.assert_allclose(noisy_cross_entropy(H, Y, torch.tensor(T)), expected, rtol=1e-5)
+    np.testing.assert_allclose(forward_corrected_cross_entropy(H, Y, torch.tensor(T)), expected, rtol=1e-5)
     trusted = torch.tensor([True, False, False, False])
     expected[0] = -math.log(OWN[0])
-    np.testing.assert_allclose(noisy_cross_entropy(H, Y, torch.tensor(T), trusted), expected, rtol=1e-5)
+    np.testing.assert_allclose(forward_corrected_cross_entropy(H, Y, torch.tensor(T), trusted), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["forward", "backward", "s-model"])
@@ -195,12 +195,12 @@ def test_the_forget_rate_is_estimated_unless_given(noisy):
 def test_the_noise_is_estimated_from_validation_labels_too(noisy):
     forward = pignn.make("forward", epochs=2).fit(noisy)
     count = int(((noisy.train_mask | noisy.val_mask) & (noisy.y >= 0)).sum())
-    assert f"of {count} labels wrong (between" in forward.fit_facts().explanation
+    assert f"of {count} labels wrong (between" in forward.get_fit_facts().explanation
     alone = noisy.clone()
     alone.val_mask = torch.zeros_like(alone.val_mask)
     fewer = pignn.make("forward", epochs=2, selection="last").fit(alone)
     assert fewer.transition_ != forward.transition_
-    assert pignn.make("forward", epochs=2, transition=np.eye(3).tolist()).fit(noisy).fit_facts().explanation is None
+    assert pignn.make("forward", epochs=2, transition=np.eye(3).tolist()).fit(noisy).get_fit_facts().explanation is None
 
 
 def test_a_method_says_that_few_labels_cannot_tell_the_noise(noisy):

@@ -33,4 +33,4 @@ def test_a_warmup_as_long_as_the_training_is_warned_about(method, settings, warn
     assert len(messages) == bool(warning)
     assert all("covers all 4 epochs" in message for message in messages)
     assert warning in "".join(messages)
-    assert model.fit_facts().warning == (messages[0] if messages else None)
+    assert model.get_fit_facts().warning == (messages[0] if messages else None)

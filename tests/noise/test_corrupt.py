@@ -20,8 +20,8 @@ from pignn.noise import (
     Corrupt,
     RecordedLabels,
     build_transition_matrix,
-    check_noise_name_or_load_file,
     corrupt,
+    load_noise_file_or_check_name,
     load_recorded_labels,
     summarize_noise,
 )
@@ -337,10 +337,10 @@ def test_noise_files_hold_labels_or_a_matrix(tmp_path: Path) -> None:
     record = load_recorded_labels(tmp_path / "r.npz")
     assert record.class_names == list("abcde")
     assert record.source == "r.npz"
-    assert isinstance(check_noise_name_or_load_file(str(tmp_path / "r.npz")), RecordedLabels)
+    assert isinstance(load_noise_file_or_check_name(str(tmp_path / "r.npz")), RecordedLabels)
     for name in ("m.npz", "m.npy", "m.csv"):
-        np.testing.assert_array_equal(check_noise_name_or_load_file(str(tmp_path / name)), matrix)
-    assert check_noise_name_or_load_file("pair") == "pair"
+        np.testing.assert_array_equal(load_noise_file_or_check_name(str(tmp_path / name)), matrix)
+    assert load_noise_file_or_check_name("pair") == "pair"
 
 
 def test_unusable_noise_files_are_one_line_errors(tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ def test_unusable_noise_files_are_one_line_errors(tmp_path: Path) -> None:
         "absent.npz": "no such file",
     }.items():
         with pytest.raises(DataError, match=words) as caught:
-            check_noise_name_or_load_file(str(tmp_path / name))
+            load_noise_file_or_check_name(str(tmp_path / name))
         assert name in str(caught.value)
         assert "\n" not in str(caught.value)
 

@@ -98,7 +98,9 @@ def test_cached_estimates_equal_computed_pair_labels(monkeypatch, edges, target,
     torch.testing.assert_close(
         estimates.lookup_connected(part), pairs.EstimatedPairLabels(h_estimator).lookup_connected(part)
     )
-    monkeypatch.setattr(pairs.PairGraph, "dot_products", products := counting(pairs.PairGraph.dot_products))
+    monkeypatch.setattr(
+        pairs.PairGraph, "compute_connected_products", products := counting(pairs.PairGraph.compute_connected_products)
+    )
     torch.testing.assert_close(loss(estimates), expected)
     assert products.calls == 1  # those of h
 

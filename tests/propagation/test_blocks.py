@@ -12,7 +12,7 @@ import torch
 import pignn
 from pignn import graphs, runs
 from pignn.core.errors import ConfigError, DataError
-from pignn.propagation import BlockWork, block_work_context, blocks, smooth
+from pignn.propagation import BlockWork, block_work_and_cleanup_context, blocks, smooth
 
 N = 600
 
@@ -43,8 +43,10 @@ def test_blocks_are_the_columns_of_the_smoothed_features(folder, monkeypatch, we
     nodes = np.arange(0, N, 7)
     whole = smooth(data, data.x / data.x.abs().sum(1, keepdim=True), alpha=0.1)[nodes]
     memory = 2 * (24 * N + 12 * N * 6)  # six columns
-    with block_work_context(BlockWork(folder / "store", folder / "blocks", memory), resume=False) as work:
-        found = work.smooth_rows(nodes, 0.1)
+    with block_work_and_cleanup_context(
+        BlockWork(folder / "store", folder / "blocks", memory), reuse_saved_blocks=False
+    ) as work:
+        found = work.smooth_rows_and_save_blocks(nodes, 0.1)
         assert len(list((folder / "blocks").iterdir())) == work.computed == 4
     assert not (folder / "blocks").exists()
     assert np.allclose(found, whole, rtol=1e-4, atol=1e-6)
@@ -101,7 +103,7 @@ def test_a_store_that_changes_underneath_is_noticed(folder):
     header["files"]["x.f32"]["crc32"] += 1
     (folder / "store" / "store.json").write_text(json.dumps(header))
     with pytest.raises(DataError, match=r"changed while it was read|damaged"):
-        work.smooth_rows(np.arange(5), 0.1)
+        work.smooth_rows_and_save_blocks(np.arange(5), 0.1)
 
 
 def test_features_of_some_nodes_are_read(folder, monkeypatch):

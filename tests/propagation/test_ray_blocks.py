@@ -41,7 +41,7 @@ def make_work(store, name, ray=None):
 def test_a_lost_machine_costs_its_blocks_only(store, monkeypatch):
     """Three nodes, of which one is killed; then a driver that goes on from what is finished."""
     monkeypatch.setenv("RAY_worker_niceness", "0")  # workers that start at once also on a busy machine
-    here = make_work(store, "here").smooth_rows(NODES, 0.1)
+    here = make_work(store, "here").smooth_rows_and_save_blocks(NODES, 0.1)
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:
         doomed, _ = (cluster.add_node(num_cpus=1) for _ in range(2))
@@ -49,7 +49,7 @@ def test_a_lost_machine_costs_its_blocks_only(store, monkeypatch):
         work = make_work(store, "there", cluster.address)
         killer = threading.Thread(target=_kill_when_busy, args=(work.folder, cluster, doomed))
         killer.start()
-        there = work.smooth_rows(NODES, 0.1)
+        there = work.smooth_rows_and_save_blocks(NODES, 0.1)
         killer.join()
         assert len(cluster.list_all_nodes()) == 2
         assert work.computed == FEATURES // 4
@@ -57,7 +57,7 @@ def test_a_lost_machine_costs_its_blocks_only(store, monkeypatch):
         for path in sorted(work.folder.iterdir())[:5]:
             path.unlink()
         resumed = make_work(store, "there", cluster.address)
-        again = resumed.smooth_rows(NODES, 0.1)
+        again = resumed.smooth_rows_and_save_blocks(NODES, 0.1)
         assert (resumed.computed, resumed.reused) == (5, FEATURES // 4 - 5)
     finally:
         ray.shutdown()
@@ -76,7 +76,7 @@ def _kill_when_busy(folder, cluster, node):
 def test_a_missing_ray_is_one_line_with_a_remedy(store, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ConfigError, match=r"pip install 'pignn\[ray\]'"):
-        make_work(store, "blocks", "auto").smooth_rows(NODES, 0.1)
+        make_work(store, "blocks", "auto").smooth_rows_and_save_blocks(NODES, 0.1)
 
 
 def test_a_machine_without_the_store_or_with_another_version_is_one_line(store):

@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 import pignn.cli
 from pignn import graphs
 from pignn.auditing import Audit, audit_labels, sample_for_review, write_rounded_csv
-from pignn.auditing.evidence import check_labels_and_assign_folds
+from pignn.auditing.evidence import build_checked_evidence
 from pignn.auditing.neighborhoods import build_neighborhoods
 from pignn.auditing.tables import replace_class_numbers_by_names
 from pignn.core.errors import ConfigError
@@ -67,7 +67,7 @@ def make_audit(num_labels: int, num_classes: int, *, id_of: Any = None, names: l
     noise = NoiseEstimate(0.2, transition, np.full(num_classes, 1 / num_classes), posterior, (0.15, 0.25))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a small ring has edges twice
-        evidence = check_labels_and_assign_folds(data, 2, 0)
+        evidence = build_checked_evidence(data, 2, 0)
     return Audit(issues, noise, evidence, "smoothed", warnings=["<b>note</b>"])
 
 
@@ -170,7 +170,7 @@ def test_the_page_shows_the_evidence_of_the_audit() -> None:
 
 def test_the_page_uses_the_embedding_of_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
     audit = audit_labels(corrupt(graphs.csbm(100, 3, signal=2.0), "symmetric", 0.2, splits="all"))
-    for name in ("embed_nodes", "build_inputs_and_warn", "find_most_similar_rows"):
+    for name in ("embed_nodes", "build_inputs_and_warn_of_edge_changes", "find_most_similar_rows"):
         monkeypatch.setattr(f"pignn.auditing.evidence.{name}", None)
     assert len(content(audit.report())["neighborhoods"]["similar"]) == 100
 
@@ -196,7 +196,7 @@ def test_trusted_labels_are_not_listed() -> None:
 def test_unlabeled_neighbors_are_drawn_last() -> None:
     data = make_audit(40, 2).evidence.graph
     data.y[::2] = -1
-    (one,) = build_neighborhoods(check_labels_and_assign_folds(data, 2, 0), np.array([1]))
+    (one,) = build_neighborhoods(build_checked_evidence(data, 2, 0), np.array([1]))
     labeled = [bool(data.y[node] >= 0) for node in one.neighbors]
     assert labeled == sorted(labeled, reverse=True)
     assert sum(count for _, count in one.votes) <= one.degree

@@ -6,7 +6,7 @@ import pytest
 from markupsafe import Markup
 
 from pignn.report import Section, Table, Tile, build_page
-from pignn.report.page import abbreviate_or_number_names, render_class_matrix, render_code, render_facts, render_table
+from pignn.report.page import number_names_unless_short, render_class_matrix, render_code, render_facts, render_table
 from pignn.report.panels import Panel, Series
 from pignn.report.plots import draw_panels
 
@@ -55,9 +55,9 @@ def test_a_picture_of_a_study_takes_the_colors_of_the_page() -> None:
 
 
 def test_a_class_matrix_names_short_classes_and_numbers_long_ones() -> None:
-    assert abbreviate_or_number_names(["0", "yes"]) == ["0", "yes"]
-    assert abbreviate_or_number_names(["0", "perhaps"]) == ["1", "2"]
-    assert abbreviate_or_number_names(["", "a"]) == ["1", "2"]
+    assert number_names_unless_short(["0", "yes"]) == ["0", "yes"]
+    assert number_names_unless_short(["0", "perhaps"]) == ["1", "2"]
+    assert number_names_unless_short(["", "a"]) == ["1", "2"]
     shown = render_class_matrix(("given", "predicted"), ["a", "b"], [[5, 0], [3, 1]])
     assert '<td class="own">5</td><td class="shade-0">0</td>' in shown
     assert '<td class="shade-8">3</td><td class="own">1</td>' in shown

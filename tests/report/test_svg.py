@@ -20,7 +20,7 @@ def tree(markup: str) -> ElementTree.Element:
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 400), (-3.2, 0.001), (0.34, 0.36), (1e-9, 2e-9), (0, 7e6)])
 def test_ticks_are_few_even_and_inside(low: float, high: float) -> None:
-    found = svg.list_ticks(low, high)
+    found = svg.list_round_ticks(low, high)
     assert 2 <= len(found) <= 6
     assert low - 1e-12 <= found[0] < found[-1] <= high * (1 + 1e-9) + 1e-12
     steps = [b - a for a, b in pairwise(found)]

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 import pignn
-from pignn.reviewing.project import create_project, hold_project, open_project
+from pignn.reviewing.project import create_project, open_project, project_lock_context
 from pignn.reviewing.review_session import ReviewSession
 
 
@@ -31,7 +31,7 @@ def folder(project_folder, tmp_path):
 
 @pytest.fixture
 def session(folder):
-    with hold_project(folder):
+    with project_lock_context(folder):
         session = ReviewSession(open_project(folder))
         yield session
         session.close()

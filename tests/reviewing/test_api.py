@@ -16,7 +16,7 @@ pytest.importorskip("starlette")
 import pignn
 from pignn.reviewing.api import MAX_BYTES, build_app
 from pignn.reviewing.guard import hash_token
-from pignn.reviewing.project import create_project, hold_project, open_project
+from pignn.reviewing.project import create_project, open_project, project_lock_context
 from pignn.reviewing.review_session import ReviewSession
 
 CSRF = "the-token-of-this-server"
@@ -181,7 +181,7 @@ def test_the_api_describes_itself(app):
 
 def test_others_come_in_with_a_token_only(session):
     token = "a-long-random-token"
-    session.project.decisions.add_reviewer("ann", hash_token(token))
+    session.project.decisions.add_or_update_reviewer("ann", hash_token(token))
     app = build_app(session, is_local=False, csrf=CSRF)
     elsewhere = {"host": "review.example:8000"}
     for cookie in (None, "pignn-review=wrong", "pignn-review=", "=;;", f"other={token}"):
@@ -245,7 +245,7 @@ def own_project(own_files):
 
 def test_what_leaves_a_project_is_what_was_decided(own_project, own_files):
     original = (own_files / "papers.csv").read_bytes()
-    with hold_project(own_project):
+    with project_lock_context(own_project):
         session = ReviewSession(open_project(own_project))
         app = build_app(session, is_local=True, csrf=CSRF)
         other = {name: session.class_names[1 - i] for i, name in enumerate(session.class_names)}
@@ -278,7 +278,7 @@ def test_what_leaves_a_project_is_what_was_decided(own_project, own_files):
 def test_training_learns_from_a_project(own_project, tmp_path, capsys):
     import pignn.cli
 
-    with hold_project(own_project):
+    with project_lock_context(own_project):
         session = ReviewSession(open_project(own_project))
         app = build_app(session, is_local=True, csrf=CSRF)
         for node in range(20, 30):

@@ -60,10 +60,10 @@ def test_undo_and_redo_go_through_all_steps_and_survive_a_reopening(store):
 def test_a_new_decision_ends_what_can_be_redone(store):
     store.decide("a", "ann", [(1, KEEP)])
     store.undo("b", "ann")
-    assert store.count_undoable("ann") == (0, 1)
+    assert store.count_undoable_and_redoable("ann") == (0, 1)
     store.decide("c", "ann", [(2, KEEP)])
     assert store.redo("d", "ann") is None
-    assert store.count_undoable("ann") == (1, 0)
+    assert store.count_undoable_and_redoable("ann") == (1, 0)
     store.undo("e", "ann")
     assert current(store) == {}
 

@@ -8,7 +8,7 @@ from scipy.stats import betabinom
 from sklearn.metrics import cohen_kappa_score
 
 from pignn.reviewing.agreement import compute_cohen_kappa, compute_krippendorff_alpha
-from pignn.reviewing.estimates import compute_panel, compute_wrong_count_interval
+from pignn.reviewing.estimates import compute_progress_panel, compute_wrong_count_interval
 from pignn.reviewing.verdicts import KEEP, RELABEL, UNDECIDED, UNSURE
 
 
@@ -37,12 +37,12 @@ def test_only_a_front_without_gaps_counts_and_unsure_counts_both_ways():
     order, p_wrong = np.arange(100), np.full(100, 0.3)
     status = np.full(100, UNDECIDED)
     status[50:] = RELABEL  # decided for another reason
-    panel = compute_panel(status, order, p_wrong, [])
+    panel = compute_progress_panel(status, order, p_wrong, [])
     assert (panel.drawn, panel.rate, panel.rate_interval) == (0, None, (0.5, 1.0))
     status[:20] = KEEP
-    sure = compute_panel(status, order, p_wrong, [])
+    sure = compute_progress_panel(status, order, p_wrong, [])
     status[0] = UNSURE
-    unsure = compute_panel(status, order, p_wrong, [])
+    unsure = compute_progress_panel(status, order, p_wrong, [])
     assert (sure.drawn, unsure.drawn) == (20, 20)
     assert unsure.rate_interval[1] >= sure.rate_interval[1]
     assert (unsure.found, unsure.decided, unsure.unsure) == (50, 69, 1)
@@ -50,7 +50,7 @@ def test_only_a_front_without_gaps_counts_and_unsure_counts_both_ways():
 
 def test_the_panel_expects_what_the_models_say_and_advises_to_stop():
     status = np.where(np.arange(400) < 200, KEEP, UNDECIDED)
-    panel = compute_panel(status, np.arange(400), np.full(400, 0.04), [False] * 10)
+    panel = compute_progress_panel(status, np.arange(400), np.full(400, 0.04), [False] * 10)
     assert panel.expected_errors == pytest.approx(2.0)
     assert panel.advice == "Stop here: the next 50 decisions are expected to find 2 errors."
     assert panel.precision == 0

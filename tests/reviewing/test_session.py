@@ -8,7 +8,7 @@ import pytest
 from pignn.core.errors import ConfigError, DataError, OutputError
 from pignn.reviewing.dealing import deal_labels
 from pignn.reviewing.decision_store import Verdict
-from pignn.reviewing.project import create_project, hold_project, open_project
+from pignn.reviewing.project import create_project, open_project, project_lock_context
 from pignn.reviewing.queue import Query
 from pignn.reviewing.review_session import ReviewSession
 
@@ -26,7 +26,11 @@ def decide_by_truth(session, positions, truth, key="k"):
 
 
 def test_a_second_server_is_refused_and_a_project_is_not_replaced(folder, noisy_graph):
-    with hold_project(folder), pytest.raises(OutputError, match="open in another"), hold_project(folder):
+    with (
+        project_lock_context(folder),
+        pytest.raises(OutputError, match="open in another"),
+        project_lock_context(folder),
+    ):
         pass
     with pytest.raises(OutputError, match="a project already"):
         create_project(folder, {"graph": noisy_graph})
@@ -48,7 +52,7 @@ def test_a_review_goes_on_where_it_was(session, noisy_graph):
     np.testing.assert_array_equal(again.label, label)
     assert wait_for_refit(again).num_decided == 29
     assert again.redo("r", "ann") is not None
-    assert again.compute_panel().decided == 30
+    assert again.compute_progress_panel().decided == 30
     again.close()
 
 
@@ -68,7 +72,7 @@ def test_the_random_order_stays_as_drawn(session, noisy_graph):
     decide_by_truth(session, session.select(Query(order="estimate"), "ann")[:40], noisy_graph.y_true.numpy())
     wait_for_refit(session)
     np.testing.assert_array_equal(session.select(Query(order="estimate"), "ann"), order[40:])
-    assert session.compute_panel().drawn == 40
+    assert session.compute_progress_panel().drawn == 40
 
 
 def test_queues_select_what_they_say(session):
@@ -117,7 +121,7 @@ def test_a_class_that_was_not_there_is_taken_and_the_models_go_on(session):
     assert session.class_names[-1] == "ducks"
     assert wait_for_refit(session).num_decided == 6
     session.undo("u", "ann")
-    assert session.compute_panel().decided == 0
+    assert session.compute_progress_panel().decided == 0
 
 
 def test_two_reviewers_who_differ_make_a_dispute_that_can_be_settled(session):
@@ -127,7 +131,7 @@ def test_two_reviewers_who_differ_make_a_dispute_that_can_be_settled(session):
     session.decide("c", "ann", [(0, KEEP)], verb="settle")
     assert session.select(Query(state="keep"), "ann").tolist() == [0]
     session.undo("d", "ann")
-    assert session.compute_panel().disputed == 1
+    assert session.compute_progress_panel().disputed == 1
 
 
 def test_dealt_work_does_not_overlap_but_for_the_share():

@@ -37,12 +37,12 @@ def fits(monkeypatch):
 
 def test_the_best_method_is_recommended_and_everything_can_be_shown(noisy, tmp_path):
     found = pignn.compare(noisy, {"class mean": "class mean", "blind": pignn.make("mlp", epochs=1)}, folds=3)
-    assert found.recommended.method == "class mean"
+    assert found.recommended_score.method == "class mean"
     assert found.recommendation.startswith("take class mean; blind is worse by")
     assert found.recommended_method.get_params()["noise"] == "none"
     assert list(found.table["method"]) == ["class mean", "blind"]
     truth = pignn.make("prototypes", noise="none").fit(noisy).score(noisy)
-    assert found.best.low - 0.02 <= truth <= found.best.high + 0.02
+    assert found.best_score.low - 0.02 <= truth <= found.best_score.high + 0.02
     assert 0.2 < found.noise_rate < 0.4
     assert found.num_labels == int((noisy.train_mask | noisy.val_mask).sum())
     page = found.report()
@@ -169,7 +169,7 @@ def test_the_cheaper_one_of_equal_methods_is_taken():
         "bad is worse by 10.0 points"
     )
     hardly_known = [scores[0], _score("cheap", -0.004, True, 1.0, error=0.05)]
-    assert Comparison(hardly_known, {}, {}, 100, 5, 2, 0.3).recommended.method == "dear"
+    assert Comparison(hardly_known, {}, {}, 100, 5, 2, 0.3).recommended_score.method == "dear"
 
 
 def test_the_error_is_that_of_the_corrected_resampled_t_test(noisy):
@@ -203,7 +203,7 @@ def test_accuracy_by_the_matrix_is_the_trace_of_the_solved_confusions():
     given, predicted = rng.integers(0, 3, 200), rng.integers(0, 3, (200, 2))
     transition = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.0, 0.3, 0.7]])
     labels = HeldOutLabels(given, predicted, np.log(rng.dirichlet(np.ones(3), 200)), np.zeros(200, dtype=bool))
-    by_matrix, by_node = labels.score_both_ways(NoiseModel(1.0, np.zeros(3), transition))
+    by_matrix, by_node = labels.score_by_matrix_and_by_posterior(NoiseModel(1.0, np.zeros(3), transition))
     for repeat in range(2):
         seen = np.zeros((3, 3))
         np.add.at(seen, (given, predicted[:, repeat]), 1 / 200)

@@ -118,14 +118,14 @@ pignn.tune(graph, "prototypes", trials=200, out={str(tmp_path / "out")!r})
     assert num_done < 200
     total = num_done + 4
     tried = []
-    again = tuning.Search._try
+    again = tuning.Search._run_trial
 
     def count(self, *arguments):
         tried.append(arguments[0])
         return again(self, *arguments)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tuning.Search, "_try", count)
+        patch.setattr(tuning.Search, "_run_trial", count)
         resumed = pignn.tune(noisy, "prototypes", trials=total - 1, out=tmp_path / "out")
     assert tried == list(range(num_done, total))
     whole = pignn.tune(noisy, "prototypes", trials=total - 1)
@@ -186,4 +186,4 @@ def test_a_space_is_what_is_declared_or_said():
     }
     assert issubclass(METHODS.get("gce"), Method)
     integers = optuna.distributions.IntDistribution(1, 4)
-    assert tuning.build_distribution(Range(1, 4)) == integers
+    assert tuning.build_optuna_distribution(Range(1, 4)) == integers

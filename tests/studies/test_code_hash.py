@@ -20,7 +20,7 @@ CACHES = (
     code_hash.hash_module_and_imports,
     code_hash._hash_module_and_list_imports,
     code_hash._find_module_file,
-    code_hash._is_package_module,
+    code_hash._is_submodule,
 )
 
 

@@ -31,7 +31,7 @@ from pignn.studies import external as task
 from pignn.studies.planning import plan_runs
 from pignn.studies.pool import LocalPool
 from pignn.studies.run_spec import GraphSpec, RunResult, RunSpec
-from pignn.studies.sweep import find_reusable_records, iter_results_with_retries, open_sweep_lock
+from pignn.studies.sweep import find_reusable_records, iter_results_and_retry_dead_runs, open_sweep_lock
 from pignn.studies.tables import build_tables
 from pignn.studies.tuning import list_trial_settings
 
@@ -129,7 +129,7 @@ def test_tuning_tries_the_same_number_for_all_and_sees_given_labels_only(tmp_pat
     assert len(asked) == 2 * (3 + 2)  # the second row has only two settings to try
     assert all(call == {"split": "val", "against": "given"} for call in asked)
     with open_results(tmp_path) as store:
-        chosen = [record.chosen for record in store.get_all_records()]
+        chosen = [record.chosen for record in store.list_all_records()]
     assert all(set(one) <= {"lr", "weight_decay", "hidden_channels"} for one in chosen)
 
 
@@ -172,7 +172,7 @@ def test_a_run_whose_worker_dies_is_tried_once_more(tmp_path, tiny, monkeypatch)
         keys = [planned.key for planned in plan_runs(tiny, store)]
     todo = dict(zip(keys, plan_of(tiny, tmp_path), strict=True))
     pool = Fragile({keys[0]: 1, keys[1]: 2})
-    results = dict(iter_results_with_retries(pool, todo))
+    results = dict(iter_results_and_retry_dead_runs(pool, todo))
     assert sorted(results) == sorted(keys)
     assert results[keys[0]].error is None
     assert results[keys[1]] == RunResult(error="the worker died", died=True)

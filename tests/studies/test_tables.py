@@ -23,7 +23,7 @@ from pignn.studies import (
     significance,
 )
 from pignn.studies.measures import get_measure
-from pignn.studies.tables import format_values
+from pignn.studies.tables import format_mean_of_seeds
 
 from .conftest import GRAPH, make
 
@@ -36,11 +36,11 @@ def planned(**changes):
 
 
 def test_means_and_deviations_are_written_as_in_the_paper():
-    assert format_values([0.5, 0.6, 0.7], get_measure("accuracy"), 3) == "0.600(0.10)"
-    assert format_values([0.5, 0.6], get_measure("accuracy"), 3) == "0.550(0.07) n=2"
-    assert format_values([0.5], get_measure("accuracy"), 1) == "0.500"
-    assert format_values([], get_measure("accuracy"), 3) == "–"
-    assert format_values([12.34], get_measure("seconds"), 1) == "12.34"
+    assert format_mean_of_seeds([0.5, 0.6, 0.7], get_measure("accuracy"), 3) == "0.600(0.10)"
+    assert format_mean_of_seeds([0.5, 0.6], get_measure("accuracy"), 3) == "0.550(0.07) n=2"
+    assert format_mean_of_seeds([0.5], get_measure("accuracy"), 1) == "0.500"
+    assert format_mean_of_seeds([], get_measure("accuracy"), 3) == "–"
+    assert format_mean_of_seeds([12.34], get_measure("seconds"), 1) == "12.34"
 
 
 def test_the_best_of_a_column_is_bold(numbers):

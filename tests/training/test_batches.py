@@ -31,7 +31,7 @@ def test_sampled_entries_are_distinct_and_uniform(inputs):
     expected = 3000 * 4 / degree
     assert (hits - expected).abs().max() < 5 * expected**0.5
     entries, counts = batches.sample_row_entries(pattern, torch.arange(240), 10_000)
-    assert torch.equal(entries, torch.arange(pattern.size))
+    assert torch.equal(entries, torch.arange(pattern.num_entries))
     assert torch.equal(counts, pattern.entries_per_row)
 
 
@@ -144,7 +144,7 @@ def test_pairs_among_random_nodes_have_the_whole_loss_as_their_mean(target):
     graph = pairs.PairGraph(torch.randint(0, n, (2, 18)), n)
 
     def loss(nodes):
-        part = graph if nodes is None else graph.reweighted_subgraph(nodes)
+        part = graph if nodes is None else graph.build_reweighted_subgraph(nodes)
         mine, other = (h, h_e) if nodes is None else (h[nodes], h_e[nodes])
         if target == "structure":
             return pairs.structure_loss(mine, part)

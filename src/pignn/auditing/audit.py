@@ -26,11 +26,11 @@ from ..report import (
     plot_transition,
     render_audit_html,
 )
-from ..report.audit.overview import NUM_SHOWN_ISSUES, select_likely_errors
+from ..report.audit.overview import NUM_SHOWN_ISSUES, select_suspects_and_likely_errors
 from . import diagnostics, plots
 from .columns import Findings, list_audit_columns, tabulate_findings
 from .consensus import Consensus, combine_votes, copy_with_missing_labels_filled, replace_noise_by_consensus
-from .evidence import Evidence, check_labels_and_assign_folds
+from .evidence import Evidence, build_checked_evidence
 from .judging import ASSUMED_NOISE, Judgment, judge_labels
 from .neighborhoods import build_neighborhoods
 from .tables import replace_class_numbers_by_names
@@ -200,13 +200,13 @@ class Audit:
         """The estimated share of each true class that was given each label, as a matplotlib figure."""
         return plot_transition(self.noise.transition, self.class_names)
 
-    def plot_classes(self) -> Figure:
+    def plot_class_quality(self) -> Figure:
         """The expected share of right labels per given class, as a matplotlib figure."""
         return plot_class_quality({row.class_name: row.quality for row in self.class_summaries})
 
     def suspects(self, n: int = NUM_SHOWN_ISSUES) -> pd.DataFrame:
         """The ``n`` labels that are most probably wrong, if they probably are, with names of nodes and classes."""
-        table = replace_class_numbers_by_names(select_likely_errors(self.issues, n), self.class_names)
+        table = replace_class_numbers_by_names(select_suspects_and_likely_errors(self.issues, n), self.class_names)
         names = [name for name in SUSPECT_COLUMNS if name in table]
         return table[names].reset_index(drop=True)
 
@@ -225,7 +225,7 @@ class Audit:
         return plots.plot_label_map(self.evidence, is_suspect)
 
     def __repr__(self) -> str:
-        return f"Audit({self.overview.headline()})"
+        return f"Audit({self.overview.format_headline()})"
 
     def _repr_html_(self) -> str:
         classes = [asdict(row) for row in self.class_summaries]
@@ -266,7 +266,7 @@ def audit_labels(
     if data.get("votes") is not None:
         consensus = combine_votes(data, folds=folds, seed=seed)
         data = copy_with_missing_labels_filled(data, consensus.plurality)
-    evidence = check_labels_and_assign_folds(data, folds, seed)
+    evidence = build_checked_evidence(data, folds, seed)
     with threads_context(evidence.graph.x.numel()):
         judgment = judge_labels(evidence, judge)
         findings = fit_noise_and_build_findings(evidence, judgment, intervals)
@@ -331,7 +331,7 @@ def _make_method_unless_default(method: str | Method, seed: int) -> Method | Non
 
 def _format_method(method: Method) -> str:
     """The name of a method with those of its settings that are not the defaults."""
-    texts = [f"{key}={value}"[:60] for key, value in method.list_changed_settings().items()]
+    texts = [f"{key}={value}"[:60] for key, value in method.get_changed_settings().items()]
     return f"{method.name} ({', '.join(texts)})" if texts else method.name
 
 
@@ -356,11 +356,11 @@ def fit_noise_and_build_findings(evidence: Evidence, judgment: Judgment, interva
         trusted=evidence.trusted,
         given_before_review=before,
     )
-    noise = _temper_noise_by_class_reliability(evidence, noise)
+    noise = _shrink_p_wrong_to_mean_by_reliability(evidence, noise)
     return Findings(evidence, judgment, noise, model.predict_true_probs(judgment.log_probs))
 
 
-def _temper_noise_by_class_reliability(evidence: Evidence, noise: NoiseEstimate) -> NoiseEstimate:
+def _shrink_p_wrong_to_mean_by_reliability(evidence: Evidence, noise: NoiseEstimate) -> NoiseEstimate:
     """The noise, where labels of a class that can hardly be judged are wrong as often as others.
 
     A class of few labels is learned badly. That nothing resembles it says little about its labels.

@@ -67,7 +67,7 @@ class Findings:
         )
 
     @cached_property
-    def is_judged(self) -> Bools:
+    def has_judgeable_class(self) -> Bools:
         return (self.evidence.class_reliability > 0)[self.evidence.given]
 
     @cached_property
@@ -161,7 +161,7 @@ BUILT_IN_COLUMNS = (
         "whether the label would be corrected if nobody reviews it",
         lambda f: f.is_suspect,
     ),
-    AuditColumn("judged", "whether the given class has enough labels to judge them", lambda f: f.is_judged),
+    AuditColumn("judged", "whether the given class has enough labels to judge them", lambda f: f.has_judgeable_class),
     AuditColumn("quality", "label quality by confident learning (cleanlab)", lambda f: f.cleanlab_quality_and_flags[0]),
     AuditColumn(
         "flagged",

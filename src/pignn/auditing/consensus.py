@@ -18,10 +18,10 @@ from ..core.errors import PignnWarning, warn_user
 from ..core.settings import Int
 from ..core.text import format_count
 from ..core.threads import threads_context
-from ..graphs.checks import get_node_ids
+from ..graphs.checks import parse_node_ids_or_none
 from ..graphs.stored_ids import StoredIds
 from ..graphs.votes import Votes, check_and_get_trusted_classes, parse_votes_annotators_and_classes
-from ..methods.core.base import build_inputs_and_warn
+from ..methods.core.base import build_inputs_and_warn_of_edge_changes
 from ..noise.kinds import Floats, Ints
 from ..report import render_consensus_html
 from .columns import Findings
@@ -139,7 +139,7 @@ class Consensus:
     def table(self) -> pd.DataFrame:
         """One row per node with votes: consensus, its probability, number of votes and how many agree with it."""
         nodes, labels = self.nodes, self.labels[self.nodes]
-        counts = self.votes.count_per_node_and_class()
+        counts = self.votes.sum_confidence_per_node_and_class()
         names = np.array(self.class_names, dtype=object)
         plurality = self.plurality[nodes]
         columns: dict[str, Any] = {"node": self._get_ids_or_numbers(nodes)}
@@ -220,7 +220,7 @@ class Consensus:
             }
         )
 
-    def copy_with_consensus_labels(self, data: Data) -> Data:
+    def copy_with_weighted_consensus_labels(self, data: Data) -> Data:
         """A copy of the graph whose given labels are the consensus, each weighted by its probability."""
         result = copy_with_missing_labels_filled(data, self.labels)
         result.y = torch.where(torch.from_numpy(self.labels) >= 0, torch.from_numpy(self.labels), result.y)
@@ -274,14 +274,22 @@ def combine_votes(data: Data, *, folds: int = 5, seed: int = 0) -> Consensus:
     if num_voted >= 2 * folds:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PignnWarning)
-            inputs = build_inputs_and_warn(graphs.copy_checked_graph(graph), directed=False)
+            inputs = build_inputs_and_warn_of_edge_changes(graphs.copy_checked_graph(graph), directed=False)
         with threads_context(inputs.x.numel()):
-            model, log_probs = fit_model_and_log_probs(VoteEvidence(inputs, votes, known, folds, seed))
+            model, log_probs = fit_confusions_and_classifiers_in_turn(VoteEvidence(inputs, votes, known, folds, seed))
     else:
         model = fit_vote_model(votes, known=known, form=list_confusion_forms(votes)[0])
         notes.append(f"{format_count(num_voted, 'node')} with votes are too few to learn from: the graph has no say")
     consensus = Consensus(
-        votes, annotators, class_names, get_node_ids(data), known, model.posterior, log_probs, model.confusions, notes
+        votes,
+        annotators,
+        class_names,
+        parse_node_ids_or_none(data),
+        known,
+        model.posterior,
+        log_probs,
+        model.confusions,
+        notes,
     )
     notes += list_consensus_doubts(consensus)
     for note in notes:
@@ -289,7 +297,7 @@ def combine_votes(data: Data, *, folds: int = 5, seed: int = 0) -> Consensus:
     return consensus
 
 
-def fit_model_and_log_probs(evidence: VoteEvidence) -> tuple[VoteModel, Floats]:
+def fit_confusions_and_classifiers_in_turn(evidence: VoteEvidence) -> tuple[VoteModel, Floats]:
     """Confusions and classifiers, each learned from the other in turn, and log P(true = k | x).
 
     Of several forms of the confusions, each is learned by itself to the end: classifiers that learned through one form

@@ -90,7 +90,7 @@ class CrossFitLogistic:
         matrix = one_hot if transition is None else transition
         if transition is not None and any(weights is None for weights in self.weights):
             # Through noise there are several optima, and from zero a poor one is reached.
-            self._fit(one_hot[self.given], START_ITERATIONS)
+            self._fit_weights_in_place(one_hot[self.given], START_ITERATIONS)
         # A trusted label is the true one, whatever T says.
         return self.fit_predict_proba_through_likelihood(
             np.where(self.trusted[:, None], one_hot[self.given], matrix.T[self.given])
@@ -98,10 +98,10 @@ class CrossFitLogistic:
 
     def fit_predict_proba_through_likelihood(self, likelihood: Floats) -> Floats:
         """The same where [labels, classes] says how likely what was given is under each true class."""
-        self._fit(likelihood)
+        self._fit_weights_in_place(likelihood)
         return self.predict_proba(self.features, self.fold)
 
-    def _fit(self, likelihood: Floats, max_iterations: int | None = None) -> None:
+    def _fit_weights_in_place(self, likelihood: Floats, max_iterations: int | None = None) -> None:
         bounded = np.maximum(likelihood, 1e-6).astype(np.float32)
         rng = np.random.default_rng(0)
         for number, (train, _) in enumerate(iter_train_and_test_positions(self.fold)):

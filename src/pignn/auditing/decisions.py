@@ -8,7 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 from ..core.errors import DataError
-from ..graphs.checks import get_node_ids
+from ..graphs.checks import parse_node_ids_or_none
 
 
 def apply_decisions_to_graph(data: Data, decisions: pd.DataFrame) -> Data:
@@ -17,7 +17,7 @@ def apply_decisions_to_graph(data: Data, decisions: pd.DataFrame) -> Data:
     `decisions` is a table of `read_decisions`. Nodes are named by `data.node_id`, else by number, classes by name.
     `unsure` changes nothing. A graph is refused if a label changed since the review to something else than was decided.
     """
-    ids = get_node_ids(data)
+    ids = parse_node_ids_or_none(data)
     node_numbers = {str(name): node for node, name in enumerate(range(data.num_nodes) if ids is None else ids)}
     names = [str(name) for name in data.get("class_names") or range(int(data.y.max()) + 1)]
     class_numbers = {name: c for c, name in enumerate(names)}
@@ -49,7 +49,7 @@ def apply_decisions_to_graph(data: Data, decisions: pd.DataFrame) -> Data:
     return result
 
 
-def get_reviewed_labels(decided_rows: pd.DataFrame) -> pd.Series[str]:
+def get_labels_shown_in_review(decided_rows: pd.DataFrame) -> pd.Series[str]:
     """The label that each decided node had in the review: `given`, else that of a `keep`; empty if unknown."""
     if "given" in decided_rows:
         return decided_rows["given"].astype(str).str.strip()
@@ -59,7 +59,7 @@ def get_reviewed_labels(decided_rows: pd.DataFrame) -> pd.Series[str]:
 def _check_labels_unchanged(decided_rows: pd.DataFrame, labels: np.ndarray, class_names: list[str]) -> None:
     """Refuse a graph whose labels are not those that were reviewed."""
     current = np.array([class_names[c] if c >= 0 else "" for c in labels], dtype=object)
-    reviewed = get_reviewed_labels(decided_rows).to_numpy()
+    reviewed = get_labels_shown_in_review(decided_rows).to_numpy()
     decided = decided_rows["label"].astype(str).str.strip().to_numpy()
     stale = np.flatnonzero((reviewed != "") & (current != reviewed) & (current != decided))
     if len(stale):

@@ -13,10 +13,10 @@ from torch_geometric.data import Data
 from .. import graphs
 from ..backbones import GraphInputs
 from ..core.errors import DataError, PignnWarning
-from ..graphs.checks import get_node_ids, to_tensor
+from ..graphs.checks import parse_node_ids_or_none, to_tensor
 from ..graphs.homophily import compute_adjusted_homophily, compute_homophily
 from ..graphs.regions import choose_centers, grow_regions
-from ..methods.core.base import build_inputs_and_warn
+from ..methods.core.base import build_inputs_and_warn_of_edge_changes
 from ..noise.kinds import Floats, Ints
 from .crossfit import Bools, CrossFitLogistic, Features, Singles, assign_folds
 from .similarity import find_most_similar_rows
@@ -136,7 +136,7 @@ class Evidence:
         return CrossFitLogistic(features, self.given[chosen], folds, self.num_classes, self.trusted[chosen])
 
 
-def check_labels_and_assign_folds(data: Data, num_folds: int, seed: int) -> Evidence:
+def build_checked_evidence(data: Data, num_folds: int, seed: int) -> Evidence:
     """Check a graph, find its labels and assign each to a fold."""
     graph = _copy_checked_graph_with_masks(data)
     labels = graph.y.cpu().numpy()
@@ -154,7 +154,7 @@ def check_labels_and_assign_folds(data: Data, num_folds: int, seed: int) -> Evid
     fold = assign_folds(given, num_folds, seed, None if sources is None else np.unique(sources, return_inverse=True)[1])
     return Evidence(
         graph=graph,
-        inputs=build_inputs_and_warn(graph, directed=False),
+        inputs=build_inputs_and_warn_of_edge_changes(graph, directed=False),
         nodes=nodes,
         given=given,
         given_before_review=None if before is None else before.cpu().numpy()[nodes],
@@ -179,7 +179,7 @@ def _copy_checked_graph_with_masks(data: Data) -> Data:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PignnWarning)
         graph = graphs.copy_checked_graph(graph)
-    graph.node_id = get_node_ids(graph)
+    graph.node_id = parse_node_ids_or_none(graph)
     if graph.get("class_names") is None:
         graph.class_names = [str(c) for c in range(graphs.num_classes(graph))]
     return graph

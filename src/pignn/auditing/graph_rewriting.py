@@ -24,7 +24,7 @@ class _Node:
     values: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def rewrite_graphml(path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None) -> bytes:
+def build_rewritten_graphml(path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None) -> bytes:
     """GraphML: only the text of changed ``<data>`` elements differs."""
     content = path.read_bytes()
     nodes, open_data = list[_Node](), list[tuple[str, int]]()
@@ -59,10 +59,10 @@ def rewrite_graphml(path: Path, choose_label: LabelChooser, label_column: str, i
         parser.Parse(content, True)
     except (expat.ExpatError, KeyError) as error:
         raise DataError(f"cannot read {path}: {error}; is it GraphML?") from None
-    return _rewrite(path, content, nodes, choose_label, label_column, id_column)
+    return _build_content_with_new_labels(path, content, nodes, choose_label, label_column, id_column)
 
 
-def rewrite_gml(path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None) -> bytes:
+def build_rewritten_gml(path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None) -> bytes:
     """GML: only changed values of nodes differ."""
     content = path.read_bytes()
     nodes, stack, key = list[_Node](), list[bytes](), b""
@@ -86,7 +86,7 @@ def rewrite_gml(path: Path, choose_label: LabelChooser, label_column: str, id_co
             if key == b"id":
                 nodes[-1].id = token.decode()
         key = b""
-    return _rewrite(path, content, nodes, choose_label, label_column, id_column)
+    return _build_content_with_new_labels(path, content, nodes, choose_label, label_column, id_column)
 
 
 def _find_tag_end(content: bytes, start: int) -> int:
@@ -95,7 +95,7 @@ def _find_tag_end(content: bytes, start: int) -> int:
     return start if match is None else match.end()
 
 
-def _rewrite(
+def _build_content_with_new_labels(
     path: Path,
     content: bytes,
     nodes: list[_Node],
@@ -111,30 +111,30 @@ def _rewrite(
     for node in nodes:
         by_attribute = id_column in known and id_column not in (None, "id")
         id_span = node.values.get(str(id_column)) if by_attribute else None
-        name = _decode(content[slice(*id_span)]) if id_span else node.id
+        name = _unquote_and_unescape(content[slice(*id_span)]) if id_span else node.id
         span = node.values.get(label_column)
-        new = choose_label(name, None if span is None else _decode(content[slice(*span)]))
+        new = choose_label(name, None if span is None else _unquote_and_unescape(content[slice(*span)]))
         if new is None:
             continue
         if span is None:
             raise DataError(
                 f"{path}: node '{name[:40]}' has no '{label_column}' to correct; give it one, empty if unknown"
             )
-        parts += [content[kept : span[0]], _encode(new, content[slice(*span)], path)]
+        parts += [content[kept : span[0]], _encode_graph_value(new, content[slice(*span)], path)]
         kept = span[1]
     return b"".join([*parts, content[kept:]])
 
 
-def _decode(value: bytes) -> str:
+def _unquote_and_unescape(value: bytes) -> str:
     text = value.decode("utf-8", "surrogateescape").strip()
     return html.unescape(text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text).strip()
 
 
-def _encode(text: str, before: bytes, path: Path) -> bytes:
+def _encode_graph_value(text: str, old_value: bytes, path: Path) -> bytes:
     """The bytes of a value: as XML has it, or as GML has it, where texts are quoted and ASCII."""
     if path.suffix.lower() == ".graphml":
         return escape(text).encode()
-    if not before.startswith(b'"') and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", text):
+    if not old_value.startswith(b'"') and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", text):
         return text.encode()
     quoted = re.sub(r'[^ -~]|[&"]', lambda match: f"&#{ord(match[0])};", text)
     return f'"{quoted}"'.encode()

@@ -10,7 +10,7 @@ from ..core.progress import track
 from ..methods import Method
 from ..noise.estimation import MAX_FIT_LABELS, fit_noise_model_and_mixed_in_transition, unmix_probs
 from ..noise.kinds import Floats, Ints
-from ..noise.model import compute_confidence_in_classifier, compute_log_probs
+from ..noise.model import compute_agreement_above_chance, compute_log_probs
 from . import dawid_skene
 from .crossfit import Bools, CrossFitLogistic, Features, fit_predict_proba_per_fold
 from .diagnostics import has_excess_flags
@@ -55,20 +55,20 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
     are_errors_regional = False
     if method is None:
         matrix = _estimate_transition(evidence, given_probs)
-        regional_matrix = _estimate_transition_if_regional(evidence, matrix)
+        regional_matrix = _estimate_transition_if_errors_regional(evidence, matrix)
         are_errors_regional = regional_matrix is not None
         if regional_matrix is not None:
             matrix = regional_matrix
             models = [evidence.make_classifier(model.features, fold=evidence.region_fold) for model in models]
         if rate_dawid_skene is not None:
             # Votes mislead where views hardly tell the classes apart.
-            confidence = compute_confidence_in_classifier(evidence.given, given_probs)
+            confidence = compute_agreement_above_chance(evidence.given, given_probs)
             matrix = _raise_transition_to_rate(matrix, evidence, rate_dawid_skene * confidence)
         logs = [
             compute_log_probs(model.fit_predict_proba(matrix)) for model in track(models, "audit: views with noise")
         ]
     else:
-        logs = [_predict_unmixed_log_probs(evidence, method), plain[1]]
+        logs = [_fit_predict_log_probs_and_remove_noise(evidence, method), plain[1]]
     weights = compute_view_weights(logs, evidence.given, evidence.trusted, matrix, evidence.seed)
     return Judgment(
         log_probs=mix_log_probs(logs, weights),
@@ -90,7 +90,7 @@ def _make_classifier_per_view(evidence: Evidence, own_features: Features | Store
     return [evidence.make_classifier(view) for view in views]
 
 
-def _estimate_transition_if_regional(evidence: Evidence, transition: Floats) -> Floats | None:
+def _estimate_transition_if_errors_regional(evidence: Evidence, transition: Floats) -> Floats | None:
     """T by a model that has seen no label of the region it judges; None unless it says that far more labels are wrong.
 
     Labels that differ from region to region for good reason are harder to predict from afar, but mistakes of a
@@ -155,7 +155,7 @@ def _estimate_dawid_skene_rate(
     return float(dawid_skene.compute_p_wrong(votes, evidence.num_classes, evidence.trusted[sample]).mean())
 
 
-def _predict_unmixed_log_probs(evidence: Evidence, method: Method) -> Floats:
+def _fit_predict_log_probs_and_remove_noise(evidence: Evidence, method: Method) -> Floats:
     """The same by a method as it is; the noise is taken out of its probabilities afterwards."""
     probs = fit_predict_proba_per_fold(
         evidence.graph, evidence.nodes, evidence.fold, evidence.num_classes, method, evidence.seed

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..core.errors import ConfigError, DataError, OutputError, build_unknown_name_error
 from ..graphs.tables import FORMATS, find_format_name
 from ..io import files
-from .graph_rewriting import rewrite_gml, rewrite_graphml
+from .graph_rewriting import build_rewritten_gml, build_rewritten_graphml
 from .label_rewriting import build_rewritten_json_lines, build_rewritten_parquet, build_rewritten_text_table
 
 UNLABELED_CELLS = ("", "-1")
@@ -20,8 +20,8 @@ REWRITERS = {
     "text": build_rewritten_text_table,
     "jsonl": build_rewritten_json_lines,
     "parquet": build_rewritten_parquet,
-    "graphml": rewrite_graphml,
-    "gml": rewrite_gml,
+    "graphml": build_rewritten_graphml,
+    "gml": build_rewritten_gml,
 }
 STRICT = ("parquet", "graphml", "gml")  # a copy is of the same format
 SUFFIXES = tuple(suffix for name in REWRITERS for suffix in FORMATS.get(name).suffixes)
@@ -118,7 +118,7 @@ def write_corrected_labels(
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from None
     changes.check_changes(new_class)
-    files.write_bytes(out, content)
+    files.write_bytes_atomically(out, content)
     return changes.num_changed
 
 

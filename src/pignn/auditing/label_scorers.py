@@ -19,7 +19,7 @@ from ..core.registry import Entry, Registry
 from ..core.settings import Int, check_settings, setting
 from .audit import audit_labels
 from .crossfit import iter_train_and_test_positions
-from .evidence import Evidence, check_labels_and_assign_folds
+from .evidence import Evidence, build_checked_evidence
 
 FOLD_SEED = 0
 SCORERS: Registry[type[LabelScorer]] = Registry(
@@ -50,7 +50,7 @@ class LabelScorer(ABC):
         """(score of each label from 0 to 1, what was measured beside)."""
 
     def gather_evidence(self, data: Data) -> Evidence:
-        return check_labels_and_assign_folds(data, self.folds, FOLD_SEED)
+        return build_checked_evidence(data, self.folds, FOLD_SEED)
 
 
 @dataclass(kw_only=True)
@@ -144,11 +144,11 @@ class GraphCleanerScorer(NetworkScorer):
 
     def score_suspicion_with_run_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
         from ..backbones import GraphInputs
-        from ..methods.graph_cleaner import NeighborhoodFeatures, detect_wrong_labels
+        from ..methods.graph_cleaner import NeighborhoodFeatures, compute_wrong_label_probs
 
         probs, nodes = self.predict_proba(data), np.arange(data.num_nodes)
         features = NeighborhoodFeatures(GraphInputs.from_data(graphs.copy_checked_graph(data)))
-        return detect_wrong_labels(features, probs, data.y.numpy(), nodes, nodes, FOLD_SEED), {}
+        return compute_wrong_label_probs(features, probs, data.y.numpy(), nodes, nodes, FOLD_SEED), {}
 
 
 class AuditWork:
@@ -157,7 +157,7 @@ class AuditWork:
     def get_settings_class(self, method: str) -> type[LabelScorer]:
         return SCORERS.get(method)
 
-    def evaluate(
+    def compute_labels_probs_and_measures(
         self, method: str, settings: dict[str, Any], trials: object, seed: int, data: Data
     ) -> tuple[np.ndarray, np.ndarray, dict[str, float | None], dict[str, Any]]:
         scores, measures = SCORERS.get(method)(**settings).score_suspicion_with_run_measures(data)

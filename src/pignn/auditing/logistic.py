@@ -51,7 +51,10 @@ class _Design:
             self.matrix = torch.from_numpy(np.ascontiguousarray(features))
             self.transpose = self.matrix.T
         else:
-            self.matrix, self.transpose = _to_torch(features), _to_torch(sp.csr_array(features.T))
+            self.matrix, self.transpose = (
+                _convert_csr_to_torch(features),
+                _convert_csr_to_torch(sp.csr_array(features.T)),
+            )
 
     def multiply(self, weights: Tensor) -> Tensor:
         """[classes, labels]."""
@@ -66,6 +69,6 @@ class _Design:
         return spmm(self.transpose, difference.T.contiguous())
 
 
-def _to_torch(matrix: sp.csr_array) -> Tensor:
+def _convert_csr_to_torch(matrix: sp.csr_array) -> Tensor:
     index = [torch.from_numpy(array.astype(np.int64)) for array in (matrix.indptr, matrix.indices)]
     return build_csr(index[0], index[1], torch.from_numpy(matrix.data.astype(np.float32)), matrix.shape)

@@ -118,14 +118,14 @@ def estimate_from_review(decisions: pd.DataFrame, *, level: float = 0.95) -> Rev
     if random and total:
         ends = [top.get_fewest_and_most_wrong(), *(part.compute_wrong_count_bounds(error) for part in random)]
         low, high = (sum(end[side] for end in ends) / total for side in (0, 1))
-        rate = _estimate_wrong_share([top, *random])
+        rate = _compute_wrong_share_of_decided([top, *random])
         interval = (max(low, 0.0), min(high, 1.0))
     precision = precision_interval = None
     listed = top.size + flagged.size
     if flagged.drawn:  # otherwise the top part alone would pass for all that are flagged
         ends = [top.get_fewest_and_most_wrong(), flagged.compute_wrong_count_bounds(1 - level)]
         low, high = (sum(end[side] for end in ends) for side in (0, 1))
-        precision = _estimate_wrong_share([top, flagged])
+        precision = _compute_wrong_share_of_decided([top, flagged])
         precision_interval = (max(low / listed, 0.0), min(high / listed, 1.0))
     return ReviewEstimate(
         reviewed=int(settled.sum()),
@@ -133,7 +133,7 @@ def estimate_from_review(decisions: pd.DataFrame, *, level: float = 0.95) -> Rev
         wrong=int(wrong.sum()),
         rate=rate,
         rate_interval=interval,
-        top_precision=_estimate_wrong_share([top]),
+        top_precision=_compute_wrong_share_of_decided([top]),
         precision=precision,
         precision_interval=precision_interval,
         level=level,
@@ -165,7 +165,7 @@ def _check_no_missing_rows(decisions: pd.DataFrame) -> None:
             raise DataError(f"{prefix}{num_missing} rows of part '{name}' are missing from the review; {remedy}")
 
 
-def _estimate_wrong_share(parts: list[_ReviewPart]) -> float | None:
+def _compute_wrong_share_of_decided(parts: list[_ReviewPart]) -> float | None:
     """Share of wrong labels in the parts, if undecided labels are like decided ones; None where nothing is decided."""
     parts = [part for part in parts if part.drawn]
     if not parts or any(part.drawn == part.open for part in parts):

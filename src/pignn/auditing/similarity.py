@@ -28,22 +28,22 @@ def find_most_similar_rows(embedding: Singles) -> Ints | None:
     faiss.omp_set_num_threads(torch.get_num_threads())
     try:
         if len(rows) <= MAX_EXACT_ROWS:
-            found = _search(rows, rows, min(NUM_SIMILAR, len(rows) - 1) + 1)
+            found = _find_nearest_rows(rows, rows, min(NUM_SIMILAR, len(rows) - 1) + 1)
         else:
-            found = _search_near_clusters(rows, NUM_SIMILAR + 1)
+            found = _find_nearest_rows_by_clusters(rows, NUM_SIMILAR + 1)
     finally:
         faiss.omp_set_num_threads(num_threads)
     return _drop_the_row_itself(found)
 
 
-def _search(queries: Singles, rows: Singles, number: int) -> Ints:
+def _find_nearest_rows(queries: Singles, rows: Singles, num_found: int) -> Ints:
     """Positions of the rows with the largest products."""
     import faiss
 
-    return faiss.knn(queries, rows, number, metric=faiss.METRIC_INNER_PRODUCT)[1]
+    return faiss.knn(queries, rows, num_found, metric=faiss.METRIC_INNER_PRODUCT)[1]
 
 
-def _search_near_clusters(rows: Singles, number: int) -> Ints:
+def _find_nearest_rows_by_clusters(rows: Singles, num_found: int) -> Ints:
     """The same among the rows of the nearest clusters: matrix products, as a comparison with all rows would be."""
     import faiss
 
@@ -52,16 +52,16 @@ def _search_near_clusters(rows: Singles, number: int) -> Ints:
     kmeans = faiss.Kmeans(rows.shape[1], num_clusters, spherical=True, seed=0, **options)
     kmeans.train(rows)
     centers: Singles = kmeans.centroids  # type: ignore[assignment]  # faiss knows no types of its own
-    cluster = _search(rows, centers, 1)[:, 0]
-    near = _search(centers, centers, min(NUM_NEAR_CLUSTERS, num_clusters))
+    cluster = _find_nearest_rows(rows, centers, 1)[:, 0]
+    near = _find_nearest_rows(centers, centers, min(NUM_NEAR_CLUSTERS, num_clusters))
     order = np.argsort(cluster, kind="stable")
     ends = np.searchsorted(cluster[order], np.arange(num_clusters + 1))
     members = [order[a:b] for a, b in itertools.pairwise(ends)]
-    found = np.full((len(rows), number), -1, dtype=np.int64)
+    found = np.full((len(rows), num_found), -1, dtype=np.int64)
     for c in track(range(num_clusters), "audit: similar nodes"):
         others = np.concatenate([members[other] for other in near[c]])
         if len(members[c]):
-            best = _search(rows[members[c]], rows[others], min(number, len(others)))
+            best = _find_nearest_rows(rows[members[c]], rows[others], min(num_found, len(others)))
             found[members[c], : best.shape[1]] = others[best]
     return found
 

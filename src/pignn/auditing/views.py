@@ -39,7 +39,7 @@ def embed_nodes(inputs: GraphInputs, nodes: Ints, alpha: float, num_classes: int
     """
     work = get_block_work()
     if work is not None and not _needs_embedding(inputs):
-        return scale_rows_to_unit_length_(work.smooth_rows(nodes, alpha))
+        return scale_rows_to_unit_length_(work.smooth_rows_and_save_blocks(nodes, alpha))
     rows = torch.from_numpy(nodes)
     if _needs_embedding(inputs):
         width = _choose_width(inputs, num_classes)

@@ -48,14 +48,14 @@ class Backbone(nn.Module):
     def forward(self, inputs: GraphInputs) -> Tensor:
         """Logits of all nodes, [N, out_channels]."""
 
-    def list_layer_sizes(self, in_channels: int, out_channels: int) -> list[int]:
+    def list_input_and_layer_widths(self, in_channels: int, out_channels: int) -> list[int]:
         """Channels before the first layer and after each one."""
         return [in_channels, *[self.hidden_channels] * (self.num_layers - 1), out_channels]
 
 
-def make_empty_matrices(shapes: Iterable[tuple[int, int]]) -> nn.ParameterList:
+def make_empty_matrix_parameters(shapes: Iterable[tuple[int, int]]) -> nn.ParameterList:
     return nn.ParameterList(nn.Parameter(torch.empty(shape)) for shape in shapes)
 
 
-def make_zero_vectors(sizes: Iterable[int]) -> nn.ParameterList:
+def make_zero_vector_parameters(sizes: Iterable[int]) -> nn.ParameterList:
     return nn.ParameterList(nn.Parameter(torch.zeros(size)) for size in sizes)

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..graphs.sparse import SparseFeatures, SparsityPattern, row_softmax, weighted_spmm
-from .base import Backbone, make_empty_matrices, make_zero_vectors
+from .base import Backbone, make_empty_matrix_parameters, make_zero_vector_parameters
 from .inputs import GraphInputs
 from .scaling import ChunkedFeatures
 
@@ -35,9 +35,12 @@ class GAT(Backbone):
         hidden = (self.heads, self.hidden_channels)
         self.shapes = [*[hidden] * (self.num_layers - 1), (1, out_channels)]  # (heads, channels) of each layer
         widths = [in_channels, *(heads * channels for heads, channels in self.shapes)]
-        self.weights = make_empty_matrices(pairwise(widths))
-        self.sources, self.targets = make_empty_matrices(self.shapes), make_empty_matrices(self.shapes)
-        self.biases = make_zero_vectors(widths[1:])
+        self.weights = make_empty_matrix_parameters(pairwise(widths))
+        self.sources, self.targets = (
+            make_empty_matrix_parameters(self.shapes),
+            make_empty_matrix_parameters(self.shapes),
+        )
+        self.biases = make_zero_vector_parameters(widths[1:])
 
     def forward(self, inputs: GraphInputs) -> Tensor:
         h: Tensor | SparseFeatures | ChunkedFeatures = inputs.features
@@ -49,13 +52,16 @@ class GAT(Backbone):
             heads = mapped.view(-1, *self.shapes[i])
             by_source, by_target = (heads * self.sources[i]).sum(dim=-1), (heads * self.targets[i]).sum(dim=-1)
             chunks = [
-                self._attend(adj, heads, by_source, by_target[rows]) for rows, adj in inputs.iter_adj_with_self_loops()
+                self._aggregate_by_attention(adj, heads, by_source, by_target[rows])
+                for rows, adj in inputs.iter_adj_with_self_loops()
             ]
             h = (chunks[0] if len(chunks) == 1 else torch.cat(chunks)) + bias
         return h  # type: ignore[return-value]
 
-    def _attend(self, adj: SparsityPattern, h: Tensor, by_source: Tensor, by_target: Tensor) -> Tensor:
-        logits = by_source[adj.col] + adj.repeat_for_entries(by_target)
+    def _aggregate_by_attention(
+        self, adj: SparsityPattern, h: Tensor, source_scores: Tensor, target_scores: Tensor
+    ) -> Tensor:
+        logits = source_scores[adj.col] + adj.repeat_for_entries(target_scores)
         attention = row_softmax(adj, F.leaky_relu(logits, 0.2))
         attention = F.dropout(attention, self.dropout, self.training)
         heads = [

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..graphs.sparse import SparsityPattern, row_softmax, weighted_spmm
-from .base import make_empty_matrices, make_zero_vectors
+from .base import make_empty_matrix_parameters, make_zero_vector_parameters
 from .gat import GAT
 from .inputs import GraphInputs
 
@@ -25,9 +25,9 @@ class GATv2(GAT):
         hidden = (self.heads, self.hidden_channels)
         self.shapes = [*[hidden] * (self.num_layers - 1), (1, out_channels)]  # (heads, channels) of each layer
         widths = [in_channels, *(heads * channels for heads, channels in self.shapes)]
-        self.source_weights, self.target_weights = (make_empty_matrices(pairwise(widths)) for _ in range(2))
-        self.scores = make_empty_matrices(self.shapes)
-        self.biases = make_zero_vectors(widths[1:])
+        self.source_weights, self.target_weights = (make_empty_matrix_parameters(pairwise(widths)) for _ in range(2))
+        self.scores = make_empty_matrix_parameters(self.shapes)
+        self.biases = make_zero_vector_parameters(widths[1:])
 
     def forward(self, inputs: GraphInputs) -> Tensor:
         h = inputs.features
@@ -37,22 +37,24 @@ class GATv2(GAT):
             else:
                 h = h.dropout(self.dropout, self.training)
             source, target = ((h @ w[i]).view(-1, *self.shapes[i]) for w in (self.source_weights, self.target_weights))
-            keys, queries = self.prepare_scores(inputs, i, source, target)
+            keys, queries = self.compute_keys_and_queries(inputs, i, source, target)
             chunks = [
-                self._attend_pairs(adj, keys, queries[rows], source, self.scores[i])
+                self._aggregate_by_pair_attention(adj, keys, queries[rows], source, self.scores[i])
                 for rows, adj in inputs.iter_adj_with_self_loops()
             ]
             h = (chunks[0] if len(chunks) == 1 else torch.cat(chunks)) + bias
         return h  # type: ignore[return-value]
 
-    def prepare_scores(self, inputs: GraphInputs, layer: int, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    def compute_keys_and_queries(
+        self, inputs: GraphInputs, layer: int, source: Tensor, target: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """What scores read of the sources and of the targets: here the messages and the projected targets."""
         return source, target
 
-    def _attend_pairs(
-        self, adj: SparsityPattern, keys: Tensor, queries: Tensor, source: Tensor, score: Tensor
+    def _aggregate_by_pair_attention(
+        self, adj: SparsityPattern, keys: Tensor, queries: Tensor, messages: Tensor, score_vector: Tensor
     ) -> Tensor:
         mixed = F.leaky_relu(keys[adj.col] + adj.repeat_for_entries(queries), 0.2)
-        attention = F.dropout(row_softmax(adj, (mixed * score).sum(-1)), self.dropout, self.training)
-        heads = zip(attention.unbind(1), source.unbind(1), strict=True)
+        attention = F.dropout(row_softmax(adj, (mixed * score_vector).sum(-1)), self.dropout, self.training)
+        heads = zip(attention.unbind(1), messages.unbind(1), strict=True)
         return torch.cat([weighted_spmm(adj, a.contiguous(), x.contiguous()) for a, x in heads], dim=1)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .base import Backbone, make_empty_matrices, make_zero_vectors
+from .base import Backbone, make_empty_matrix_parameters, make_zero_vector_parameters
 from .inputs import GraphInputs
 
 
@@ -20,8 +20,11 @@ class GIN(Backbone):
     """
 
     def create_parameters(self, in_channels: int, out_channels: int) -> None:
-        sizes = self.list_layer_sizes(in_channels, out_channels)
-        self.weights, self.biases = make_empty_matrices(pairwise(sizes)), make_zero_vectors(sizes[1:])
+        sizes = self.list_input_and_layer_widths(in_channels, out_channels)
+        self.weights, self.biases = (
+            make_empty_matrix_parameters(pairwise(sizes)),
+            make_zero_vector_parameters(sizes[1:]),
+        )
         self.eps = nn.Parameter(torch.zeros(self.num_layers))
         self.norms = nn.ModuleList(nn.BatchNorm1d(size) for size in sizes[1:-1])
 

@@ -67,7 +67,7 @@ class GraphInputs:
             return self.x[nodes]
         return self.scaling.apply(self.raw_x[nodes])
 
-    def as_chunked(self) -> GraphInputs:
+    def copy_for_chunked_inference(self) -> GraphInputs:
         """A copy for inference, whose matrices are built a few million entries at a time and not kept."""
         result = copy.copy(self)
         for name in ("gcn_adj", "mean_adj", "sum_adj", "adj_with_self_loops"):

@@ -30,7 +30,9 @@ class LCAT(GATv2):
         self.attention_levels = nn.Parameter(torch.full((self.num_layers,), HALF))
         self.smoothing_levels = nn.Parameter(torch.full((self.num_layers,), 2.2 - HALF))
 
-    def prepare_scores(self, inputs: GraphInputs, layer: int, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    def compute_keys_and_queries(
+        self, inputs: GraphInputs, layer: int, source: Tensor, target: Tensor
+    ) -> tuple[Tensor, Tensor]:
         attention = torch.sigmoid(10 ** self.attention_levels[layer] - 6)
         smoothing = torch.sigmoid(10 ** (2.2 - self.smoothing_levels[layer]) - 6)
         h = torch.cat([source, target], dim=1)

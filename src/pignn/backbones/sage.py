@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..graphs.sparse import SparseFeatures
-from .base import Backbone, make_empty_matrices, make_zero_vectors
+from .base import Backbone, make_empty_matrix_parameters, make_zero_vector_parameters
 from .inputs import GraphInputs
 from .scaling import ChunkedFeatures
 
@@ -20,10 +20,10 @@ class GraphSAGE(Backbone):
     """
 
     def create_parameters(self, in_channels: int, out_channels: int) -> None:
-        sizes = self.list_layer_sizes(in_channels, out_channels)
-        self.neighbor_weights = make_empty_matrices(pairwise(sizes))
-        self.self_weights = make_empty_matrices(pairwise(sizes))
-        self.biases = make_zero_vectors(sizes[1:])
+        sizes = self.list_input_and_layer_widths(in_channels, out_channels)
+        self.neighbor_weights = make_empty_matrix_parameters(pairwise(sizes))
+        self.self_weights = make_empty_matrix_parameters(pairwise(sizes))
+        self.biases = make_zero_vector_parameters(sizes[1:])
 
     def forward(self, inputs: GraphInputs) -> Tensor:
         h: Tensor | SparseFeatures | ChunkedFeatures = inputs.features

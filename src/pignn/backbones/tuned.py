@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .base import Backbone, make_empty_matrices, make_zero_vectors
+from .base import Backbone, make_empty_matrix_parameters, make_zero_vector_parameters
 from .inputs import GraphInputs
 
 
@@ -24,10 +24,13 @@ class TunedGCN(Backbone):
     def create_parameters(self, in_channels: int, out_channels: int) -> None:
         width = self.hidden_channels
         shapes = [(in_channels, width), *[(width, width)] * (self.num_layers - 1)]
-        self.weights, self.residuals = make_empty_matrices(shapes), make_empty_matrices(shapes)
-        self.biases = make_zero_vectors([width] * self.num_layers)
+        self.weights, self.residuals = make_empty_matrix_parameters(shapes), make_empty_matrix_parameters(shapes)
+        self.biases = make_zero_vector_parameters([width] * self.num_layers)
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in shapes)
-        self.head, self.head_bias = make_empty_matrices([(width, out_channels)]), make_zero_vectors([out_channels])
+        self.head, self.head_bias = (
+            make_empty_matrix_parameters([(width, out_channels)]),
+            make_zero_vector_parameters([out_channels]),
+        )
 
     def forward(self, inputs: GraphInputs) -> Tensor:
         h = inputs.features

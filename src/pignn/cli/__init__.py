@@ -48,13 +48,13 @@ def run(arguments: list[str] | None = None) -> int:
         print("; ".join(["pignn: interrupted", *notes]), file=sys.stderr)
         return error.code if isinstance(error, Stopped) else 128 + signal.SIGINT
     except BrokenPipeError:  # the reader of our output has gone: nothing to complain about
-        _discard_output()
+        _redirect_stdout_to_devnull()
         return 0
     except OSError as error:
         try:
             sys.stdout.flush()
         except OSError:
-            _discard_output()
+            _redirect_stdout_to_devnull()
         return _print_error_and_get_code(
             f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
         )
@@ -88,7 +88,7 @@ def _run_command(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _discard_output() -> None:
+def _redirect_stdout_to_devnull() -> None:
     """Discard what could not be written: Python would try again at its end, and fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

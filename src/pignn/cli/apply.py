@@ -56,7 +56,7 @@ def apply(*, options: CorrectionOptions, json: Json = False) -> None:
     """
     from ..runs import early_checks, run_folder
 
-    early_checks.check_files_exist({"nodes": options.nodes, "known": options.decisions})
+    early_checks.check_graph_files_exist({"nodes": options.nodes, "known": options.decisions})
     run_folder.check_outputs([options.out], [options.nodes, options.decisions], force=options.force)
     from .. import runs
 

@@ -13,7 +13,7 @@ from .graph_options import LabeledGraphOptions
 from .option_groups import expand_option_groups
 from .options import Json, Noise, Rate, Setting, parse_num_bytes, parse_settings
 from .output import show_facts, show_import_summary, show_json, show_message, show_table
-from .stored_settings import check_method
+from .stored_settings import check_method_and_settings
 
 if TYPE_CHECKING:
     from ..auditing import Audit, Consensus
@@ -85,12 +85,12 @@ def audit(
     settings = parse_settings(setting)
     from ..runs import early_checks, run_folder
 
-    early_checks.check_noise(options.noise, options.rate)
+    early_checks.check_noise_and_rate(options.noise, options.rate)
     if method != "smoothed":
-        check_method(method, settings)
+        check_method_and_settings(method, settings)
     if options.out is not None:
         run_folder.check_audit_folder(options.out, options.review is not None, [], force=options.force)
-    early_checks.check_graph(arguments)
+    early_checks.check_graph_arguments(arguments)
     from .. import runs
 
     run = runs.audit(
@@ -120,7 +120,7 @@ def _show_next_steps(run: AuditRun, out: Path | None) -> None:
                 "consensus.csv, annotators.csv, confusions.csv, votes.csv and questions.csv are about the annotators"
             )
         if run.review is not None:
-            command = run.apply_command(out / "review.csv", out)
+            command = run.build_apply_command(out / "review.csv", out)
             then = f": {command}" if command else f" audit again, with --decisions {out / 'review.csv'}"
             show_message(
                 f"{len(run.review)} labels to check are in {out / 'review.csv'}; fill in 'decision', then{then}"
@@ -140,20 +140,22 @@ def _show_consensus(consensus: Consensus) -> None:
 
 
 def _show_audit(audit: Audit) -> None:
-    from ..report.audit.overview import select_likely_errors
+    from ..report.audit.overview import select_suspects_and_likely_errors
 
     overview = audit.overview
     show_facts(
         {
             "labels": overview.num_labels,
-            "estimated wrong": overview.rate_text(),
-            "by Dawid–Skene": overview.rate_dawid_skene_text(),
+            "estimated wrong": overview.format_rate(),
+            "by Dawid–Skene": overview.format_rate_dawid_skene(),
             "flagged": overview.num_flagged,
             "suspects": overview.num_suspects,
             "homophily": audit.homophily,
         }
     )
-    suspects = [_build_suspect_row(audit, row) for row in select_likely_errors(audit.issues).to_dict("records")]
+    suspects = [
+        _build_suspect_row(audit, row) for row in select_suspects_and_likely_errors(audit.issues).to_dict("records")
+    ]
     for title, rows in (
         ("by given class", [asdict(row) for row in audit.class_summaries]),
         ("by source", [asdict(row) for row in audit.source_summaries]),

@@ -12,7 +12,7 @@ from .graph_options import LabeledGraphOptions
 from .option_groups import expand_option_groups
 from .options import Json, Noise, Rate, parse_settings, split_at_commas
 from .output import show_import_summary, show_json, show_message
-from .stored_settings import check_method, has_stored_setting
+from .stored_settings import check_method_and_settings, has_stored_setting
 
 if TYPE_CHECKING:
     from ..runs import Comparison
@@ -74,10 +74,10 @@ def compare(
       pignn compare --dataset digits --noise pair --rate 0.3 --set PI-GNN.backbone=gat --set epochs=100 --json
     """
     arguments, chosen, out = graph.to_arguments("compare", val), options.to_arguments(), options.out
-    _check_early(chosen)
+    _check_before_importing_torch(chosen)
     from ..runs import early_checks
 
-    early_checks.check_graph(arguments)
+    early_checks.check_graph_arguments(arguments)
     from .. import runs
 
     try:
@@ -89,17 +89,17 @@ def compare(
     _show_comparison(found, out, json)
 
 
-def _check_early(chosen: dict[str, Any]) -> None:
+def _check_before_importing_torch(chosen: dict[str, Any]) -> None:
     """Tell mistakes before torch is imported."""
     from ..runs import early_checks, method_list, run_folder
 
-    early_checks.check_noise(chosen["noise"], chosen["rate"])
-    run_folder.check_own_folder(chosen["out"])
-    names = None if chosen["methods"] is None else method_list.name_methods(chosen["methods"])
-    for method in method_list.list_named_methods(names, {}, has_stored_setting):
-        check_method(method.name, method.settings)
-    for method in method_list.list_named_methods(names, chosen["settings"], has_stored_setting):
-        check_method(method.name, method.settings)
+    early_checks.check_noise_and_rate(chosen["noise"], chosen["rate"])
+    run_folder.check_holds_no_run_or_audit(chosen["out"])
+    names = None if chosen["methods"] is None else method_list.map_distinct_names_to_themselves(chosen["methods"])
+    for method in method_list.build_named_methods_or_short_list(names, {}, has_stored_setting):
+        check_method_and_settings(method.name, method.settings)
+    for method in method_list.build_named_methods_or_short_list(names, chosen["settings"], has_stored_setting):
+        check_method_and_settings(method.name, method.settings)
 
 
 def _show_comparison(found: Comparison, out: Path | None, json: bool) -> None:

@@ -39,11 +39,11 @@ def demo(
       pignn demo --seed 1 --out runs/another
     """
     from .. import graphs, noise
-    from ..runs.run_folder import has_finished_or_interrupted_run, open_output_folder
+    from ..runs.run_folder import has_finished_or_interrupted_run, output_folder_context
 
     if has_finished_or_interrupted_run(out):
         raise OutputError(f"{out} holds a run of pignn train; choose another --out")
-    with open_output_folder(out):
+    with output_folder_context(out):
         graph = noise.corrupt(graphs.load("digits"), "symmetric", 0.4, seed=seed)
         summary = noise.summarize_noise(graph)
         if not json:
@@ -91,7 +91,7 @@ def _write_demo_files(out: Path, predictions: dict[str, Predictions]) -> None:
     from ..io import files
     from ..report import plot_learning_curves, render_figure
 
-    facts = {title: each.model.fit_facts() for title, each in predictions.items()}
+    facts = {title: each.model.get_fit_facts() for title, each in predictions.items()}
     last = list(predictions.values())[-1]
     last.model.save(out / "model")
     last.save(out / "predictions.csv", force=True)
@@ -99,4 +99,4 @@ def _write_demo_files(out: Path, predictions: dict[str, Predictions]) -> None:
     files.write_csv_records(out / "history.csv", rows)
     histories = {title: each.history for title, each in facts.items()}
     figure = plot_learning_curves(histories, {title: each.best_epoch for title, each in facts.items()})
-    files.write_bytes(out / "learning-curve.png", render_figure(figure))
+    files.write_bytes_atomically(out / "learning-curve.png", render_figure(figure))

@@ -28,7 +28,7 @@ def inspect(*, graph: LabeledGraphOptions, json: Json = False) -> None:
         raise ConfigError("inspect shows a graph of your own: give its files with --nodes and --edges")
     from ..runs import early_checks
 
-    early_checks.check_graph(arguments)
+    early_checks.check_graph_arguments(arguments)
     from ..runs import inspect_graph
 
     summary = inspect_graph(**arguments)

@@ -32,7 +32,7 @@ class SettingOption:
         return self.name, Annotated[TYPES.get(self.kind, str | None), Option(help=self.help)], None
 
 
-def build_setting_options() -> list[SettingOption]:
+def build_pignn_setting_options() -> list[SettingOption]:
     """The declared settings of PI-GNN."""
     from ..core.settings import list_settings
     from ..methods import PIGNN
@@ -47,7 +47,7 @@ def build_setting_options() -> list[SettingOption]:
     return [option for option in options if option.name != "seed"]
 
 
-def load_stored_setting_options() -> list[SettingOption]:
+def load_stored_pignn_setting_options() -> list[SettingOption]:
     """The same from the file, without torch."""
     return [SettingOption(**row) for row in json.loads(FILE.read_text(encoding="utf-8"))]
 
@@ -62,10 +62,10 @@ if TYPE_CHECKING:
     from typing import Any as SettingOptions
 elif __name__ != "__main__":
     SettingOptions = make_dataclass(
-        "SettingOptions", [option.to_field() for option in load_stored_setting_options()], kw_only=True
+        "SettingOptions", [option.to_field() for option in load_stored_pignn_setting_options()], kw_only=True
     )
 else:
-    rows = [asdict(option) for option in build_setting_options()]
+    rows = [asdict(option) for option in build_pignn_setting_options()]
     FILE.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     from .stored_settings import write_stored_settings
 

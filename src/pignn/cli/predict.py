@@ -43,7 +43,7 @@ def predict(
 
     early_checks.check_model_folder(model)
     run_folder.check_outputs([out], [], force=force)
-    early_checks.check_files_exist(arguments)
+    early_checks.check_graph_files_exist(arguments)
     from .. import runs
 
     predictions = runs.predict(model, out=out, force=force, **arguments)

@@ -61,7 +61,7 @@ def review(
     arguments = graph.to_arguments("review") if graph.nodes is not None or graph.dataset is not None else {}
     if graph.nodes is not None and (noise != "none" or rate is not None):
         raise ConfigError("--noise and --rate corrupt labels to try a review out; they are for --dataset")
-    _check_early(project, arguments, noise, rate)
+    _check_before_importing_torch(project, arguments, noise, rate)
     from .. import reviewing
 
     def announce(address: str, tokens: Mapping[str, str]) -> None:
@@ -84,16 +84,18 @@ def review(
     )
 
 
-def _check_early(project: Path | None, arguments: Mapping[str, Any], noise: str, rate: float | None) -> None:
+def _check_before_importing_torch(
+    project: Path | None, arguments: Mapping[str, Any], noise: str, rate: float | None
+) -> None:
     """What can be told before torch is imported."""
     from ..reviewing import project_folder
     from ..runs import early_checks
 
-    folder = project_folder.choose_folder(project, arguments)
+    folder = project_folder.choose_project_folder(project, arguments)
     if not arguments:
         project_folder.check_is_project(folder)
-        with project_folder.hold_project(folder):
+        with project_folder.project_lock_context(folder):
             return
-    project_folder.check_can_be_created(folder)
-    early_checks.check_noise(noise, rate)
-    early_checks.check_graph(arguments)
+    project_folder.check_project_can_be_created(folder)
+    early_checks.check_noise_and_rate(noise, rate)
+    early_checks.check_graph_arguments(arguments)

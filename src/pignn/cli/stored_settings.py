@@ -15,25 +15,25 @@ from typing import Any
 from ..core import settings as declarations
 from ..core.errors import ConfigError, build_unknown_name_error
 from ..core.registry import Registry
-from ..methods.registry import METHODS, find_method
+from ..methods.registry import METHODS, resolve_method_and_backbone_names
 
 FILE = Path(__file__).with_name("all_settings.json")
 NETWORK = "vanilla"
 
 
-def check_method(name: str | None, given: Mapping[str, Any]) -> None:
+def check_method_and_settings(name: str | None, settings: Mapping[str, Any]) -> None:
     """Raise a one-line error for a method that does not exist, or for a setting that does not fit it.
 
     Without a name it is ``auto``, or ``pi-gnn`` if a setting is one that only networks have.
     """
     stored = json.loads(FILE.read_text(encoding="utf-8"))
     if name is None:
-        name = "auto" if all(setting in stored["methods"]["auto"] for setting in given) else "pi-gnn"
-    name, _ = find_method(name)
+        name = "auto" if all(setting in stored["methods"]["auto"] for setting in settings) else "pi-gnn"
+    name, _ = resolve_method_and_backbone_names(name)
     if METHODS.resolve_name(name) not in stored["methods"]:
         return  # of another package
     known = stored["methods"][name]
-    for setting, value in given.items():
+    for setting, value in settings.items():
         if setting not in known:
             if setting in stored["methods"][NETWORK]:
                 raise ConfigError(
@@ -41,7 +41,7 @@ def check_method(name: str | None, given: Mapping[str, Any]) -> None:
                     f"out, or take {NETWORK} or pi-gnn"
                 )
             raise ConfigError(f"method '{name}': {build_unknown_name_error('setting', setting, known)}")
-        constraint = _decode(stored["constraints"][known[setting]["accepts"]])
+        constraint = _decode_constraint(stored["constraints"][known[setting]["accepts"]])
         optional = known[setting]["optional"]
         if setting in ("backbone", "estimator"):
             if not isinstance(value, str):
@@ -53,7 +53,9 @@ def check_method(name: str | None, given: Mapping[str, Any]) -> None:
 
 def has_stored_setting(name: str, setting: str) -> bool:
     """Whether a method has a setting; one of another package may have any."""
-    known = json.loads(FILE.read_text(encoding="utf-8"))["methods"].get(METHODS.resolve_name(find_method(name)[0]))
+    known = json.loads(FILE.read_text(encoding="utf-8"))["methods"].get(
+        METHODS.resolve_name(resolve_method_and_backbone_names(name)[0])
+    )
     return known is None or setting in known
 
 
@@ -65,10 +67,13 @@ def build_stored_settings() -> dict[str, Any]:
         if entry.target.startswith("pignn."):
             methods[entry.name] = {}
             for each in declarations.list_settings(METHODS.get(entry.name)):
-                code = _encode(each.constraint)
+                code = _encode_constraint(each.constraint)
                 if code not in constraints:
                     constraints.append(code)
-                methods[entry.name][each.name] = {"accepts": constraints.index(code), "optional": each.is_optional}
+                methods[entry.name][each.name] = {
+                    "accepts": constraints.index(code),
+                    "optional": each.is_none_by_default,
+                }
     return {"constraints": constraints, "methods": methods}
 
 
@@ -77,27 +82,29 @@ def write_stored_settings() -> None:
     FILE.write_text(json.dumps(build_stored_settings(), ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _encode(value: Any) -> Any:
+def _encode_constraint(value: Any) -> Any:
     """A constraint as JSON holds it; a registry by its names and its group."""
     if type(value).__name__ == "BackboneName":
         from ..backbones import BACKBONES
 
-        return _encode(declarations.Choice(BACKBONES))
+        return _encode_constraint(declarations.Choice(BACKBONES))
     if isinstance(value, Registry):
         names = [entry.name for entry in value.list_entries() if entry.target.startswith("pignn.")]
         return {"names": [*names, *value.aliases], "group": value.group}
     if hasattr(value, "describe"):
-        return {"kind": type(value).__name__} | {f.name: _encode(getattr(value, f.name)) for f in fields(value)}
+        return {"kind": type(value).__name__} | {
+            f.name: _encode_constraint(getattr(value, f.name)) for f in fields(value)
+        }
     return list(value) if isinstance(value, tuple) else value
 
 
-def _decode(code: Any) -> Any:
+def _decode_constraint(code: Any) -> Any:
     """The constraint; None where another package may have added names."""
     if isinstance(code, dict) and "group" in code:
         return None if entry_points(group=code["group"]) else code["names"]
     if not isinstance(code, dict):
         return code
-    arguments = {name: _decode(value) for name, value in code.items() if name != "kind"}
+    arguments = {name: _decode_constraint(value) for name, value in code.items() if name != "kind"}
     if code["kind"] == "Anything" or None in arguments.values():
         return None
     return getattr(declarations, code["kind"])(**arguments)

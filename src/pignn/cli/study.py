@@ -75,7 +75,7 @@ class StudyOptions(GraphSelection):
         return loaded.subset(
             datasets=split_at_commas(self.datasets),
             noises=split_at_commas(self.noises),
-            rates=_parse_numbers(self.rates, "--rates"),
+            rates=_parse_floats(self.rates, "--rates"),
             seeds=None if self.seeds is None else parse_seeds_or_count(self.seeds),
             methods=split_at_commas(self.methods),
             settings=parse_key_value_pairs(self.setting, "--set", text_keys=("pair_labels",)),
@@ -89,7 +89,7 @@ class StudyOptions(GraphSelection):
         if self.protocol is None and self.trials is None:
             return None
         changes = {} if self.trials is None else {"trials": self.trials}
-        return Protocol.from_preset(self.protocol or loaded.protocol.preset_name, **changes)
+        return Protocol.from_preset(self.protocol or loaded.protocol.base_preset_name, **changes)
 
     def load_results(self, metric: str | None = None) -> StudyResults:
         """What is there of the study."""
@@ -100,7 +100,7 @@ class StudyOptions(GraphSelection):
             return collect_results(loaded, store)
 
 
-def _parse_numbers(text: str | None, flag: str) -> list[float] | None:
+def _parse_floats(text: str | None, flag: str) -> list[float] | None:
     try:
         return None if text is None else [float(part) for part in text.split(",")]
     except ValueError:
@@ -262,7 +262,7 @@ def compare(
       pignn study compare low-noise --datasets cora --format markdown
       pignn study compare beyond --published PI-GNN
     """
-    from ..studies.comparison import build_comparison_table, build_gains_table, compare_with_paper
+    from ..studies.comparison import build_comparison_table, build_table_of_gains_over_published_row, compare_with_paper
 
     results = options.load_results()
     cells = compare_with_paper(results, published)
@@ -272,7 +272,7 @@ def compare(
         show_json([cell._asdict() | {"differs_from_published": cell.differs_from_published} for cell in cells])
     else:
         tables = [build_comparison_table(results, published)]
-        tables += [build_gains_table(results, published)] if published else []
+        tables += [build_table_of_gains_over_published_row(results, published)] if published else []
         print(_format_tables(tables, form))
 
 
@@ -355,7 +355,9 @@ def figure(
     from ..io import files
     from ..studies import draw_study
 
-    files.write_bytes(file, draw_study(options.load_results(metric), file.suffix.lower().lstrip(".") or "png"))
+    files.write_bytes_atomically(
+        file, draw_study(options.load_results(metric), file.suffix.lower().lstrip(".") or "png")
+    )
     show_message(f"written to {file}")
 
 
@@ -384,7 +386,7 @@ def export(
     if file.suffix.lower() == ".toml":
         write_study(options.load_study(metric), file)
     else:
-        files.write_bytes(file, encode_results_by_suffix(options.load_results(metric), file))
+        files.write_bytes_atomically(file, encode_results_by_suffix(options.load_results(metric), file))
     show_message(f"written to {file}")
 
 

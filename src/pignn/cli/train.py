@@ -14,7 +14,7 @@ from .method_options import SettingOptions, parse_number_or_list_else_text
 from .option_groups import expand_option_groups
 from .options import Json, Noise, Rate, Setting, parse_settings
 from .output import show_facts, show_import_summary, show_json, show_message, show_table
-from .stored_settings import check_method
+from .stored_settings import check_method_and_settings
 
 if TYPE_CHECKING:
     from ..runs import TrainingInterrupted, TrainingRun
@@ -52,9 +52,9 @@ class CleaningOptions:
     ] = None
 
     def to_arguments(self) -> dict[str, Any]:
-        return {"clean": self._choose(), "audit": self.audit, "decisions": self.decisions}
+        return {"clean": self._get_cleaning_mode(), "audit": self.audit, "decisions": self.decisions}
 
-    def _choose(self) -> str | None:
+    def _get_cleaning_mode(self) -> str | None:
         modes = ("drop_suspects", "relabel_suspects", "weight_by_quality")
         chosen = [name.partition("_")[0] for name in modes if getattr(self, name)]
         if len(chosen) > 1:
@@ -130,8 +130,8 @@ def train(
     """
     options = {"noise": noise, "rate": rate, "seed": seed, "method": method, **vars(output), **cleaning.to_arguments()}
     options["settings"] = _merge_settings(vars(settings), setting)
-    arguments = _choose_graph(graph, val, cleaning, options)
-    _check_early(options, arguments)
+    arguments = _build_graph_arguments_and_set_decisions(graph, val, cleaning, options)
+    _check_before_importing_torch(options, arguments)
     from .. import runs
 
     try:
@@ -145,7 +145,7 @@ def train(
     return 0
 
 
-def _choose_graph(
+def _build_graph_arguments_and_set_decisions(
     graph: LabeledGraphOptions, val: float, cleaning: CleaningOptions, options: dict[str, Any]
 ) -> dict[str, Any]:
     """The graph of the options; with --project, that of a review, whose decisions go into `options`."""
@@ -155,21 +155,21 @@ def _choose_graph(
         raise ConfigError("--project has the graph and the decisions; leave out --nodes, --dataset and --decisions")
     from .. import reviewing
 
-    arguments = reviewing.build_training_arguments(cleaning.project)
+    arguments = reviewing.write_decisions_and_build_training_arguments(cleaning.project)
     options |= {name: arguments.pop(name) for name in ("decisions", "noise", "rate", "seed") if name in arguments}
     return {**arguments, **({"val": val} if "nodes" in arguments else {})}
 
 
-def _check_early(options: dict[str, Any], arguments: dict[str, Any]) -> None:
+def _check_before_importing_torch(options: dict[str, Any], arguments: dict[str, Any]) -> None:
     """Tell mistakes before torch is imported."""
     from ..runs import early_checks, run_folder
 
-    early_checks.check_noise(options["noise"], options["rate"])
-    check_method(options["method"], options["settings"])
+    early_checks.check_noise_and_rate(options["noise"], options["rate"])
+    check_method_and_settings(options["method"], options["settings"])
     folder_options = {name: options[name] for name in ("report", "resume", "force")}
     run_folder.check_training_options(options["out"], **folder_options)
     early_checks.check_review_files(options["audit"], options["decisions"])
-    early_checks.check_graph(arguments)
+    early_checks.check_graph_arguments(arguments)
 
 
 def _merge_settings(flags: dict[str, Any], pairs: list[str] | None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from .graph_options import LabeledGraphOptions
 from .option_groups import expand_option_groups
 from .options import Json, Noise, Rate, Setting, parse_search, parse_settings
 from .output import show_import_summary, show_json, show_message
-from .stored_settings import check_method, has_stored_setting
+from .stored_settings import check_method_and_settings, has_stored_setting
 
 if TYPE_CHECKING:
     from ..runs import Tuning
@@ -73,13 +73,13 @@ def tune(
     arguments, chosen, out = graph.to_arguments("tune", val), options.to_arguments(), options.out
     from ..runs import early_checks, run_folder
 
-    early_checks.check_noise(chosen["noise"], chosen["rate"])
-    run_folder.check_own_folder(out)
-    check_method(chosen["method"], chosen["settings"])
+    early_checks.check_noise_and_rate(chosen["noise"], chosen["rate"])
+    run_folder.check_holds_no_run_or_audit(out)
+    check_method_and_settings(chosen["method"], chosen["settings"])
     for name in chosen["search"] or ():
         if not has_stored_setting(chosen["method"], name):
-            check_method(chosen["method"], {name: None})
-    early_checks.check_graph(arguments)
+            check_method_and_settings(chosen["method"], {name: None})
+    early_checks.check_graph_arguments(arguments)
     from .. import runs
 
     try:

@@ -79,13 +79,13 @@ def _clip(value: Any, max_chars: int) -> str:
     return escape(text if len(text) <= max_chars else text[: max_chars - 1] + "…")
 
 
-def register_notebook_display(describe_graph: Callable[[Any], str | None]) -> None:
+def register_notebook_display(render_graph_html: Callable[[Any], str | None]) -> None:
     """Let the running IPython show graphs as cards, and figures as pictures though pyplot is not imported."""
     shell = get_shell()
     if shell is None:
         return
     formatters = shell.display_formatter.formatters
-    formatters["text/html"].for_type_by_name("torch_geometric.data.data", "Data", describe_graph)
+    formatters["text/html"].for_type_by_name("torch_geometric.data.data", "Data", render_graph_html)
     formatters["image/png"].for_type_by_name("matplotlib.figure", "Figure", _render_png)
 
 

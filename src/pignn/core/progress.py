@@ -28,10 +28,10 @@ class NotebookBar:
         self._unit, self._transient = unit, transient
         self._tasks: list[dict[str, Any]] = []
         self._last_update = 0.0
-        self._output = display(self._wrap(""), display_id=True)
+        self._output = display(self._make_html_display(""), display_id=True)
 
     @staticmethod
-    def _wrap(markup: str) -> Any:
+    def _make_html_display(markup: str) -> Any:
         from IPython.display import HTML
 
         return HTML(markup)
@@ -60,13 +60,13 @@ class NotebookBar:
 
     def stop(self) -> None:
         if self._transient:
-            self._output.update(self._wrap(""))
+            self._output.update(self._make_html_display(""))
         else:
             self._show()
 
     def _show(self) -> None:
         self._last_update = time.monotonic()
-        self._output.update(self._wrap("".join(map(self._render, self._tasks))))
+        self._output.update(self._make_html_display("".join(map(self._render, self._tasks))))
 
     def _render(self, task: dict[str, Any]) -> str:
         done, total = task["done"], task["total"]
@@ -83,7 +83,7 @@ def is_progress_visible() -> bool:
     return sys.stderr.isatty() or is_notebook()
 
 
-def open_progress_bar(unit: str = "", *, transient: bool = False) -> Any:
+def make_progress_bar(unit: str = "", *, transient: bool = False) -> Any:
     """A bar with the time left for tasks with a ``note``. One that is transient vanishes at its end."""
     if is_notebook():
         return NotebookBar(unit, transient)
@@ -99,17 +99,17 @@ def open_progress_bar(unit: str = "", *, transient: bool = False) -> Any:
 def progress_context(show: bool | None = None) -> Iterator[None]:
     """Inside, :func:`track` shows its stages. ``None`` does so where somebody looks; ``False`` hides them."""
     if show is False:
-        with _use_bar(None):
+        with _current_bar_context(None):
             yield
     elif _BAR.get() is not None or not (is_progress_visible() if show is None else show):
         yield
     else:
-        with open_progress_bar(transient=True) as bar, _use_bar(bar):
+        with make_progress_bar(transient=True) as bar, _current_bar_context(bar):
             yield
 
 
 @contextlib.contextmanager
-def _use_bar(bar: Any) -> Iterator[None]:
+def _current_bar_context(bar: Any) -> Iterator[None]:
     token = _BAR.set(bar)
     try:
         yield

@@ -181,7 +181,7 @@ class Range:
     log: bool = False
 
     @classmethod
-    def between(cls, low: float, high: float) -> Range:
+    def from_ends_with_log_if_wide(cls, low: float, high: float) -> Range:
         """By the logarithm where the ends are far apart."""
         return cls(low, high, log=low > 0 and high >= 10 * low)
 
@@ -202,7 +202,7 @@ class Setting:
     search: Range | tuple[Any, ...] | None = None  # what a search for good settings tries, if this one is worth it
 
     @property
-    def is_optional(self) -> bool:
+    def is_none_by_default(self) -> bool:
         return self.default is None
 
 
@@ -234,7 +234,7 @@ def check_settings(owner: Any, prefix: str = "") -> None:
     """Raise a ConfigError of one line for the first setting that does not fit its declaration."""
     for declared in list_settings(owner):
         value = getattr(owner, declared.name)
-        if not (value is None and declared.is_optional):
+        if not (value is None and declared.is_none_by_default):
             declared.constraint.raise_unless_valid(f"{prefix}{declared.name}", value)
 
 

@@ -8,7 +8,7 @@ from ..core.lazy import make_lazy_getattr_and_dir
 
 if TYPE_CHECKING:
     from .checks import copy_checked_graph, has_csr_edges, num_classes
-    from .datasets import DATASETS, Dataset, find_dataset_location_text, get_dataset, is_available, list_datasets
+    from .datasets import DATASETS, Dataset, find_dataset_location_or_empty, get_dataset, is_available, list_datasets
     from .datasets.digits_graph import digits
     from .datasets.loading import load
     from .edges import SimpleEdges, simplify_edges
@@ -47,7 +47,7 @@ __all__ = [
     "copy_with_random_trusted_labels",
     "csbm",
     "digits",
-    "find_dataset_location_text",
+    "find_dataset_location_or_empty",
     "from_networkx",
     "from_pandas",
     "from_scipy",

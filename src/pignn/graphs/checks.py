@@ -45,7 +45,7 @@ def has_csr_edges(data: Data) -> bool:
     return data.get("edge_index") is None and data.get("crow") is not None and data.get("col") is not None
 
 
-def get_node_ids(data: Data) -> list[str] | StoredIds | None:
+def parse_node_ids_or_none(data: Data) -> list[str] | StoredIds | None:
     """The distinct ids of the nodes as texts. None where nodes are known by their numbers."""
     ids = data.get("node_id")
     if ids is None or isinstance(ids, StoredIds):
@@ -86,7 +86,7 @@ def copy_checked_graph(data: Any, *, split_index: int | None = None, needs_label
 
     `x` is float32 and dense, `edge_index` and `y` are int64, masks are boolean and one-dimensional (column
     `split_index` of several), `edge_weight` and `label_weight` are float32. Training nodes without a label leave the
-    training mask. With `with_labels=False` only what a prediction needs is checked: `x`, `edge_index` and
+    training mask. With `needs_labels=False` only what a prediction needs is checked: `x`, `edge_index` and
     `edge_weight`. In place of `edge_index` there may be `crow` and `col`, the rows of a simple undirected graph.
     Features and edges of a graph store (`checked`) are not read again.
     """
@@ -110,7 +110,7 @@ def copy_checked_graph(data: Any, *, split_index: int | None = None, needs_label
     if needs_labels:
         _parse_labels_in_place(data, num_nodes)
         _parse_masks_in_place(data, num_nodes, split_index)
-        _drop_unlabeled_training_nodes_in_place(data)
+        _check_training_labels_and_drop_unlabeled_in_place(data)
     return data
 
 
@@ -288,7 +288,7 @@ def _parse_mask(value: Any, name: str, num_nodes: int, split_index: int | None) 
     return _flatten_column(mask, name, num_nodes, "node").to(torch.bool)
 
 
-def _drop_unlabeled_training_nodes_in_place(data: Data) -> None:
+def _check_training_labels_and_drop_unlabeled_in_place(data: Data) -> None:
     train = data.train_mask
     if not bool(train.any()):
         raise DataError("train_mask is empty; mark the nodes to learn from")

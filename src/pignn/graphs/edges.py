@@ -39,7 +39,7 @@ def simplify_edges(
     edge_index = edge_index.long()
     key, weight = sort_keys_with_weights_(edge_index[0] * num_nodes + edge_index[1], edge_weight)
     num_before = key.numel()
-    key, weight = merge_runs_of_equal_keys(key, weight)
+    key, weight = merge_equal_keys_and_sum_weights(key, weight)
     if num_merged := num_before - key.numel():
         notes.append(f"merged {format_count(num_merged, 'duplicate edge')}")
     if not directed:
@@ -57,7 +57,7 @@ def _add_reverse_edges(
     del row
     if torch.equal(sorted_keys, reverse):
         if weights is not None and reverse_weight is not None:
-            _note_uneven_weights((weights != reverse_weight).sum(), notes)
+            _add_note_if_weights_uneven((weights != reverse_weight).sum(), notes)
             weights = torch.maximum(weights, reverse_weight)
         return sorted_keys, weights
     both = torch.cat([sorted_keys, reverse])
@@ -68,15 +68,15 @@ def _add_reverse_edges(
         # Every key is there once or twice, and its twin stands right behind it.
         twin_weight = torch.cat([both_weight[1:], both_weight[:1]])
         is_alone = torch.cat([is_first[1:], is_first.new_ones(1)])
-        _note_uneven_weights((is_first & ~is_alone & (both_weight != twin_weight)).sum(), notes)
+        _add_note_if_weights_uneven((is_first & ~is_alone & (both_weight != twin_weight)).sum(), notes)
         both_weight = torch.where(is_alone, both_weight, torch.maximum(both_weight, twin_weight))[is_first]
     both = both[is_first]
     notes.append(f"made {format_count(both.numel() - sorted_keys.numel(), 'one-way edge')} two-way")
     return both, both_weight
 
 
-def _note_uneven_weights(num_directions: Tensor, notes: list[str]) -> None:
-    if num_uneven := int(num_directions) // 2:
+def _add_note_if_weights_uneven(num_uneven_directions: Tensor, notes: list[str]) -> None:
+    if num_uneven := int(num_uneven_directions) // 2:
         notes.append(f"took the larger weight of {format_count(num_uneven, 'edge')} whose two directions differ")
 
 
@@ -92,7 +92,7 @@ def sort_keys_with_weights_(keys: Tensor, weights: Tensor | None) -> tuple[Tenso
     return keys, None if weights is None else weights[order]
 
 
-def merge_runs_of_equal_keys(sorted_keys: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor | None]:
+def merge_equal_keys_and_sum_weights(sorted_keys: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """One entry for every run of equal keys, its weights summed."""
     is_first = compute_run_start_mask(sorted_keys)
     if bool(is_first.all()):

@@ -57,7 +57,7 @@ def write_example_papers(folder: Path, seed: int = 0) -> list[Path]:
     is_old = [max(pair) < NUM_OLD for pair in papers.citations.tolist()]
     pairs = [[ids[a], ids[b]] for a, b in papers.citations.tolist()]
     files.write_csv(paths[1], ["citing", "cited"], (pair for pair, keep in zip(pairs, is_old, strict=True) if keep))
-    files.write_csv(paths[2], ["node", "given", "decision", "label"], _decide(rng, papers, given, ids, names))
+    files.write_csv(paths[2], ["node", "given", "decision", "label"], _draw_decisions(rng, papers, given, ids, names))
     files.write_csv(paths[3], ["paper", "topic"], ([ids[i], names[papers.topics[i]]] for i in range(len(ids))))
     files.write_csv(paths[4], header, papers.rows[NUM_OLD:])
     files.write_csv(paths[5], ["citing", "cited"], (pair for pair, keep in zip(pairs, is_old, strict=True) if not keep))
@@ -79,16 +79,16 @@ def _draw_papers(rng: np.random.Generator) -> Papers:
     numbers = rng.permutation(90_000)[:total] + 10_000
     rows = []
     for i, topic in enumerate(topics):
-        title, abstract = _write_words(rng, words[topic], 5), _write_words(rng, words[topic], 22)
+        title, abstract = _draw_text(rng, words[topic], 5), _draw_text(rng, words[topic], 22)
         pages = "" if rng.random() < 0.04 else str(int(rng.integers(4, 30)))
         rows.append([f"P{numbers[i]}", title.capitalize(), abstract.capitalize() + ".", VENUES[venues[i]], pages])
         rows[-1].append(str(published[i]))
     return Papers(topics, given, sources, _draw_citations(rng, topics), rows)
 
 
-def _write_words(rng: np.random.Generator, words: list[str], number: int) -> str:
-    is_common = rng.random(number) < 0.6
-    chosen = np.where(is_common, rng.choice(COMMON.split(), number), rng.choice(words, number))
+def _draw_text(rng: np.random.Generator, words: list[str], num_words: int) -> str:
+    is_common = rng.random(num_words) < 0.6
+    chosen = np.where(is_common, rng.choice(COMMON.split(), num_words), rng.choice(words, num_words))
     return " ".join(chosen.tolist())
 
 
@@ -101,13 +101,13 @@ def _draw_citations(rng: np.random.Generator, topics: np.ndarray) -> np.ndarray:
     return np.unique(np.stack([citing, cited], axis=1), axis=0)
 
 
-def _decide(
-    rng: np.random.Generator, papers: Papers, given: list[str], ids: list[str], names: list[str]
+def _draw_decisions(
+    rng: np.random.Generator, papers: Papers, given_labels: list[str], ids: list[str], class_names: list[str]
 ) -> list[list[str]]:
     """Decisions of somebody who looked at some labels."""
     labeled = np.flatnonzero(papers.given[:NUM_OLD] >= 0)
     rows = []
     for i in np.sort(rng.choice(labeled, NUM_DECIDED, replace=False)).tolist():
-        true = names[papers.topics[i]]
-        rows.append([ids[i], given[i], "keep" if true == given[i] else "relabel", true])
+        true = class_names[papers.topics[i]]
+        rows.append([ids[i], given_labels[i], "keep" if true == given_labels[i] else "relabel", true])
     return rows

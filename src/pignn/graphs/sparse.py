@@ -16,7 +16,7 @@ MIN_WIDTH = 8  # torch's sampled product takes several times as long for narrowe
 
 
 @cache
-def _silence_beta_warning() -> None:
+def _trigger_and_swallow_beta_warning() -> None:
     """torch warns once per process that CSR tensors are in beta. The warning is triggered and dropped here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
@@ -25,7 +25,7 @@ def _silence_beta_warning() -> None:
 
 def build_csr(crow: Tensor, col: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
     """A CSR tensor, without torch's beta warning and without its costly check of the indices."""
-    _silence_beta_warning()
+    _trigger_and_swallow_beta_warning()
     return torch.sparse_csr_tensor(crow, col, values, shape, check_invariants=False)
 
 
@@ -45,7 +45,7 @@ class SparsityPattern:
         return cls(crow.to(index), col.to(index), shape)
 
     @property
-    def size(self) -> int:
+    def num_entries(self) -> int:
         return self.col.numel()
 
     @property
@@ -79,7 +79,7 @@ class SparsityPattern:
 
     def repeat_for_entries(self, row_values: Tensor) -> Tensor:
         """Values per row [rows, ...] repeated for every entry of the row [entries, ...]."""
-        return torch.repeat_interleave(row_values, self.entries_per_row, dim=0, output_size=self.size)
+        return torch.repeat_interleave(row_values, self.entries_per_row, dim=0, output_size=self.num_entries)
 
     def compute_dot_products_at_entries(self, a: Tensor, b: Tensor) -> Tensor:
         """a_i·b_j at every entry (i, j), without gathering rows."""
@@ -87,7 +87,7 @@ class SparsityPattern:
         if missing > 0:
             a, b = torch.nn.functional.pad(a, (0, missing)), torch.nn.functional.pad(b, (0, missing))
         if self._zeros is None or self._zeros.dtype != a.dtype:
-            self._zeros = torch.zeros(self.size, dtype=a.dtype, device=a.device)
+            self._zeros = torch.zeros(self.num_entries, dtype=a.dtype, device=a.device)
         return torch.sparse.sampled_addmm(self.to_csr(self._zeros), a, b.t(), beta=0.0).values()
 
 

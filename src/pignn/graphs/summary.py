@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ..io.digests import compute_digest
+from ..io.digests import compute_digest_of_parts
 from .homophily import compute_homophily, list_labeled_edge_end_labels
 from .view import LabeledGraph
 
@@ -44,15 +44,15 @@ def compute_graph_statistics(data: Data, *, with_true_labels: bool = False) -> d
     }
 
 
-def compute_graph_digest(data: Data, keys: Iterable[str]) -> str:
+def compute_graph_digest(data: Data, attributes: Iterable[str]) -> str:
     """A short digest of these attributes of a graph. A graph store is not read again: it knows its own digest."""
     stored = str(data.get("digest")) if data.get("checked") else ""
-    parts: list[Any] = [stored] if set(keys) & set(STORED_KEYS) else []
-    for key in keys:
+    parts: list[Any] = [stored] if set(attributes) & set(STORED_KEYS) else []
+    for key in attributes:
         value = data.get(key)
         if value is not None and not (stored and key in STORED_KEYS):
             parts += [key, torch.as_tensor(value)]
-    return compute_digest(*parts, length=16)
+    return compute_digest_of_parts(*parts, length=16)
 
 
 def _count_components(degree: Tensor, neighbors: Tensor) -> int:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from .checks import get_node_ids, has_csr_edges, num_classes
+from .checks import has_csr_edges, num_classes, parse_node_ids_or_none
 from .edges import simplify_edges
 from .stored_ids import StoredIds
 
@@ -51,7 +51,7 @@ class LabeledGraph:
 
     @property
     def node_ids(self) -> list[str] | StoredIds | None:
-        return get_node_ids(self.data)
+        return parse_node_ids_or_none(self.data)
 
     def get_mask_or_zeros(self, split: str) -> Tensor:
         """The mask of `train`, `val`, `test` or `trusted` nodes, all False where the graph has none for one split."""

@@ -35,7 +35,7 @@ class Votes:
     def __len__(self) -> int:
         return len(self.node)
 
-    def count_per_node_and_class(self) -> Floats:
+    def sum_confidence_per_node_and_class(self) -> Floats:
         """[nodes, classes]: how often each class was voted for, weighted by confidence."""
         shape = self.num_nodes, self.num_classes
         return sum_weights_by_cell(self.node * self.num_classes + self.label, self.confidence, shape)
@@ -48,7 +48,7 @@ class Votes:
 
     def choose_plurality_classes(self) -> Ints:
         """The class with the most votes of each node, -1 without any. Of equal ones, that of the earlier annotator."""
-        counts = self.count_per_node_and_class()
+        counts = self.sum_confidence_per_node_and_class()
         is_top = counts[self.node, self.label] >= counts.max(axis=1)[self.node] - 1e-9
         chosen = np.full(self.num_nodes, -1, dtype=np.int64)
         order = np.flatnonzero(is_top)
@@ -56,9 +56,9 @@ class Votes:
         chosen[self.node[order]] = self.label[order]  # of several, the last one stays: the first annotator's
         return chosen
 
-    def find_tied_nodes(self) -> Ints:
+    def find_tied_node_indices(self) -> Ints:
         """Nodes of which two or more classes have the most votes."""
-        counts = self.count_per_node_and_class()
+        counts = self.sum_confidence_per_node_and_class()
         top = counts.max(axis=1, keepdims=True)
         return np.flatnonzero(((counts >= top - 1e-9) & (top > 0)).sum(axis=1) > 1)
 

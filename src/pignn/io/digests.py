@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 
-def compute_digest(*parts: Any, length: int = 32) -> str:
+def compute_digest_of_parts(*parts: Any, length: int = 32) -> str:
     """A hexadecimal SHA-256 of texts, bytes, arrays and tensors in this order, cut to `length` digits.
 
     Every part is preceded by its length (an array by its type and shape), so that no other parts give the same digest.

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ModelFileError, OutputError
-from .digests import compute_digest
+from .digests import compute_digest_of_parts
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,13 +48,13 @@ def create_writable_folder(path: Path) -> Path:
             return path
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a reader sees the old one or the new one, never a part."""
     with output_errors_context(path):
         if path.exists() and not path.is_file():
             what = "a folder" if path.is_dir() else "not a file but a device or pipe"
             raise OutputError(f"cannot write {path}: it is {what}; choose another name")
-        path = _follow_link(path)
+        path = _resolve_if_link(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
@@ -70,7 +70,7 @@ def write_bytes(path: Path, content: bytes) -> None:
             raise
 
 
-def _follow_link(path: Path) -> Path:
+def _resolve_if_link(path: Path) -> Path:
     """What a link points to: that is replaced, and the link stays."""
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
@@ -82,13 +82,13 @@ def _get_umask() -> int:
 
 
 @contextlib.contextmanager
-def open_new_folder(path: Path, check_replaceable: Callable[[Path, Path], None] | None = None) -> Iterator[Path]:
+def new_folder_context(path: Path, check_replaceable: Callable[[Path, Path], None] | None = None) -> Iterator[Path]:
     """A folder to fill, which takes the place of ``path`` when the context ends without an error.
 
     Until then it is a hidden folder beside ``path``; what a killed process left there is removed. An old folder with
     files that the new one lacks is the user's own and is not replaced, unless ``check_replaceable(old, new)`` says so.
     """
-    target = Path(os.path.abspath(_follow_link(path)))
+    target = Path(os.path.abspath(_resolve_if_link(path)))
     with output_errors_context(path):
         new_parents = [parent for parent in target.parents if not parent.exists()]
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -146,7 +146,7 @@ def _is_process_alive(process_id: int) -> bool:
 
 
 def write_json(path: Path, content: Any) -> None:
-    write_bytes(path, (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+    write_bytes_atomically(path, (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -154,7 +154,7 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) 
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(rows)
-    write_bytes(path, buffer.getvalue().encode())
+    write_bytes_atomically(path, buffer.getvalue().encode())
 
 
 def write_csv_records(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -165,7 +165,7 @@ def write_csv_records(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def _digest_tensors(tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> str:
     parts = [part for name in sorted(tensors) for part in (name, tensors[name])]
-    return compute_digest(json.dumps(metadata), *parts, length=64)
+    return compute_digest_of_parts(json.dumps(metadata), *parts, length=64)
 
 
 def write_tensors_and_metadata(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> None:
@@ -175,7 +175,7 @@ def write_tensors_and_metadata(path: Path, tensors: Mapping[str, Tensor], metada
     ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     # One entry: safetensors writes several in no particular order, and equal content should be equal bytes.
     header = json.dumps({"metadata": metadata, "sha256": _digest_tensors(ready, metadata)})
-    write_bytes(path, save(ready, metadata={"pignn": header}))
+    write_bytes_atomically(path, save(ready, metadata={"pignn": header}))
 
 
 def read_tensors_and_metadata(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -13,7 +13,7 @@ from .files import output_errors_context
 
 
 @contextlib.contextmanager
-def hold_file_lock(path: Path, busy_message: str) -> Iterator[None]:
+def file_lock_context(path: Path, busy_message: str) -> Iterator[None]:
     """Hold a lock file that one process at a time can hold. A second process gets `busy_message` as its error."""
     lock = FileLock(path)
     with output_errors_context(path):

@@ -24,18 +24,18 @@ from .auto_candidates import (
     NETWORK_BACKBONES,
     Candidate,
     Ensemble,
-    choose_fallback_candidate,
+    choose_fallback_for_other_graphs,
     cross_val_predict_network_scores,
     explain_choice,
-    find_best_view,
+    find_view_with_most_weight,
     fit_ensemble,
-    fit_network,
+    fit_model_to_labels,
     is_no_better_than_class_frequencies,
     list_linear_candidates,
     list_views,
     needs_structure,
 )
-from .core.base import FitFacts, Method, build_inputs_and_warn
+from .core.base import FitFacts, Method, build_inputs_and_warn_of_edge_changes
 from .core.calibration import assign_folds
 from .core.embedding_classifier import EmbeddingClassifier
 from .core.ensembling import compute_log_mean_probs, mix_log_probs_with_uniform
@@ -108,13 +108,13 @@ class Auto(Method):
         with threads_context(data.x.numel()), progress_context(progress):
             self._choose_and_fit(data, start)
         self.seconds_ = time.perf_counter() - start
-        self._set_fitted_attributes(data)
+        self._set_num_features_classes_and_settings(data)
         if self.warning_:
             warn_user(self.warning_)
         return self
 
     def _choose_and_fit(self, data: Data, start: float) -> None:
-        inputs = build_inputs_and_warn(data, self.directed)
+        inputs = build_inputs_and_warn_of_edge_changes(data, self.directed)
         given_labels = GivenLabels.from_data(data, self._get_training_split_name())
         self._deadline, self._untried = None if self.time_limit is None else start + self.time_limit, 0
         many = self.labels != "noisy-val" and len(given_labels.y) >= self.min_holdout_labels
@@ -127,7 +127,7 @@ class Auto(Method):
         elif many:
             ensemble, fitted = self._fit_and_judge_by_holdout(data, views, given_labels)
         else:
-            ensemble, fitted = self._fit_and_judge_by_folds(data, views, given_labels, inputs.adj.size)
+            ensemble, fitted = self._fit_and_judge_by_folds(data, views, given_labels, inputs.adj.num_entries)
         self._store_ensemble(ensemble, fitted, len(given_labels.y))
         untried = f"; the time limit left {self._untried} candidates untried" if self._untried else ""
         explanation = explain_choice(ensemble, given_labels, by_validation_labels=self.labels == "noisy-val")
@@ -156,24 +156,24 @@ class Auto(Method):
             )
         given_labels = GivenLabels.from_data(data, self._get_training_split_name())
         other.uniform_mass_ = 1 / (len(given_labels.y) + 1)
-        inputs = build_inputs_and_warn(data, self.directed)
+        inputs = build_inputs_and_warn_of_edge_changes(data, self.directed)
         candidates = [self.candidates_[name] for name in self._get_weights_usable_on(inputs)]
         views = self.views_.transform(inputs, list_views(candidates))
         other.models_ = {}
         for candidate in candidates:
             model = self.models_[candidate.name]
             if candidate.view:
-                again: Any = self._fit_linear_candidate(candidate, views, given_labels)
+                again: Any = self._make_fitted_linear(candidate, views, given_labels)
             else:
-                again = self._fit_network_candidate(candidate, data, given_labels, int(model.epochs))
+                again = self._make_fitted_network(candidate, data, given_labels, int(model.epochs))
             again.inverse_temperature_ = model.inverse_temperature_
             other.models_[candidate.name] = again
         other.weights_ = self._get_weights_usable_on(inputs)
         return other
 
-    def fit_facts(self) -> FitFacts:
+    def get_fit_facts(self) -> FitFacts:
         return replace(
-            super().fit_facts(),
+            super().get_fit_facts(),
             learns_from_val=self.labels == "train+val",
             chosen=self.chosen_,
             weights=self.weights_,
@@ -199,38 +199,38 @@ class Auto(Method):
                 transitions.setdefault(candidate.view, model.transitions_)
                 fitted[candidate], unseen[candidate.name] = model, model.held_out_
             else:
-                fitted[candidate] = self._fit_network_candidate(candidate, data, given_labels, FEW_LABELS_EPOCHS)
+                fitted[candidate] = self._make_fitted_network(candidate, data, given_labels, FEW_LABELS_EPOCHS)
                 unseen[candidate.name] = cross_val_predict_network_scores(fitted[candidate], data, given_labels)
-        return self._fit_ensemble(unseen, fitted, given_labels), fitted
+        return self._build_ensemble(unseen, fitted, given_labels), fitted
 
     def _fit_and_judge_by_holdout(self, data: Data, views: Views, given_labels: GivenLabels) -> Judged:
         """Many labels: a fifth is held out once, and what is chosen learns from all."""
         fold = assign_folds(given_labels.y, HOLDOUT_FOLDS, int(self.seed))
-        judging_labels = given_labels.sample_labels_in_mask(fold == 0, MAX_HOLDOUT_LABELS, int(self.seed))
+        judging_labels = given_labels.draw_subset_in_mask(fold == 0, MAX_HOLDOUT_LABELS, int(self.seed))
         size = min(MAX_COMPARED_LABELS, max(MIN_COMPARED_LABELS, MAX_COMPARED_SCORES // given_labels.num_classes))
-        training_labels = given_labels.sample_labels_in_mask(fold != 0, size, int(self.seed))
+        training_labels = given_labels.draw_subset_in_mask(fold != 0, size, int(self.seed))
         candidates = [*list_linear_candidates(views), *self._list_network_candidates(data)]
         transitions: list[Tensor] | None = None  # many labels tell the noise in any view
         fitted: dict[Candidate, Any] = {}
         unseen = {}
         for candidate in self._iter_until_deadline(candidates):
             if candidate.view:
-                model = self._fit_linear_candidate(candidate, views, training_labels, transitions=transitions)
+                model = self._make_fitted_linear(candidate, views, training_labels, transitions=transitions)
                 transitions = transitions or model.transitions_
                 scores = model.compute_embedded_scores(views[candidate.view][judging_labels.nodes])
             else:
                 rest = given_labels.subset(fold != 0)
-                model = self._fit_network_candidate(candidate, data, rest, None, judging_labels)
+                model = self._make_fitted_network(candidate, data, rest, None, judging_labels)
                 with torch.no_grad():
                     scores = model._compute_logits(data)[judging_labels.nodes]
             fitted[candidate], unseen[candidate.name] = model, scores
-        ensemble = self._fit_ensemble(unseen, fitted, judging_labels)
+        ensemble = self._build_ensemble(unseen, fitted, judging_labels)
         for candidate, model in fitted.items():
-            if candidate.name in ensemble.weights or candidate is choose_fallback_candidate(ensemble, fitted):
+            if candidate.name in ensemble.weights or candidate is choose_fallback_for_other_graphs(ensemble, fitted):
                 fitted[candidate] = (
-                    self._fit_linear_candidate(candidate, views, given_labels, transitions=transitions)
+                    self._make_fitted_linear(candidate, views, given_labels, transitions=transitions)
                     if candidate.view
-                    else self._fit_network_candidate(candidate, data, given_labels, model.best_epoch_ + 1)
+                    else self._make_fitted_network(candidate, data, given_labels, model.best_epoch_ + 1)
                 )
         return ensemble, fitted
 
@@ -243,14 +243,14 @@ class Auto(Method):
         def add(candidates: Iterable[Candidate]) -> Ensemble:
             for candidate in self._iter_until_deadline(candidates):
                 whole = fitted.get(replace(candidate, subset=None))
-                fitted[candidate] = self._fit_linear_candidate(candidate, views, given_labels, whole)
+                fitted[candidate] = self._make_fitted_linear(candidate, views, given_labels, whole)
                 unseen[candidate.name] = fitted[candidate].compute_embedded_scores(
                     views[candidate.view][judging_labels.nodes]
                 )
-            return self._fit_ensemble(unseen, fitted, judging_labels, by_agreement=True)
+            return self._build_ensemble(unseen, fitted, judging_labels, by_agreement=True)
 
         ensemble = add(list_linear_candidates(views))
-        best_view = find_best_view(ensemble, fitted)
+        best_view = find_view_with_most_weight(ensemble, fitted)
         return add(
             Candidate(learner, best_view, number * SUBSETS_PER_LEARNER + k)
             for number, learner in enumerate(SUBSET_LEARNERS)
@@ -265,7 +265,7 @@ class Auto(Method):
             else:
                 yield candidate
 
-    def _fit_ensemble(
+    def _build_ensemble(
         self,
         held_out_scores: dict[str, Tensor],
         fitted: dict[Candidate, Any],
@@ -284,7 +284,7 @@ class Auto(Method):
         self.transition_, self.agreement_ = ensemble.transition, ensemble.agreement
         self.holdout_log_likelihood_ = ensemble.log_likelihood
         self.uniform_mass_ = 1 / (num_labels + 1)
-        self.fallback_ = choose_fallback_candidate(ensemble, fitted).name
+        self.fallback_ = choose_fallback_for_other_graphs(ensemble, fitted).name
         self.candidates_ = {each.name: each for each in fitted if each.name in {*self.weights_, self.fallback_}}
         self.models_: dict[str, Any] = {each.name: fitted[each] for each in self.candidates_.values()}
         for name, model in self.models_.items():
@@ -298,7 +298,7 @@ class Auto(Method):
         assert isinstance(model, EmbeddingClassifier)
         return model
 
-    def _fit_linear_candidate(
+    def _make_fitted_linear(
         self,
         candidate: Candidate,
         views: Views,
@@ -313,7 +313,7 @@ class Auto(Method):
         if candidate.subset is None:
             return fitted_on_all
         seed = (int(self.seed) * NUM_SUBSETS + candidate.subset) % 2**63
-        subset = given_labels.sample_per_class_keeping_trusted(SUBSET_FRACTION, seed)
+        subset = given_labels.draw_subset_per_class_keeping_trusted(SUBSET_FRACTION, seed)
         return fitted_on_all.copy_refitted_to_subset(subset, embedded)
 
     def _list_network_candidates(self, data: Data, num_edges: int | None = None) -> list[Candidate]:
@@ -323,8 +323,8 @@ class Auto(Method):
             return []
         return [Candidate(name) for name in (NETWORK_BACKBONES if num_edges is None else FEW_LABELS_NETWORKS)]
 
-    def _fit_network_candidate(self, candidate: Candidate, *learned_from: Any) -> Any:
-        return fit_network(candidate.make(seed=self.seed, directed=self.directed), *learned_from)
+    def _make_fitted_network(self, candidate: Candidate, *learned_from: Any) -> Any:
+        return fit_model_to_labels(candidate.make(seed=self.seed, directed=self.directed), *learned_from)
 
     # ---- predictions and state ----
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..core.errors import PignnWarning
-from ..propagation import is_structural_view
+from ..propagation import is_view_of_fitted_graph_only
 from .core.base import Method
 from .core.calibration import (
     NUM_FOLDS,
@@ -138,10 +138,10 @@ def list_views(candidates: Iterable[Candidate]) -> list[str]:
 
 
 def needs_structure(candidate: Candidate) -> bool:
-    return bool(candidate.view) and is_structural_view(candidate.view)
+    return bool(candidate.view) and is_view_of_fitted_graph_only(candidate.view)
 
 
-def choose_fallback_candidate(ensemble: Ensemble, fitted_candidates: Iterable[Candidate]) -> Candidate:
+def choose_fallback_for_other_graphs(ensemble: Ensemble, fitted_candidates: Iterable[Candidate]) -> Candidate:
     """The likeliest candidate that can predict for other graphs."""
     return max(
         (each for each in fitted_candidates if not needs_structure(each)),
@@ -149,7 +149,7 @@ def choose_fallback_candidate(ensemble: Ensemble, fitted_candidates: Iterable[Ca
     )
 
 
-def find_best_view(ensemble: Ensemble, fitted_candidates: Iterable[Candidate]) -> str:
+def find_view_with_most_weight(ensemble: Ensemble, fitted_candidates: Iterable[Candidate]) -> str:
     weights: dict[str, float] = {}
     for each in fitted_candidates:
         weights[each.view] = weights.get(each.view, 0.0) + ensemble.weights.get(each.name, 0.0)
@@ -183,7 +183,7 @@ def explain_choice(ensemble: Ensemble, given_labels: GivenLabels, *, by_validati
     )
 
 
-def fit_network(
+def fit_model_to_labels(
     model: Any,
     data: Data,
     given_labels: GivenLabels,
@@ -203,7 +203,7 @@ def cross_val_predict_network_scores(model: Any, data: Data, given_labels: Given
     """Scores of every label by a network like this one that was not trained on it."""
 
     def fit_and_score(train: Tensor, held_out: Tensor) -> Tensor:
-        part = fit_network(clone(model), data, given_labels.subset(train), model.epochs)
+        part = fit_model_to_labels(clone(model), data, given_labels.subset(train), model.epochs)
         with torch.no_grad():
             return part._compute_logits(data)[given_labels.nodes[held_out]]
 

@@ -12,13 +12,13 @@ from ..backbones import GraphInputs
 from ..core.settings import Float, Int, setting
 from ..graphs.sparse import spmm
 from ..training import Phase
-from .core.contrast import contrast_views, sample_rows
+from .core.contrast import compute_infonce_loss, sample_rows
 from .core.encoding import EncodedClassifier, EncodedMethod
 from .core.learner import Step, Task, eval_mode_context
 from .core.views import drop_edges, mask_features
 
 
-def purify_labels(inputs: GraphInputs, y: Tensor, logits: Tensor, threshold: float) -> Tensor:
+def replace_labels_by_neighbor_majority(inputs: GraphInputs, y: Tensor, logits: Tensor, threshold: float) -> Tensor:
     """The label of each labeled node (−1 elsewhere) after those that contradict their neighborhood are replaced.
 
     A neighbor has its given label, or the predicted one if it has none. The majority of the neighbors replaces a label
@@ -26,7 +26,7 @@ def purify_labels(inputs: GraphInputs, y: Tensor, logits: Tensor, threshold: flo
     """
     adj = inputs.adj
     labels = torch.where(y >= 0, y, logits.argmax(1))
-    votes = spmm(adj.to_csr(logits.new_ones(adj.size)), F.one_hot(labels, logits.shape[1]).to(logits))
+    votes = spmm(adj.to_csr(logits.new_ones(adj.num_entries)), F.one_hot(labels, logits.shape[1]).to(logits))
     unit = F.normalize(logits, dim=1)
     near = (adj.compute_dot_products_at_entries(unit, unit) > threshold).to(logits)
     share = torch.segment_reduce(near, "sum", lengths=adj.entries_per_row, initial=0) / adj.entries_per_row.clamp(min=1)
@@ -40,7 +40,8 @@ class CGNN(EncodedMethod):
 
     Yuan et al., "Learning on Graphs under Label Noise", ICASSP 2023. One view drops edges, the other single feature
     entries. The loss is CE of the edge-dropped view + InfoNCE of the hidden states (cosine, both directions). After
-    ``warm_epochs`` every epoch learns from the labels of :func:`purify_labels`, found anew from the given ones.
+    ``warm_epochs`` every epoch learns from the labels of :func:`replace_labels_by_neighbor_majority`, found anew from
+    the given ones.
 
     At most ``contrast_nodes`` random nodes a step are contrasted. The authors have three layers (``num_layers=3``).
     Another port cleans nodes outside the training set and copies training labels back unchanged, takes all pairs for
@@ -67,7 +68,7 @@ class CGNN(EncodedMethod):
         first = classifier.hidden
         classifier(mask_features(step.inputs, self.feature_drop, whole_columns=False))
         rows = sample_rows(len(first), self.contrast_nodes, first.device)
-        contrast = contrast_views(first[rows], classifier.hidden[rows], self.temperature)
+        contrast = compute_infonce_loss(first[rows], classifier.hidden[rows], self.temperature)
         loss = step.weighted_mean(self.pointwise(logits[step.rows], self.choose_labels(step, classifier)))
         return loss + self.contrast_weight * contrast
 
@@ -78,5 +79,7 @@ class CGNN(EncodedMethod):
             return step.y
         with eval_mode_context(classifier):
             logits = classifier(step.inputs)
-        pure = purify_labels(step.inputs, self._y[step.input_nodes], logits, self.threshold)[step.rows]
+        pure = replace_labels_by_neighbor_majority(step.inputs, self._y[step.input_nodes], logits, self.threshold)[
+            step.rows
+        ]
         return torch.where(step.trusted, step.y, pure)

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from ..backbones import GraphInputs
 from ..core.settings import Choice, Float, Int, setting
 from ..graphs.sparse import spmm
-from .core.curriculum import PACES, compute_easy_share, rank_by_difficulty
+from .core.curriculum import PACES, compute_difficulty_rank_shares, compute_easy_share
 from .core.encoding import EncodedClassifier
 from .core.learner import Step, Task
 from .core.pretraining import TeacherPretrainedMethod
@@ -23,7 +23,7 @@ SIMILAR_ENOUGH = 0.95  # share of its class's typical similarity from which a no
 def compute_local_difficulty(inputs: GraphInputs, labels: Tensor, num_classes: int) -> Tensor:
     """The entropy of the classes among each node and its neighbors, [N]."""
     one_hot = F.one_hot(labels, num_classes).float()
-    counts = one_hot + spmm(inputs.adj.to_csr(torch.ones(inputs.adj.size, device=labels.device)), one_hot)
+    counts = one_hot + spmm(inputs.adj.to_csr(torch.ones(inputs.adj.num_entries, device=labels.device)), one_hot)
     share = counts / counts.sum(1, keepdim=True)
     return -torch.xlogy(share, share).sum(1)
 
@@ -56,22 +56,22 @@ class CLNode(TeacherPretrainedMethod):
     pace_epochs: int = setting(50, Int(), "epochs T after which all labels are learned from")
     global_weight: float = setting(1.0, Float(), "weight of how untypical a node is of its class")
 
-    def make_teacher(self, in_channels: int, num_classes: int) -> tuple[nn.Module, int]:
+    def make_teacher_and_num_outputs(self, in_channels: int, num_classes: int) -> tuple[nn.Module, int]:
         encoder = self.build_network(self.backbone, in_channels, TEACHER_CHANNELS)
         return EncodedClassifier(encoder, TEACHER_CHANNELS, num_classes), TEACHER_CHANNELS + num_classes
 
-    def read_teacher(self, teacher: nn.Module, logits: Tensor) -> Tensor:
+    def build_teacher_outputs(self, teacher: nn.Module, logits: Tensor) -> Tensor:
         assert isinstance(teacher, EncodedClassifier)
         return torch.cat([teacher.hidden.softmax(-1), logits], dim=1)
 
-    def use_teacher(self, task: Task, outputs: Tensor) -> None:
+    def prepare_from_teacher_outputs(self, task: Task, outputs: Tensor) -> None:
         embedding, logits = outputs[:, :TEACHER_CHANNELS], outputs[:, TEACHER_CHANNELS:]
         labels = torch.where(task.y >= 0, task.y, logits.argmax(1))
         difficulty = compute_local_difficulty(task.inputs, labels, task.num_classes)
         difficulty += self.global_weight * compute_global_difficulty(embedding, labels, task.num_classes)
         difficulty[task.trusted] = -torch.inf
         self._rank = torch.ones(len(labels), device=labels.device)
-        self._rank[task.nodes] = rank_by_difficulty(difficulty[task.nodes])
+        self._rank[task.nodes] = compute_difficulty_rank_shares(difficulty[task.nodes])
 
     def train_objective(self, step: Step) -> Tensor:
         share = compute_easy_share(self.pace, self.start_share, step.epoch, self.pace_epochs)

@@ -14,7 +14,11 @@ from ..core.settings import Anything, setting
 from ..noise.matrix_kinds import parse_transition_matrix
 from ..training import Phase
 from .core.learner import Step, Task
-from .core.losses import backward_cross_entropy, invert_transition, noisy_cross_entropy
+from .core.losses import (
+    backward_corrected_cross_entropy,
+    forward_corrected_cross_entropy,
+    pseudo_invert_and_warn_if_singular,
+)
 from .core.network import NetworkMethod
 from .core.noise_estimation import estimate_noise_with_explanation
 
@@ -53,7 +57,7 @@ class Forward(TransitionMethod):
     """
 
     def objective(self, step: Step) -> Tensor:
-        return step.weighted_mean(noisy_cross_entropy(step.logits, step.y, self._matrix, step.trusted))
+        return step.weighted_mean(forward_corrected_cross_entropy(step.logits, step.y, self._matrix, step.trusted))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -65,7 +69,7 @@ class Backward(TransitionMethod):
 
     def prepare_phase(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
         super().prepare_phase(task, networks, phase)
-        self._inverse = invert_transition(torch.as_tensor(self.transition_, device=task.y.device))
+        self._inverse = pseudo_invert_and_warn_if_singular(torch.as_tensor(self.transition_, device=task.y.device))
 
     def objective(self, step: Step) -> Tensor:
-        return step.weighted_mean(backward_cross_entropy(step.logits, step.y, self._inverse, step.trusted))
+        return step.weighted_mean(backward_corrected_cross_entropy(step.logits, step.y, self._inverse, step.trusted))

@@ -63,7 +63,7 @@ class CP(EncodedMethod):
     community_nodes: str = setting("all", Choice(("all", "train")), "nodes whose community is predicted")
     community_dimensions: int = setting(64, Int(min=1), "dimensions of the embedding that is clustered")
 
-    def build_encoder_with_heads(
+    def build_encoded_classifier(
         self, in_channels: int, out_channels: int, width: int = HIDDEN_CHANNELS
     ) -> EncodedClassifier:
         encoder = self.build_network(self.backbone, in_channels, width)

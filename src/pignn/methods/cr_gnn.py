@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from ..core.settings import Float, Int, setting
 from ..training.batches import sample_row_entries
-from .core.contrast import contrast_views, sample_rows
+from .core.contrast import compute_infonce_loss, sample_rows
 from .core.encoding import HIDDEN_CHANNELS, EncodedClassifier, EncodedMethod
 from .core.learner import Step
 from .core.views import drop_edges, mask_features
@@ -25,10 +25,12 @@ class ProjectedClassifier(EncodedClassifier):
         )
 
 
-def match_similarities(z: tuple[Tensor, Tensor], p: tuple[Tensor, Tensor], temperature: float, least: float) -> Tensor:
-    """The mean over pairs of (e^{cos(z¹_i, z²_j)/T} − e^{cos(p¹_i, p²_j)/T})², the latter 0 where cos < ``least``."""
-    projected, classes = (F.normalize(a, dim=1) @ F.normalize(b, dim=1).t() for a, b in (z, p))
-    wanted = (classes / temperature).exp() * (classes >= least)
+def compute_similarity_mismatch(
+    projections: tuple[Tensor, Tensor], probs: tuple[Tensor, Tensor], temperature: float, min_similarity: float
+) -> Tensor:
+    """The mean over pairs of (e^{cos(z¹_i, z²_j)/T} − e^{cos(p¹_i, p²_j)/T})², 0 for cos < ``min_similarity``."""
+    projected, classes = (F.normalize(a, dim=1) @ F.normalize(b, dim=1).t() for a, b in (projections, probs))
+    wanted = (classes / temperature).exp() * (classes >= min_similarity)
     return ((projected / temperature).exp() - wanted).square().mean()
 
 
@@ -40,7 +42,7 @@ class CRGNN(EncodedMethod):
     share of the edges and of the feature columns. The loss is L_sup + α·L_con + α·L_near + β·L_cross: cross-entropy
     of nodes on which both views agree, the mean of both views; InfoNCE of the projections, other nodes of the own
     view among the negatives; the same with a random neighbor as the positive (homophily); and
-    :func:`match_similarities` between projections and class distributions. α weighs both contrasts here.
+    :func:`compute_similarity_mismatch` between projections and class distributions. α weighs both contrasts here.
 
     At most ``contrast_nodes`` random nodes a step are contrasted, so that nothing is N × N. Another port leaves out two
     of the four losses, takes inner products (which overflow), and is NaN where the views agree on no node.
@@ -55,7 +57,7 @@ class CRGNN(EncodedMethod):
     least_similarity: float = setting(0.8, Float(max=1), "similarity of class distributions below which it counts as 0")
     contrast_nodes: int = setting(300, Int(min=2), "most nodes that a step contrasts")
 
-    def build_encoder_with_heads(
+    def build_encoded_classifier(
         self, in_channels: int, out_channels: int, width: int = HIDDEN_CHANNELS
     ) -> EncodedClassifier:
         return ProjectedClassifier(self.build_network(self.backbone, in_channels, width), width, out_channels)
@@ -71,16 +73,16 @@ class CRGNN(EncodedMethod):
         rows = sample_rows(len(logits[0]), self.contrast_nodes, logits[0].device)
         z, p = [h[rows] for h in projections], [h[rows].softmax(-1) for h in logits]
         neighbors = projections[1][self.sample_neighbors(step, rows)]
-        contrast = contrast_views(z[0], z[1], self.temperature, within=True)
-        contrast = contrast + contrast_views(z[0], z[1], self.temperature, positives=neighbors)
-        cross = match_similarities((z[0], z[1]), (p[0], p[1]), self.cross_temperature, self.least_similarity)
-        supervised = self.compute_supervised_loss(step, logits[0][step.rows], logits[1][step.rows])
+        contrast = compute_infonce_loss(z[0], z[1], self.temperature, include_own_view=True)
+        contrast = contrast + compute_infonce_loss(z[0], z[1], self.temperature, positives=neighbors)
+        cross = compute_similarity_mismatch((z[0], z[1]), (p[0], p[1]), self.cross_temperature, self.least_similarity)
+        supervised = self.compute_loss_where_views_agree(step, logits[0][step.rows], logits[1][step.rows])
         return supervised + self.contrast_weight * contrast + self.cross_weight * cross
 
-    def compute_supervised_loss(self, step: Step, first: Tensor, second: Tensor) -> Tensor:
+    def compute_loss_where_views_agree(self, step: Step, first_logits: Tensor, second_logits: Tensor) -> Tensor:
         """Cross-entropy of the labels of nodes on which both views agree; 0 where they agree on none."""
-        agree = (first.argmax(1) == second.argmax(1)) | step.trusted
-        losses = 0.5 * (self.pointwise(first, step.y) + self.pointwise(second, step.y))
+        agree = (first_logits.argmax(1) == second_logits.argmax(1)) | step.trusted
+        losses = 0.5 * (self.pointwise(first_logits, step.y) + self.pointwise(second_logits, step.y))
         return step.weighted_mean(losses, agree)
 
     def sample_neighbors(self, step: Step, rows: Tensor) -> Tensor:

@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 from ..core.settings import setting
 from .core.learner import Step, Task
-from .core.losses import backward_cross_entropy, invert_transition
+from .core.losses import backward_corrected_cross_entropy, pseudo_invert_and_warn_if_singular
 from .core.network_settings import BACKBONE_HELP, BackboneName
 from .core.pretraining import TeacherPretrainedMethod
 
 
-def read_transition_at_surest(logits: Tensor) -> Tensor:
+def estimate_transition_at_surest_nodes(logits: Tensor) -> Tensor:
     """Row c of T: the probabilities of the node with the largest logit among those predicted c.
 
     A class that nobody is predicted as is taken to be labeled right.
@@ -46,10 +46,10 @@ class DGNN(TeacherPretrainedMethod):
     backbone: str | Callable[[int, int], nn.Module] = setting("gin", BackboneName(), BACKBONE_HELP)
     transition_: list[list[float]] = field(init=False)
 
-    def use_teacher(self, task: Task, outputs: Tensor) -> None:
-        matrix = read_transition_at_surest(outputs)
+    def prepare_from_teacher_outputs(self, task: Task, outputs: Tensor) -> None:
+        matrix = estimate_transition_at_surest_nodes(outputs)
         self.transition_ = matrix.tolist()
-        self._inverse = invert_transition(matrix)
+        self._inverse = pseudo_invert_and_warn_if_singular(matrix)
 
     def train_objective(self, step: Step) -> Tensor:
-        return step.weighted_mean(backward_cross_entropy(step.logits, step.y, self._inverse, step.trusted))
+        return step.weighted_mean(backward_corrected_cross_entropy(step.logits, step.y, self._inverse, step.trusted))

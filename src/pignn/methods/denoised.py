@@ -131,7 +131,7 @@ class Denoised(EmbeddingClassifier):
         search=Range(0.03, 30.0, log=True),
     )
 
-    def _fit_weights_and_posterior(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_and_set_posterior(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         self.transitions_, self.posterior_ = estimate_transitions_and_posterior(
             embedded, given_labels, self.transitions_
         )

@@ -48,7 +48,7 @@ class PerturbedMLP(nn.Module):
         self.noise_size, self.dropout = noise_size, dropout
         self._last: tuple[Any, Any, Tensor] | None = None
 
-    def smooth(self, inputs: GraphInputs) -> Tensor:
+    def smooth_features(self, inputs: GraphInputs) -> Tensor:
         """g [N, d] of unit length; kept for the graph that was asked about last."""
         if self._last is None or self._last[0] is not inputs.adj or self._last[1] is not inputs.raw_x:
             plain = GraphInputs(inputs.raw_x, inputs.adj, inputs.edge_weight, directed=inputs.directed)
@@ -57,32 +57,34 @@ class PerturbedMLP(nn.Module):
             self._last = (inputs.adj, inputs.raw_x, embedding.transform(plain.with_scaling(inputs.scaling)))
         return self._last[2]
 
-    def map(self, g: Tensor) -> Tensor:
-        h = self.first(F.dropout(g, self.dropout, self.training)).relu()
+    def apply_layers(self, smoothed: Tensor) -> Tensor:
+        h = self.first(F.dropout(smoothed, self.dropout, self.training)).relu()
         return self.second(F.dropout(h, self.dropout, self.training))
 
     def compute_member_logits(self, inputs: GraphInputs) -> Tensor:
-        g = self.smooth(inputs)
+        g = self.smooth_features(inputs)
         if len(g) != len(self.noise):
-            return torch.stack([self.map(g)] * 2)
-        return torch.stack([self.map(g), self.map(g + self.noise_size * g.sign() * F.normalize(self.noise, dim=1))])
+            return torch.stack([self.apply_layers(g)] * 2)
+        return torch.stack(
+            [self.apply_layers(g), self.apply_layers(g + self.noise_size * g.sign() * F.normalize(self.noise, dim=1))]
+        )
 
     def forward(self, inputs: GraphInputs) -> Tensor:
         logits = self.compute_member_logits(inputs)
         return logits if self.training else logits.log_softmax(-1).exp().mean(0).clamp(min=1e-12).log()
 
 
-def average_neighbors(adj: SparsityPattern, weight: Tensor, probs: Tensor) -> Tensor:
+def average_neighbor_probs(adj: SparsityPattern, edge_weight: Tensor, probs: Tensor) -> Tensor:
     """The weighted mean of the neighbors' probabilities, [N, classes]; zeros where all weights are 0."""
-    total = spmm(adj.to_csr(weight), torch.cat([probs, probs.new_ones(len(probs), 1)], dim=1))
+    total = spmm(adj.to_csr(edge_weight), torch.cat([probs, probs.new_ones(len(probs), 1)], dim=1))
     return total[:, :-1] / total[:, -1:].clamp(min=1e-12)
 
 
-def weigh_by_neighborhood(mean: Tensor) -> Tensor:
-    """exp(−entropy(mean)/log C): 1 where all neighbors are surely of one class, 1/e where they say nothing."""
-    entropy = -torch.xlogy(mean, mean).sum(1)
-    known = mean.sum(1) > 0
-    return torch.where(known, (-entropy / math.log(max(mean.shape[1], 2))).exp(), math.exp(-1))
+def compute_certainty_weights(mean_probs: Tensor) -> Tensor:
+    """exp(−entropy(mean_probs)/log C): 1 where all neighbors are surely of one class, 1/e where they say nothing."""
+    entropy = -torch.xlogy(mean_probs, mean_probs).sum(1)
+    known = mean_probs.sum(1) > 0
+    return torch.where(known, (-entropy / math.log(max(mean_probs.shape[1], 2))).exp(), math.exp(-1))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -93,8 +95,8 @@ class DnDNeT(NetworkMethod):
     Label Noise" (DnD-NeT), KDD 2024. Features are smoothed once (PageRank, restart 0.1, 10 steps); a MLP with one
     hidden layer reads them, and reads them perturbed (:class:`PerturbedMLP`). The loss is (1 − b)·CE(pure) +
     b·CE(perturbed) + λ_c·mean over unlabeled nodes of w_i·‖p_i − p'_i‖² + λ_n·CE between p_i and the sharpened mean of
-    its neighbors, weighted by the cosine of their features; w_i of :func:`weigh_by_neighborhood`. Gradients are clipped
-    to length 1. The answer is the mean of both passes. It has no backbone.
+    its neighbors, weighted by the cosine of their features; w_i of :func:`compute_certainty_weights`. Gradients are
+    clipped to length 1. The answer is the mean of both passes. It has no backbone.
 
     Features enter in their ``dimensions`` leading directions, so that perturbations are N × dimensions. The authors
     tune all weights per kind *and rate* of noise, and build an N × N indicator that they do not use.
@@ -127,7 +129,7 @@ class DnDNeT(NetworkMethod):
         assert isinstance(network, PerturbedMLP)
         embedding = propagation.Embedding(network.components.shape[1], alpha=ALPHA, num_hops=NUM_HOPS)
         network.components = embedding.fit(inputs).components_
-        g = network.smooth(inputs)
+        g = network.smooth_features(inputs)
         self._similarity = inputs.adj.compute_dot_products_at_entries(g, g).clamp(min=0)
         self._unlabeled = task.y < 0
 
@@ -137,12 +139,12 @@ class DnDNeT(NetworkMethod):
         loss = step.weighted_mean((1 - self.perturbed_share) * losses[0] + self.perturbed_share * losses[1])
         pure, perturbed = step.logits_all
         adj, fixed = step.inputs.adj, pure.detach().softmax(-1)
-        plain_mean = average_neighbors(adj, torch.ones_like(self._similarity), fixed)
+        plain_mean = average_neighbor_probs(adj, torch.ones_like(self._similarity), fixed)
         differences = (pure.softmax(-1) - perturbed.softmax(-1)).square().sum(1)
         if bool(self._unlabeled.any()):
-            consistency = (weigh_by_neighborhood(plain_mean) * differences)[self._unlabeled].mean()
+            consistency = (compute_certainty_weights(plain_mean) * differences)[self._unlabeled].mean()
             loss = loss + self.consistency_weight * consistency
-        mean = average_neighbors(adj, self._similarity, fixed)
+        mean = average_neighbor_probs(adj, self._similarity, fixed)
         sharp = mean ** (1 / self.temperature)
         total = sharp.sum(1, keepdim=True)
         aligned = soft_cross_entropy(pure, sharp / total.clamp(min=1e-12)) * (total.view(-1) > 0)

@@ -43,7 +43,7 @@ def add_ones(x: Tensor) -> Tensor:
     return torch.cat([x, x.new_ones(len(x), 1)], dim=1)
 
 
-def improve_logistic_regression(
+def compute_head_after_newton_steps(
     head: Tensor, x: Tensor, target: Tensor, weight: Tensor, penalty: float, num_steps: int
 ) -> Tensor:
     """Weights with a smaller Σ w_i·CE(x_i·W, target_i) + penalty/2·‖W‖², by a bound on its curvature.
@@ -123,9 +123,9 @@ class ERASE(NetworkMethod):
     def prepare_phase(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
         labels = torch.zeros(task.inputs.num_nodes, task.num_classes, device=task.y.device)
         labels[task.nodes, task.y[task.nodes]] = 1
-        self._labels = self.propagate(task.inputs, labels)
+        self._labels = self.propagate_and_normalize_labels(task.inputs, labels)
 
-    def propagate(self, inputs: GraphInputs, labels: Tensor) -> Tensor:
+    def propagate_and_normalize_labels(self, inputs: GraphInputs, labels: Tensor) -> Tensor:
         """T steps, then columns divided by their sums (Zhu et al., 2003) and rows by theirs.
 
         Without the former the most frequent class would take all nodes after many steps.
@@ -136,7 +136,7 @@ class ERASE(NetworkMethod):
         return labels / labels.sum(1, keepdim=True).clamp(min=1e-12)
 
     @torch.no_grad()
-    def denoise(self, step: Step, codes: Tensor) -> Tensor:
+    def compute_denoised_classes(self, step: Step, codes: Tensor) -> Tensor:
         """The classes of all nodes; trusted labels stay."""
         classes = self._labels.argmax(1)[step.rows]
         total = torch.zeros(self._labels.shape[1], codes.shape[1], device=codes.device)
@@ -144,7 +144,7 @@ class ERASE(NetworkMethod):
         similarity = (codes @ F.normalize(total, dim=1).t()).abs()
         label_share = 1.0 if step.epoch < self.warm_epochs else self.label_share
         soft = (label_share * self._labels + (1 - label_share) * similarity).softmax(1)
-        found = self.propagate(step.inputs, soft).argmax(1)
+        found = self.propagate_and_normalize_labels(step.inputs, soft).argmax(1)
         found[step.rows] = torch.where(step.trusted, step.y, found[step.rows])
         return found
 
@@ -152,15 +152,17 @@ class ERASE(NetworkMethod):
         classifier = step.networks["classifier"]
         assert isinstance(classifier, CodedClassifier)
         codes, num_classes = classifier.codes, self._labels.shape[1]
-        classes = self.denoise(step, codes.detach())
+        classes = self.compute_denoised_classes(step, codes.detach())
         loss = compute_coding_rate_loss(codes, classes, num_classes, self.expand, self.compress, self.epsilon)
-        self.fit_head(step, classifier, classes[step.rows])
+        self.fit_head_in_place(step, classifier, classes[step.rows])
         return loss
 
     @torch.no_grad()
-    def fit_head(self, step: Step, classifier: CodedClassifier, classes: Tensor) -> None:
+    def fit_head_in_place(self, step: Step, classifier: CodedClassifier, classes: Tensor) -> None:
         with eval_mode_context(classifier):
             x = add_ones(classifier.encode(step.inputs))[step.rows]
         target = F.one_hot(classes, self._labels.shape[1]).to(x)
-        head = improve_logistic_regression(classifier.head, x, target, step.weight * len(x), self.penalty, NEWTON_STEPS)
+        head = compute_head_after_newton_steps(
+            classifier.head, x, target, step.weight * len(x), self.penalty, NEWTON_STEPS
+        )
         classifier.head = head  # a new tensor: the forward pass of this step keeps the old one for its gradient

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ConfigError, build_unknown_name_error
-from .registry import METHODS, find_method
+from .registry import METHODS, resolve_method_and_backbone_names
 
 if TYPE_CHECKING:
     from .core.base import Method
@@ -27,7 +27,7 @@ def make(name: str, **settings: Any) -> Method:
 
     The name of a plain network, such as ``"GCN"``, is ``vanilla`` with that backbone.
     """
-    asked, (name, backbone) = name, find_method(name)
+    asked, (name, backbone) = name, resolve_method_and_backbone_names(name)
     if backbone is not None and str(settings.setdefault("backbone", backbone)).lower() != backbone:
         raise ConfigError(
             f"'{asked}' is method 'vanilla' with backbone '{backbone}', and backbone is '{settings['backbone']}'; "

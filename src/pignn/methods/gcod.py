@@ -23,11 +23,11 @@ class Discounts(nn.Module):
         self.values = nn.Parameter(torch.zeros(num_nodes))
 
     @torch.no_grad()
-    def clip(self) -> None:
+    def clamp_to_unit_interval_(self) -> None:
         self.values.clamp_(0, 1)
 
 
-def compute_centroids(hidden: Tensor, y: Tensor, discounts: Tensor, num_classes: int) -> Tensor:
+def compute_centroids_of_least_discounted(hidden: Tensor, y: Tensor, discounts: Tensor, num_classes: int) -> Tensor:
     """The mean hidden state of each class, over the half of its labels with the smallest discounts; [C, d]."""
     order = discounts.argsort(stable=True)
     order = order[y[order].argsort(stable=True)]  # class by class, by discount within
@@ -44,7 +44,7 @@ def compute_discounted_losses(logits: Tensor, y: Tensor, target: Tensor, discoun
     return -target * (own + accuracy * discounts).clamp(LEAST, 1).log()
 
 
-def compute_discount_losses(predicted: Tensor, y: Tensor, discounts: Tensor, num_classes: int) -> Tensor:
+def compute_losses_that_fit_discounts(predicted: Tensor, y: Tensor, discounts: Tensor, num_classes: int) -> Tensor:
     """‖onehot(predicted) + u·onehot(y) − onehot(y)‖²/C: u goes to 0 where the label is predicted, to 1 elsewhere."""
     agrees = (predicted == y).to(discounts)
     return ((agrees + discounts - 1).square() + 1 - agrees) / num_classes
@@ -63,9 +63,9 @@ class GCOD(EncodedMethod):
     """A learned number per label says how far it is left aside; class centroids say how typical a node is.
 
     Wani et al., "GCOD" (arXiv 2412.08419). u_i begins at 0 and learns, by an Adam of its own,
-    :func:`compute_discount_losses`. The network learns :func:`compute_discounted_losses`, whose target is max(0,
-    cos(h_i, centroid of y_i)) with centroids from the half of each class with the smallest u, and (1 − accuracy) times
-    :func:`compute_alignment_losses`. Accuracy is the agreement with given labels in the step.
+    :func:`compute_losses_that_fit_discounts`. The network learns :func:`compute_discounted_losses`, whose target is
+    max(0, cos(h_i, centroid of y_i)) with centroids from the half of each class with the smallest u, and (1 − accuracy)
+    times :func:`compute_alignment_losses`. Accuracy is the agreement with given labels in the step.
 
     Costs are linear. Another port takes logits for hidden states and lets a running mean of all labels be the centroid,
     wrong ones included, and mixes the target with the given label.
@@ -86,12 +86,12 @@ class GCOD(EncodedMethod):
         classifier, discounts = step.networks["classifier"], step.networks["discounts"]
         assert isinstance(classifier, EncodedClassifier)
         assert isinstance(discounts, Discounts)
-        discounts.clip()
+        discounts.clamp_to_unit_interval_()
         u, num_classes, y = discounts.values[step.nodes], step.logits.shape[-1], step.y
         u = u.where(~step.trusted, 0.0)
         with torch.no_grad():
             hidden = classifier.hidden[step.rows]
-            centroids = compute_centroids(hidden, y, u, num_classes)
+            centroids = compute_centroids_of_least_discounted(hidden, y, u, num_classes)
             target = F.cosine_similarity(hidden, centroids[y], dim=1).clamp(min=0)
             target = target.where(~step.trusted, 1.0)
             predicted = step.logits.argmax(1)
@@ -100,4 +100,4 @@ class GCOD(EncodedMethod):
         losses = compute_discounted_losses(step.logits, y, target, fixed, accuracy)
         aligned = compute_alignment_losses(step.logits, y, fixed)
         losses = losses + self.alignment_weight * (1 - accuracy) * aligned
-        return step.weighted_mean(losses + compute_discount_losses(predicted, y, u, num_classes))
+        return step.weighted_mean(losses + compute_losses_that_fit_discounts(predicted, y, u, num_classes))

@@ -35,9 +35,13 @@ class NeighborhoodFeatures:
         values = (scale[adj.row] * scale[adj.col.long()]).cpu().numpy()
         crow, col = adj.crow.cpu().numpy(), adj.col.cpu().numpy()
         self.matrix = sp.csr_matrix((values, col, crow), shape=adj.shape)
-        self.diagonals = [np.zeros(adj.shape[0]), self._compute_diagonal(2), self._compute_diagonal(3)]
+        self.diagonals = [
+            np.zeros(adj.shape[0]),
+            self._compute_diagonal_of_power(2),
+            self._compute_diagonal_of_power(3),
+        ]
 
-    def _compute_diagonal(self, power: int) -> np.ndarray:
+    def _compute_diagonal_of_power(self, power: int) -> np.ndarray:
         """The diagonal of S² or S³: row sums of S∘Sᵀ and S²∘Sᵀ; S is symmetric in an undirected graph."""
         transposed, parts = self.matrix.T.tocsr(), []
         for start in range(0, self.matrix.shape[0], ROWS_PER_CHUNK):
@@ -46,7 +50,7 @@ class NeighborhoodFeatures:
             parts.append(np.asarray(left.multiply(transposed[rows]).sum(axis=1)).ravel())
         return np.concatenate(parts)
 
-    def compute(self, probs: np.ndarray, labels: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+    def compute_features_of_labels(self, probs: np.ndarray, labels: np.ndarray, nodes: np.ndarray) -> np.ndarray:
         """The seven features of the labels of ``nodes``, from probabilities [N, C] and labels [N], −1 for none.
 
         Unlabeled neighbors say nothing in the features that read labels.
@@ -63,7 +67,7 @@ class NeighborhoodFeatures:
         return np.stack(columns, axis=1)
 
 
-def flip_labels(
+def flip_half_of_labels_and_get_mask(
     labels: np.ndarray, nodes: np.ndarray, transition: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Labels in which every second of ``nodes``, at random, has another class drawn by T; and which of them moved."""
@@ -79,23 +83,26 @@ def flip_labels(
     return flipped, moved
 
 
-def detect_wrong_labels(
+def compute_wrong_label_probs(
     features: NeighborhoodFeatures,
     probs: np.ndarray,
     labels: np.ndarray,
-    known: np.ndarray,
+    known_nodes: np.ndarray,
     nodes: np.ndarray,
     seed: int,
 ) -> np.ndarray:
-    """How probably each label of ``nodes`` is wrong, by a network that learned to see flipped labels of ``known``.
+    """How probably each label of ``nodes`` is wrong, by a network trained on flipped labels of ``known_nodes``.
 
-    The probabilities of ``known`` must come from a classifier that has not seen their labels.
+    The probabilities of ``known_nodes`` must come from a classifier that has not seen their labels.
     """
-    if len(known) < 2 or probs.shape[1] < 2:
+    if len(known_nodes) < 2 or probs.shape[1] < 2:
         return np.zeros(len(nodes))
-    transition = noise.estimate(labels[known], probs[known]).transition
-    flipped, moved = flip_labels(labels, known, transition, seed)
-    seen, asked = features.compute(probs, flipped, known), features.compute(probs, labels, nodes)
+    transition = noise.estimate(labels[known_nodes], probs[known_nodes]).transition
+    flipped, moved = flip_half_of_labels_and_get_mask(labels, known_nodes, transition, seed)
+    seen, asked = (
+        features.compute_features_of_labels(probs, flipped, known_nodes),
+        features.compute_features_of_labels(probs, labels, nodes),
+    )
     center, spread = seen.mean(axis=0), seen.std(axis=0) + 1e-6
     x, new = (torch.as_tensor((part - center) / spread, dtype=torch.float32) for part in (seen, asked))
     target = torch.as_tensor(moved, dtype=torch.float32)
@@ -130,7 +137,7 @@ class GraphCleaner(TeacherPretrainedMethod):
     min_labels: int = setting(1, Int(min=1), "labels of a class that are kept at least, the least doubtful ones")
     num_dropped_: int = field(init=False)
 
-    def use_teacher(self, task: Task, outputs: Tensor) -> None:
+    def prepare_from_teacher_outputs(self, task: Task, outputs: Tensor) -> None:
         given = task.given_labels
         labels = np.full(len(task.y), -1)
         labels[given.nodes.numpy()] = given.y.numpy()
@@ -138,8 +145,10 @@ class GraphCleaner(TeacherPretrainedMethod):
         known = np.setdiff1d(given.nodes.numpy(), train)
         probs = outputs.softmax(-1).double().cpu().numpy()
         features = NeighborhoodFeatures(task.inputs)
-        scores = detect_wrong_labels(features, probs, labels, known if len(known) else train, train, int(self.seed))
-        dropped = choose_dropped(
+        scores = compute_wrong_label_probs(
+            features, probs, labels, known if len(known) else train, train, int(self.seed)
+        )
+        dropped = build_dropped_label_mask(
             scores, labels[train], task.trusted[task.nodes].cpu().numpy(), self.threshold, self.min_labels
         )
         self.num_dropped_ = int(dropped.sum())
@@ -150,7 +159,7 @@ class GraphCleaner(TeacherPretrainedMethod):
         return step.weighted_mean(self.pointwise(step.logits, step.y), self._kept[step.nodes])
 
 
-def choose_dropped(
+def build_dropped_label_mask(
     scores: np.ndarray, y: np.ndarray, trusted: np.ndarray, threshold: float, min_labels: int
 ) -> np.ndarray:
     """Which labels are left out: the doubtful ones, but no trusted one, and never the last ones of a class."""

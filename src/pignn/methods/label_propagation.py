@@ -61,5 +61,5 @@ class LabelPropagation(NonIterativeMethod):
             )
         return logits
 
-    def fit_facts(self) -> FitFacts:
-        return replace(super().fit_facts(), repeats_given_labels=bool(self.clamped))
+    def get_fit_facts(self) -> FitFacts:
+        return replace(super().get_fit_facts(), repeats_given_labels=bool(self.clamped))

@@ -105,7 +105,7 @@ class LowDensity(EmbeddingClassifier):
         search=Range(0.01, 10.0, log=True),
     )
 
-    def _fit_weights_and_posterior(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_and_set_posterior(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         self.transitions_, posterior = estimate_transitions_and_posterior(embedded, given_labels, self.transitions_)
         weights, self.transition_ = self._fit_weights_and_transition(embedded, given_labels, posterior)
         scores = torch.where(given_labels.labeled_class_mask, embedded[given_labels.nodes] @ weights, IMPOSSIBLE_LOGIT)

@@ -16,10 +16,10 @@ from .core.links import (
     LinkedClassifier,
     LinkedGraph,
     build_edge_predictor,
-    find_nearest,
-    find_similar_nodes,
-    make_links,
+    find_columns_with_largest_products,
+    find_pairs_of_similar_nodes,
     reconstruction_loss,
+    symmetrize_pairs_without_edges,
 )
 from .core.losses import soft_cross_entropy
 from .core.network import NetworkMethod
@@ -65,8 +65,8 @@ class NRGNN(NetworkMethod):
         classifier = networks["classifier"]
         assert isinstance(classifier, LinkedClassifier)
         everyone = torch.arange(task.inputs.num_nodes, device=task.y.device)
-        self._first_links = make_links(
-            find_similar_nodes(task.inputs, everyone, task.nodes, self.num_links), task.inputs.adj
+        self._first_links = symmetrize_pairs_without_edges(
+            find_pairs_of_similar_nodes(task.inputs, everyone, task.nodes, self.num_links), task.inputs.adj
         )
         self._first_graph = LinkedGraph(task.inputs.adj, self._first_links)
         if not classifier.fingerprint.any():  # a resumed run has its links already
@@ -76,38 +76,40 @@ class NRGNN(NetworkMethod):
         classifier, miner, mined = step.networks["classifier"], step.networks["miner"], step.networks["mined"]
         assert isinstance(classifier, LinkedClassifier)
         assert isinstance(mined, BestOutputs)
-        miner_logits = miner(classifier.link_with(self._first_graph, step.inputs))
+        miner_logits = miner(classifier.add_links_of_graph(self._first_graph, step.inputs))
         losses = [self.pointwise(logits, step.y) for logits in (step.logits, miner_logits[step.rows])]
         loss = step.weighted_mean(losses[0] + losses[1])
         loss = loss + self.reconstruction_weight * reconstruction_loss(
             classifier.z, step.inputs.adj, self.num_recon_negatives
         )
-        sure = self.find_sure_nodes(mined.outputs)
+        sure = self.find_sure_unlabeled_nodes(mined.outputs)
         if sure.numel():
             pseudo = soft_cross_entropy(step.logits_all[sure], mined.outputs[sure])
             loss = loss + self.pseudo_weight * pseudo.mean()
         if step.epoch:  # an untrained miner has nothing to say
-            self.renew_pseudo_labels(classifier, miner, mined, step)
+            self.update_pseudo_labels_and_links_if_better(classifier, miner, mined, step)
         return loss
 
-    def find_sure_nodes(self, probs: Tensor) -> Tensor:
+    def find_sure_unlabeled_nodes(self, probs: Tensor) -> Tensor:
         """P: the unlabeled nodes whose class the miner is sure of."""
         return ((probs.amax(1) > self.confidence) & (self._task.y < 0)).nonzero().view(-1)
 
     @torch.no_grad()
-    def renew_pseudo_labels(
+    def update_pseudo_labels_and_links_if_better(
         self, classifier: LinkedClassifier, miner: nn.Module, mined: BestOutputs, step: Step
     ) -> None:
         """Where the miner is better than before: its probabilities, and the links to the nodes it is sure of."""
         with eval_mode_context(miner):
-            probs = miner(classifier.link_with(self._first_graph, step.inputs)).softmax(-1)
-        if not mined.update(self._task, probs, probs.argmax(1)):
+            probs = miner(classifier.add_links_of_graph(self._first_graph, step.inputs)).softmax(-1)
+        if not mined.keep_if_better(self._task, probs, probs.argmax(1)):
             return
-        sure = self.find_sure_nodes(probs)
+        sure = self.find_sure_unlabeled_nodes(probs)
         links = self._first_links
         if sure.numel():
             unlabeled = (self._task.y < 0).nonzero().view(-1)
-            nearest, weight = find_nearest(classifier.z[unlabeled], classifier.z[sure], self.num_links)
+            nearest, weight = find_columns_with_largest_products(
+                classifier.z[unlabeled], classifier.z[sure], self.num_links
+            )
             pairs = torch.stack([unlabeled[:, None].expand_as(nearest), sure[nearest]])[:, weight >= self.min_weight]
-            links = make_links(torch.cat([links, pairs], dim=1), step.inputs.adj)
+            links = symmetrize_pairs_without_edges(torch.cat([links, pairs], dim=1), step.inputs.adj)
         classifier.set_training_links(step.inputs, links)

@@ -54,7 +54,7 @@ def sample_walks(edges: SparsityPattern, starts: Tensor, length: int) -> Tensor:
         first = edges.crow[node].long()
         count = edges.crow[node + 1].long() - first
         entry = first + (torch.rand(len(node), device=node.device) * count).long()
-        neighbor = edges.col[entry.clamp(max=max(edges.size - 1, 0))].long() if edges.size else node
+        neighbor = edges.col[entry.clamp(max=max(edges.num_entries - 1, 0))].long() if edges.num_entries else node
         path.append(torch.where(count > 0, neighbor, node))
     return torch.stack(path, dim=1)
 

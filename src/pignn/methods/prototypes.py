@@ -144,7 +144,7 @@ class Prototypes(EmbeddingClassifier):
         """Unit vectors, [classes, dimensions]."""
         return self.weight_.T / self.concentration
 
-    def _fit_weights_and_posterior(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_and_set_posterior(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         mixture = self._fit_mixture(embedded, given_labels)
         self.transition_, self.posterior_, self.num_rounds_ = mixture.transition, mixture.posterior, mixture.num_rounds
         return self.concentration * mixture.prototypes.T

@@ -49,23 +49,23 @@ class GlobalGNN(nn.Module):
         a, b = 1 / (self.alpha + self.beta), 1 - self.gamma
         for _ in range(NUM_ITERATIONS):
             gram = h.t() @ h
-            g = b * a * h - b * a**2 * h @ torch.linalg.solve(compute_inverse_middle(h, a, b), gram)
+            g = b * a * h - b * a**2 * h @ torch.linalg.solve(compute_inverse_of_middle_matrix(h, a, b), gram)
             product = h.t() @ g
             around, hop = torch.zeros_like(g), g
             for weight in self.order_weights:
-                hop = average_with_itself(inputs, hop)
+                hop = average_neighbors_and_self(inputs, hop)
                 around = around + weight * hop
             h = b * h @ product + self.beta * around - self.gamma * b * self.start @ product + self.gamma * self.start
         self.hidden = h
         return h
 
 
-def compute_inverse_middle(h: Tensor, a: float, b: float) -> Tensor:
+def compute_inverse_of_middle_matrix(h: Tensor, a: float, b: float) -> Tensor:
     """M⁻¹ = I/b² + a·HᵀH."""
     return torch.eye(h.shape[1], dtype=h.dtype, device=h.device) / b**2 + a * h.t() @ h
 
 
-def average_with_itself(inputs: GraphInputs, h: Tensor) -> Tensor:
+def average_neighbors_and_self(inputs: GraphInputs, h: Tensor) -> Tensor:
     """Â_r·h, Â_r = (D + I)⁻¹(A + I)."""
     return (inputs.sum_adj @ h + h) / (inputs.degree + 1)[:, None]
 
@@ -76,9 +76,9 @@ def propagate_labels(network: GlobalGNN, inputs: GraphInputs, labels: Tensor, sh
     Z = (b·HHᵀ + β·w₁·Â_r − γ·b·H0·Hᵀ)·(a·I − a²·H·M·Hᵀ), from right to left.
     """
     h, a, b = network.hidden, 1 / (network.alpha + network.beta), 1 - network.gamma
-    right = a * labels - a**2 * h @ torch.linalg.solve(compute_inverse_middle(h, a, b), h.t() @ labels)
+    right = a * labels - a**2 * h @ torch.linalg.solve(compute_inverse_of_middle_matrix(h, a, b), h.t() @ labels)
     thin = h.t() @ right
-    around = network.beta * network.order_weights[0] * average_with_itself(inputs, right)
+    around = network.beta * network.order_weights[0] * average_neighbors_and_self(inputs, right)
     return labels + share * (b * h @ thin + around - network.gamma * b * network.start @ thin)
 
 
@@ -148,11 +148,11 @@ class R2LP(NetworkMethod):
             sets.clean.copy_(task.trusted & (task.y >= 0))
             sets.classes.copy_(task.y)
         else:
-            self.move_labels(task, classifier, sets)
+            self.move_surest_labels_to_clean(task, classifier, sets)
         sets.prepared.fill_(number)
 
     @torch.no_grad()
-    def move_labels(self, task: Task, classifier: GlobalGNN, sets: LabelSets) -> None:
+    def move_surest_labels_to_clean(self, task: Task, classifier: GlobalGNN, sets: LabelSets) -> None:
         """Propagate, and move the surest noisy labels."""
         noisy = (task.y >= 0) & ~sets.clean
         if not bool(noisy.any()):

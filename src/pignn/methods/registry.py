@@ -132,21 +132,21 @@ METHODS: Registry[Any] = Registry(
 PLAIN_NETWORKS = {"gcn": "gcn", "gat": "gat", "sage": "sage", "graphsage": "sage"}
 
 
-def find_method(name: str) -> tuple[str, str | None]:
+def resolve_method_and_backbone_names(name: str) -> tuple[str, str | None]:
     """The method that a name means, and its backbone where the name says it: "GCN" is vanilla with a GCN.
 
     Case, blanks and hyphens do not matter: "PI-GNN", "Co-Teaching" and "label propagation" are names too.
     """
     if not isinstance(name, str) or name in METHODS:
         return name, None
-    squeezed = _squeeze(name)
+    squeezed = _normalize_name(name)
     if squeezed in PLAIN_NETWORKS:
         return "vanilla", PLAIN_NETWORKS[squeezed]
-    known = {_squeeze(each): each for each in METHODS.list_names()}
+    known = {_normalize_name(each): each for each in METHODS.list_names()}
     return known.get(squeezed, name), None
 
 
-def _squeeze(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 

@@ -89,7 +89,7 @@ class Improvement(nn.Module):
         self.register_buffer("is_used", torch.tensor(False))
 
 
-def compute_walk_rows(inputs: GraphInputs, rows: Tensor) -> Tensor:
+def compute_rows_of_adjacency_power(inputs: GraphInputs, rows: Tensor) -> Tensor:
     """Rows of Â⁴, [rows, N], by four sparse products."""
     start = torch.zeros(inputs.num_nodes, len(rows), device=inputs.device)
     start[rows, torch.arange(len(rows), device=inputs.device)] = 1
@@ -98,23 +98,28 @@ def compute_walk_rows(inputs: GraphInputs, rows: Tensor) -> Tensor:
     return start.t()
 
 
-def keep_largest(values: Tensor, k: int) -> Tensor:
+def keep_largest_per_row(values: Tensor, k: int) -> Tensor:
     """Each row without all but its ``k`` largest entries."""
     kept = values.topk(min(k, values.shape[1]), dim=1)
     return torch.zeros_like(values).scatter_(1, kept.indices, kept.values)
 
 
-def contrast_with_graph(embedded: Tensor, rows: Tensor, graph: Tensor, temperature: float) -> Tensor:
+def compute_graph_contrastive_loss(
+    embedded: Tensor, rows: Tensor, positive_weights: Tensor, temperature: float
+) -> Tensor:
     """The mean over rows of −log(Σ_j B_ij e^{τ s_ij} / Σ_j e^{τ s_ij}), s_ii = 0.
 
     Rows without any B_ij > 0 are left out.
     """
-    known = (graph > 0).any(1)
+    known = (positive_weights > 0).any(1)
     if not bool(known.any()):
         return embedded.sum() * 0
-    rows, graph = rows[known], graph[known]  # not masked afterwards: a row without any has no finite gradient
+    rows, positive_weights = (
+        rows[known],
+        positive_weights[known],
+    )  # not masked afterwards: a row without any has no finite gradient
     similarity = (embedded[rows] @ embedded.t()).scatter(1, rows[:, None], 0.0) * temperature
-    return (similarity.logsumexp(1) - (similarity + graph.clamp(min=0).log()).logsumexp(1)).mean()
+    return (similarity.logsumexp(1) - (similarity + positive_weights.clamp(min=0).log()).logsumexp(1)).mean()
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -122,10 +127,10 @@ class RNCGLN(NetworkMethod):
     """A transformer of features, drawn to the graph by a contrast, that replaces labels and edges as it improves.
 
     Zhu et al., "Robust Node Classification on Graph Data with Graph and Label Noise", AAAI 2024. No message passes at
-    prediction: the graph is in the loss alone, CE + r·:func:`contrast_with_graph` with B = Â⁴ at first. Whenever given
-    validation labels are predicted better than before (after ``warm_epochs``), targets become the probabilities of all
-    nodes (one-hot from ``certainty`` on), training nodes those above ``confidence`` but for validation nodes, and B the
-    largest ``neighbor_share`` of each row of s∘Â⁴ (256 at most).
+    prediction: the graph is in the loss alone, CE + r·:func:`compute_graph_contrastive_loss` with B = Â⁴ at first.
+    Whenever given validation labels are predicted better than before (after ``warm_epochs``), targets become the
+    probabilities of all nodes (one-hot from ``certainty`` on), training nodes those above ``confidence`` but for
+    validation nodes, and B the largest ``neighbor_share`` of each row of s∘Â⁴ (256 at most).
 
     The authors have 128 channels, 2,048 in feed-forward layers, 5,000 epochs and a learning rate of 0.0005; B is pruned
     again and again there, and probabilities go through another softmax. Similarities are those of random rows with all
@@ -168,18 +173,18 @@ class RNCGLN(NetworkMethod):
         assert isinstance(state, Improvement)
         embedded = classifier.embedded
         if step.epoch >= self.warm_epochs and step.epoch % JUDGED_EVERY == 0 and step.epoch:
-            self.improve(step, classifier, state)
+            self.update_improvement_if_better(step, classifier, state)
         loss = self.compute_class_loss(step, state)
         count = max(1, TILE_VALUES // len(embedded))
         rows = sample_rows(len(embedded), count, embedded.device)
-        graph = self.compute_graph_rows(step.inputs, rows, state)
-        return loss + self.contrast_weight * contrast_with_graph(embedded, rows, graph, self.temperature)
+        graph = self.compute_contrast_weight_rows(step.inputs, rows, state)
+        return loss + self.contrast_weight * compute_graph_contrastive_loss(embedded, rows, graph, self.temperature)
 
     @torch.no_grad()
-    def improve(self, step: Step, classifier: Transformer, state: Improvement) -> None:
+    def update_improvement_if_better(self, step: Step, classifier: Transformer, state: Improvement) -> None:
         with eval_mode_context(classifier):
             probs = classifier(step.inputs).softmax(-1)
-        if state.best.update(self._task, probs, probs.argmax(1)):
+        if state.best.keep_if_better(self._task, probs, probs.argmax(1)):
             state.embedded = classifier.embedded.clone()
             state.is_used.fill_(True)
 
@@ -199,11 +204,11 @@ class RNCGLN(NetworkMethod):
         return total.mean() if len(total) else super().objective(step)
 
     @torch.no_grad()
-    def compute_graph_rows(self, inputs: GraphInputs, rows: Tensor, state: Improvement) -> Tensor:
+    def compute_contrast_weight_rows(self, inputs: GraphInputs, rows: Tensor, state: Improvement) -> Tensor:
         """Rows of B."""
-        graph = compute_walk_rows(inputs, rows)
+        graph = compute_rows_of_adjacency_power(inputs, rows)
         if not bool(state.is_used):
             return graph
         embedded = state.embedded
         similarity = (embedded[rows] @ embedded.t()).scatter_(1, rows[:, None], 0.0)
-        return keep_largest(similarity * graph, min(max(1, int(self.neighbor_share * len(embedded))), 256))
+        return keep_largest_per_row(similarity * graph, min(max(1, int(self.neighbor_share * len(embedded))), 256))

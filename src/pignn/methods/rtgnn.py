@@ -13,7 +13,13 @@ from ..core.settings import Float, Int, setting
 from ..training import Phase
 from .core.committee import TwoNetworkMethod
 from .core.learner import Step, Task
-from .core.links import LinkedClassifier, build_edge_predictor, find_similar_nodes, make_links, reconstruction_loss
+from .core.links import (
+    LinkedClassifier,
+    build_edge_predictor,
+    find_pairs_of_similar_nodes,
+    reconstruction_loss,
+    symmetrize_pairs_without_edges,
+)
 
 
 class Division(NamedTuple):
@@ -80,23 +86,25 @@ class RTGNN(TwoNetworkMethod):
         assert isinstance(classifier, LinkedClassifier)
         unlabeled = (task.y < 0).nonzero().view(-1)
         pairs = [
-            find_similar_nodes(task.inputs, rows, columns, self.num_links)
+            find_pairs_of_similar_nodes(task.inputs, rows, columns, self.num_links)
             for rows, columns in ((task.nodes, unlabeled), (unlabeled, task.nodes))
         ]
-        classifier.set_training_links(task.inputs, make_links(torch.cat(pairs, dim=1), task.inputs.adj))
+        classifier.set_training_links(
+            task.inputs, symmetrize_pairs_without_edges(torch.cat(pairs, dim=1), task.inputs.adj)
+        )
 
     def objective(self, step: Step) -> Tensor:
         classifier = step.networks["classifier"]
         assert isinstance(classifier, LinkedClassifier)
-        loss = self.compute_labeled_loss(step) + self.compute_unlabeled_loss(step)
-        loss = loss + self.agreement * self.compute_neighbor_loss(step, classifier)
+        loss = self.compute_labeled_loss(step) + self.compute_pseudo_label_loss(step)
+        loss = loss + self.agreement * self.compute_neighbor_divergence_loss(step, classifier)
         recon = reconstruction_loss(classifier.z, step.inputs.adj, self.num_recon_negatives)
         return loss + self.reconstruction_weight * recon
 
     def compute_labeled_loss(self, step: Step) -> Tensor:
         """S."""
         losses = self.compute_losses_by_network(step).sum(0)
-        divergence = compute_divergence(step.logits)
+        divergence = compute_symmetric_divergence(step.logits)
         if not step.epoch:
             return step.weighted_mean(losses + self.agreement * divergence)
         with torch.no_grad():
@@ -106,7 +114,7 @@ class RTGNN(TwoNetworkMethod):
         learned = torch.where(division.relabeled, division.factor * new, self.rest_weight * losses)
         return step.weighted_mean(torch.where(division.clean, losses, learned) + self.agreement * divergence)
 
-    def compute_unlabeled_loss(self, step: Step) -> Tensor:
+    def compute_pseudo_label_loss(self, step: Step) -> Tensor:
         """U; 0 where the networks are sure of no unlabeled node."""
         with torch.no_grad():
             (first, second), (class_one, class_two) = step.logits_all.softmax(-1).max(-1)
@@ -115,9 +123,9 @@ class RTGNN(TwoNetworkMethod):
             return step.logits.new_zeros(())
         logits, classes = step.logits_all[:, sure], class_one[sure]
         losses = sum(self.pointwise(member, classes) for member in logits)
-        return (losses + self.agreement * compute_divergence(logits)).mean()
+        return (losses + self.agreement * compute_symmetric_divergence(logits)).mean()
 
-    def compute_neighbor_loss(self, step: Step, classifier: LinkedClassifier) -> Tensor:
+    def compute_neighbor_divergence_loss(self, step: Step, classifier: LinkedClassifier) -> Tensor:
         """I: mean over labeled nodes of Σ_j w_ij·KL(p_j ‖ p_i), w normalized over the neighbors j of a node."""
         log_probs = F.log_softmax(step.logits_all, dim=-1)
         fixed = log_probs.detach().exp()
@@ -132,7 +140,7 @@ class RTGNN(TwoNetworkMethod):
         return total
 
 
-def compute_divergence(logits: Tensor) -> Tensor:
+def compute_symmetric_divergence(logits: Tensor) -> Tensor:
     """KL(p₁‖p₂) + KL(p₂‖p₁) of each node, from logits [2, n, C]."""
     first, second = F.log_softmax(logits, dim=-1)
     return ((first.exp() - second.exp()) * (first - second)).sum(-1)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ..training import Phase
 from .core.learner import Step, Task
-from .core.losses import noisy_cross_entropy
+from .core.losses import forward_corrected_cross_entropy
 from .correction import TransitionMethod
 
 
@@ -54,4 +54,6 @@ class SModel(TransitionMethod):
             layer.ready.fill_(True)
 
     def objective(self, step: Step) -> Tensor:
-        return step.weighted_mean(noisy_cross_entropy(step.logits, step.y, step.networks["noise"](), step.trusted))
+        return step.weighted_mean(
+            forward_corrected_cross_entropy(step.logits, step.y, step.networks["noise"](), step.trusted)
+        )

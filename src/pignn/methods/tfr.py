@@ -35,7 +35,7 @@ class Decoder(nn.Module):
         self.own, self.other = (nn.Linear(num_classes, size, bias=False) for _ in range(2))
         self.out, self.dropout = nn.Linear(size, out_channels), dropout
 
-    def aggregate(self, probs: Tensor, adj: SparsityPattern) -> tuple[Tensor, Tensor]:
+    def compute_hidden_and_confidence(self, probs: Tensor, adj: SparsityPattern) -> tuple[Tensor, Tensor]:
         """Hidden states and confidence of every node."""
         to, fro = (
             score(m(probs).relu()).view(-1)
@@ -87,17 +87,19 @@ class TFR(NetworkMethod):
     def objective(self, step: Step) -> Tensor:
         decoder = step.networks["decoder"]
         assert isinstance(decoder, Decoder)
-        hidden, confidence = decoder.aggregate(step.logits_all.softmax(-1), drop_edges(step.inputs, self.edge_drop).adj)
+        hidden, confidence = decoder.compute_hidden_and_confidence(
+            step.logits_all.softmax(-1), drop_edges(step.inputs, self.edge_drop).adj
+        )
         rows = sample_rows(len(hidden), self.reconstruct_nodes, hidden.device)
         wanted = compute_feature_shares(step.inputs, rows)
         reconstruction = soft_cross_entropy(decoder.decode(hidden[rows]), wanted).mean()
         agrees = (step.logits.argmax(1) == step.y).float()
         q = step.weighted_mean(agrees) / step.weight.sum().clamp(min=1e-12)
         supervised = super().objective(step)
-        pseudo = self.compute_pseudo_loss(step.logits_all, confidence)
+        pseudo = self.compute_entropy_of_most_confident(step.logits_all, confidence)
         return (1 - q) * supervised + self.reconstruction_weight * reconstruction + q * pseudo
 
-    def compute_pseudo_loss(self, logits: Tensor, confidence: Tensor) -> Tensor:
+    def compute_entropy_of_most_confident(self, logits: Tensor, confidence: Tensor) -> Tensor:
         """The entropy of the most confident nodes, as a cross-entropy with fixed probabilities; 0 if there are none."""
         count = int(len(confidence) * self.pseudo_share)
         if not count:

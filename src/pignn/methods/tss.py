@@ -11,7 +11,7 @@ from .. import propagation
 from ..backbones import GraphInputs
 from ..core.errors import DataError
 from ..core.settings import Choice, Float, Int, setting
-from .core.curriculum import PACES, compute_easy_share, rank_by_difficulty
+from .core.curriculum import PACES, compute_difficulty_rank_shares, compute_easy_share
 from .core.learner import Step, Task
 from .core.pretraining import TeacherPretrainedMethod
 
@@ -21,7 +21,7 @@ NUM_HOPS = 20
 MAX_LABELS = 20_000
 
 
-def compute_proximities(inputs: GraphInputs, nodes: Tensor, alpha: float) -> Tensor:
+def compute_pagerank_rows(inputs: GraphInputs, nodes: Tensor, alpha: float) -> Tensor:
     """The rows of ``nodes`` of personalized PageRank, [nodes, N]: as many thin products as there are nodes."""
     start = torch.zeros(inputs.num_nodes, len(nodes), device=inputs.device)
     start[nodes, torch.arange(len(nodes), device=inputs.device)] = 1
@@ -69,19 +69,19 @@ class TSS(TeacherPretrainedMethod):
     start_share: float = setting(0.25, Float(max=1, open_min=True), "share λ of the labels at the beginning")
     pace_epochs: int = setting(200, Int(), "epochs T after which all labels may be learned from")
 
-    def use_teacher(self, task: Task, outputs: Tensor) -> None:
+    def prepare_from_teacher_outputs(self, task: Task, outputs: Tensor) -> None:
         nodes, y = task.nodes, task.y[task.nodes]
         if len(nodes) > MAX_LABELS:
             raise DataError(
                 f"tss compares labels pair by pair: {len(nodes):,} are more than {MAX_LABELS:,}; use clnode"
             )
-        blocks = [compute_proximities(task.inputs, part, self.alpha)[:, nodes] for part in nodes.split(256)]
+        blocks = [compute_pagerank_rows(task.inputs, part, self.alpha)[:, nodes] for part in nodes.split(256)]
         positions = torch.arange(len(nodes), device=nodes.device)
         difficulty = compute_boundary_centrality(torch.cat(blocks), positions, y, task.num_classes)
         difficulty[difficulty == 0] = torch.inf
         difficulty[task.trusted[nodes]] = -torch.inf
         self._rank = torch.ones(len(task.y), device=nodes.device)
-        self._rank[nodes] = rank_by_difficulty(difficulty)
+        self._rank[nodes] = compute_difficulty_rank_shares(difficulty)
         self._confirmed = (outputs.argmax(1) == task.y) | task.trusted
 
     def train_objective(self, step: Step) -> Tensor:

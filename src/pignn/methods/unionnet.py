@@ -14,7 +14,9 @@ from .core.learner import Step
 from .core.links import TILE_VALUES
 
 
-def aggregate_labels(z: Tensor, y: Tensor, num_classes: int, k: int, trusted: Tensor | None = None) -> Tensor:
+def compute_label_shares_of_nearest(
+    z: Tensor, y: Tensor, num_classes: int, k: int, trusted: Tensor | None = None
+) -> Tensor:
     """P(c|i) = Σ_{j∈S_i} softmax_j(cos(z_i, z_j))·1[y_j = c], S_i the ``k`` most similar other labeled nodes; [n, C].
 
     In tiles of a few million similarities. A trusted or only node has its own label.
@@ -40,9 +42,9 @@ class UnionNET(EncodedMethod):
     """Labels of similar labeled nodes say how far a label counts, and which other one is learned beside it.
 
     Li, Yin & Chen, "Unified Robust Training for Graph Neural Networks against Label Noise", PAKDD 2021. With P(c|i) of
-    :func:`aggregate_labels` from detached hidden states and c*_i = argmax P(·|i), the loss is (1 − α)·mean P(y_i|i)·
-    CE(y_i) + α·mean P(c*_i|i)·CE(c*_i) + β·KL(prior ‖ mean p), prior the shares of the given classes; plain
-    cross-entropy up to ``warm_epochs``.
+    :func:`compute_label_shares_of_nearest` from detached hidden states and c*_i = argmax P(·|i), the loss is (1 −
+    α)·mean P(y_i|i)·CE(y_i) + α·mean P(c*_i|i)·CE(c*_i) + β·KL(prior ‖ mean p), prior the shares of the given classes;
+    plain cross-entropy up to ``warm_epochs``.
 
     Support sets are labeled nodes, so that no label of a validation or test node is read. Similarities are cosines:
     inner products saturate the softmax. Another port takes the support of the first node for all, gives the correction
@@ -60,7 +62,7 @@ class UnionNET(EncodedMethod):
         classifier = step.networks["classifier"]
         assert isinstance(classifier, EncodedClassifier)
         z, num_classes = classifier.hidden[step.rows].detach(), step.logits.shape[-1]
-        support = aggregate_labels(z, step.y, num_classes, self.support_size, step.trusted)
+        support = compute_label_shares_of_nearest(z, step.y, num_classes, self.support_size, step.trusted)
         share, corrected = support.max(1)
         given_share = support.gather(1, step.y[:, None]).view(-1)
         loss = step.weighted_mean(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .estimation import NoiseEstimate, estimate
     from .kinds import LabelsToCorrupt, NoiseKind
     from .matrix_kinds import MatrixNoise, build_transition_matrix
-    from .recorded import RecordedLabels, check_noise_name_or_load_file, load_recorded_labels
+    from .recorded import RecordedLabels, load_noise_file_or_check_name, load_recorded_labels
     from .registry import NOISES, list_noises, make_noise_kind
     from .summary import NoiseSummary, summarize_noise
 
@@ -35,11 +35,11 @@ __all__ = [
     "RecordedLabels",
     "TopologyNoise",
     "build_transition_matrix",
-    "check_noise_name_or_load_file",
     "compute_flip_probs",
     "corrupt",
     "estimate",
     "list_noises",
+    "load_noise_file_or_check_name",
     "load_recorded_labels",
     "make_noise_kind",
     "summarize_noise",

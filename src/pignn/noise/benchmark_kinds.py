@@ -90,25 +90,25 @@ class TopologyNoise(DoubtNoise):
         self.alpha, self.temperature = alpha, temperature
 
     def compute_logits(self, labels_to_corrupt: LabelsToCorrupt) -> Floats:
-        walk, classes = build_walk_matrix(labels_to_corrupt), labels_to_corrupt.num_classes
+        walk, classes = build_walk_matrix_with_self_loops(labels_to_corrupt), labels_to_corrupt.num_classes
         one_hot = build_one_hot(labels_to_corrupt.all_true_labels, classes)
         near = one_hot * self.alpha
-        for _ in range(count_terms(1 - self.alpha)):
+        for _ in range(count_powers_until_negligible(1 - self.alpha)):
             near = (1 - self.alpha) * (walk @ near) + self.alpha * one_hot
-        near -= one_hot * self._compute_returns(walk)[:, None]
+        near -= one_hot * self._compute_pagerank_from_itself(walk)[:, None]
         near = near[labels_to_corrupt.nodes].clip(min=0)
         logits = near / self.temperature
         alone = np.flatnonzero(near.sum(axis=1) <= 1e-12)
         logits[alone, labels_to_corrupt.true_labels[alone]] = 1e3
         return logits
 
-    def _compute_returns(self, walk: sp.csr_matrix) -> Floats:
+    def _compute_pagerank_from_itself(self, walk: sp.csr_matrix) -> Floats:
         """PageRank of each node from itself, α Σ_k (1 − α)^k (T^k)_ii, for k ≤ 3; T³ some rows at a time."""
         transposed, step = walk.T.tocsr(), 1 - self.alpha
         second = np.asarray(walk.multiply(transposed).sum(axis=1)).ravel()
         third = [
             np.asarray((walk[rows] @ walk).multiply(transposed[rows]).sum(axis=1)).ravel()
-            for rows in iter_row_slices(walk.shape[0])
+            for rows in list_row_slices(walk.shape[0])
         ]
         return self.alpha * (1 + step * walk.diagonal() + step**2 * second + step**3 * np.concatenate(third))
 
@@ -221,7 +221,7 @@ def sum_features_by_class(labels_to_corrupt: LabelsToCorrupt) -> Floats:
     """The sum of the features of the nodes of each class, some rows at a time, [classes, features]."""
     x, truth, classes = labels_to_corrupt.data.x, labels_to_corrupt.all_true_labels, labels_to_corrupt.num_classes
     total = np.zeros((classes, x.shape[1]))
-    for rows in iter_row_slices(len(truth)):
+    for rows in list_row_slices(len(truth)):
         total += build_one_hot(truth[rows], classes).T @ x[rows].detach().cpu().double().numpy()
     return total
 
@@ -240,7 +240,7 @@ def build_adjacency(labels_to_corrupt: LabelsToCorrupt) -> sp.csr_matrix:
     return sp.csr_matrix((np.ones(len(neighbors)), neighbors, crow), shape=(graph.num_nodes, graph.num_nodes))
 
 
-def build_walk_matrix(labels_to_corrupt: LabelsToCorrupt) -> sp.csr_matrix:
+def build_walk_matrix_with_self_loops(labels_to_corrupt: LabelsToCorrupt) -> sp.csr_matrix:
     """D^{-1}(A + I)."""
     adj = build_adjacency(labels_to_corrupt)
     adj = (adj + sp.identity(adj.shape[0], format="csr")).tocsr()
@@ -255,7 +255,7 @@ def compute_cross_fitted_probs(labels_to_corrupt: LabelsToCorrupt) -> Floats:
     truth, classes = labels_to_corrupt.all_true_labels, labels_to_corrupt.num_classes
     generator = make_generator("confidence-halves", labels_to_corrupt.seed)
     x = sp.csr_matrix(labels_to_corrupt.data.x.detach().cpu().numpy().astype(np.float64))
-    both = sp.hstack([x, build_walk_matrix(labels_to_corrupt) @ x]).tocsr()
+    both = sp.hstack([x, build_walk_matrix_with_self_loops(labels_to_corrupt) @ x]).tocsr()
     size = min(EMBEDDING_DIMENSIONS, both.shape[1] - 1, both.shape[0] - 1)
     h = TruncatedSVD(size, random_state=0).fit_transform(both)
     h /= np.maximum(np.linalg.norm(h, axis=1, keepdims=True), 1e-12) / 10
@@ -271,10 +271,10 @@ def compute_cross_fitted_probs(labels_to_corrupt: LabelsToCorrupt) -> Floats:
     return probs
 
 
-def count_terms(step: float) -> int:
+def count_powers_until_negligible(step: float) -> int:
     """After how many powers of ``step`` the rest is below 1e-12."""
     return 1 if step <= 0 else min(200, int(np.ceil(np.log(1e-12) / np.log(step))))
 
 
-def iter_row_slices(num_rows: int) -> list[slice]:
+def list_row_slices(num_rows: int) -> list[slice]:
     return [slice(start, start + ROWS_PER_CHUNK) for start in range(0, max(num_rows, 1), ROWS_PER_CHUNK)]

@@ -102,7 +102,7 @@ class Corrupt(BaseTransform):
         if classes < 2:
             raise DataError("label noise needs at least two classes, the graph has one")
         if data.get("class_names") is None:
-            data.class_names = self._list_class_names(classes)
+            data.class_names = self._list_recorded_class_names_or_numbers(classes)
         truth = data.y.cpu().numpy()
         in_splits = self._build_node_mask(data)
         visible = in_splits | get_mask_array_or_zeros(data, "train") | get_mask_array_or_zeros(data, "val")
@@ -120,7 +120,7 @@ class Corrupt(BaseTransform):
                 del data[f"{name}_mask"]
         return data
 
-    def _list_class_names(self, num_classes: int) -> list[str]:
+    def _list_recorded_class_names_or_numbers(self, num_classes: int) -> list[str]:
         names = self.kind.class_names if isinstance(self.kind, RecordedLabels) else None
         return list(names) if names and len(names) == num_classes else [str(c) for c in range(num_classes)]
 

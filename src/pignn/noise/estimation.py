@@ -75,7 +75,7 @@ def fit_noise_model_and_mixed_in_transition(given: Ints, probs: Floats) -> tuple
     """The noise model, and the T that had to be taken out of the probabilities for it (None: nothing)."""
     best = fit_noise_model(given, compute_log_probs(probs))
     best_mixed_in: Floats | None = None
-    for start in (best.transition, _estimate_confusions(given, probs)):
+    for start in (best.transition, _estimate_given_label_shares_by_predicted_class(given, probs)):
         mixed_in = start
         for _ in range(MAX_UNMIX_ROUNDS):
             fitted = fit_noise_model(given, compute_log_probs(unmix_probs(probs, mixed_in)))
@@ -137,7 +137,7 @@ def unmix_probs(probs: Floats, transition: Floats, num_steps: int = 20) -> Float
     return unmixed
 
 
-def _estimate_confusions(given: Ints, probs: Floats) -> Floats:
+def _estimate_given_label_shares_by_predicted_class(given: Ints, probs: Floats) -> Floats:
     """The shares of given labels among the nodes that the classifier puts into each class."""
     n = probs.shape[1]
     counts = np.bincount(probs.argmax(axis=1) * n + given, minlength=n * n).reshape(n, n)

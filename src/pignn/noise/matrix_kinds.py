@@ -48,7 +48,7 @@ class PairNoise(MatrixNoise):
         return _build_shift_matrix(rate, np.ones(num_classes, dtype=np.int64))
 
 
-class FlipNoise(MatrixNoise):
+class FlipToRandomClassNoise(MatrixNoise):
     """1 − ε on the diagonal, ε at (i, one other class, drawn uniformly once per seed)."""
 
     name = "flip"
@@ -79,7 +79,7 @@ class RandomMatrixNoise(MatrixNoise):
         return matrix
 
 
-class OneSidedNoise(MatrixNoise):
+class FlipToFirstClassNoise(MatrixNoise):
     """1 − ε on the diagonal, ε at (i, 0), for i > 0. Class 0 keeps its labels: other classes are sometimes missed."""
 
     name = "one-sided"
@@ -152,12 +152,12 @@ def parse_transition_matrix(values: ArrayLike | torch.Tensor) -> Floats:
     return matrix
 
 
-def _build_shift_matrix(rate: float, shifts: Ints) -> Floats:
-    """T in which class i becomes class i + shifts[i] mod n."""
-    num_classes = len(shifts)
+def _build_shift_matrix(rate: float, shift_by_class: Ints) -> Floats:
+    """T in which class i becomes class i + shift_by_class[i] mod n."""
+    num_classes = len(shift_by_class)
     classes = np.arange(num_classes)
     matrix = np.zeros((num_classes, num_classes))
-    matrix[classes, (classes + shifts) % num_classes] = rate
+    matrix[classes, (classes + shift_by_class) % num_classes] = rate
     matrix[classes, classes] = 1.0 - rate
     return matrix
 

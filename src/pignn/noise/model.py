@@ -150,12 +150,12 @@ class Likelihood:
         # A tenth of a label off the diagonal keeps T inside; one label and a hundredth of the class on it.
         self.pseudo_counts = np.full((self.num_classes, self.num_classes), 0.1 / self.num_classes)
         class_sizes = np.bincount(given, minlength=self.num_classes)
-        doubt = 1 - compute_confidence_in_classifier(given, log_probs)
+        doubt = 1 - compute_agreement_above_chance(given, log_probs)
         self.pseudo_counts += np.diag(1.0 + (0.01 + doubt * (1 - assumed_rate)) * class_sizes)
         wrong_class_shares = _normalize_off_diagonal(np.ones(self.num_classes))
         self.pseudo_counts += doubt * assumed_rate * class_sizes[:, None] * wrong_class_shares
         num_present = int((class_sizes > 0).sum())
-        confusions = self._count_confusions()
+        confusions = self._count_given_labels_by_predicted_class()
         self.wrong_label_shares = {
             EQUAL: _normalize_off_diagonal(np.where(class_sizes > 0, 1.0, MIN_PROB)),
             BY_CLASS: _normalize_off_diagonal(np.maximum(class_sizes / len(given), MIN_PROB)),
@@ -172,7 +172,7 @@ class Likelihood:
         if class_sizes[class_sizes > 0].min() < RARE_CLASS_SHARE * len(given) / num_present:
             self.num_free_parameters |= {BY_ROOT: 1, BY_CLASS: 1}
 
-    def _count_confusions(self) -> Floats:
+    def _count_given_labels_by_predicted_class(self) -> Floats:
         """How many labels of each given class are on nodes that the classifier puts into each class."""
         predicted = np.eye(self.num_classes)[self.log_probs.argmax(axis=1)]
         return predicted.T @ self.one_hot
@@ -205,16 +205,16 @@ class Likelihood:
         joint = model.predict_true_probs(self.log_probs) * self._compute_label_likelihood(model.transition)
         return np.log(np.maximum(joint.sum(axis=1), 1e-300))
 
-    def is_gain_clear(self, model: NoiseModel, even: NoiseModel) -> bool:
+    def is_gain_clear(self, model: NoiseModel, even_model: NoiseModel) -> bool:
         """Whether labels of nodes that the classifier is decided about gain enough by a model of confused classes.
 
         It must be what Schwarz's criterion asks for a full T, and MIN_GAIN each: with very many labels the criterion
         alone would have T mend a classifier that is slightly too sure of some class.
         """
-        if model.penalized_log_likelihood <= even.penalized_log_likelihood:
+        if model.penalized_log_likelihood <= even_model.penalized_log_likelihood:
             return False
         is_decided = softmax(self.log_probs, axis=-1).max(axis=1) > 0.5
-        gain = (self.compute_log_likelihoods(model) - self.compute_log_likelihoods(even))[is_decided].sum()
+        gain = (self.compute_log_likelihoods(model) - self.compute_log_likelihoods(even_model))[is_decided].sum()
         price = 0.5 * np.log(len(self.given)) if model.form == FULL else 1.0
         return bool(gain > max(price * self.num_free_parameters[model.form], MIN_GAIN * is_decided.sum()))
 
@@ -255,7 +255,7 @@ class Likelihood:
         return np.where(self.ignores_noise, 1.0, likelihood) * self.truth
 
 
-def compute_confidence_in_classifier(given: Ints, log_probs: Floats) -> float:
+def compute_agreement_above_chance(given: Ints, log_probs: Floats) -> float:
     """How far a classifier is fit to judge given labels: 0 if it agrees with them by chance, 1 from SURE_LIFT on."""
     shares = np.bincount(given, minlength=log_probs.shape[1]) / len(given)
     chance = float((shares**2).sum())

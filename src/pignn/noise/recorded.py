@@ -15,7 +15,7 @@ from ..core.errors import DataError
 from ..io.safe_readers import read_npy, read_npz
 from .kinds import Floats, Ints, LabelsToCorrupt, NoiseKind
 from .matrix_kinds import parse_transition_matrix
-from .registry import is_noise_file, make_noise_kind
+from .registry import check_and_tell_if_noise_file, make_noise_kind
 
 LABEL_KEYS = ("noisy_label", "labels", "y")
 MATRIX_KEYS = ("matrix", "transition")
@@ -60,7 +60,9 @@ class RecordedLabels(NoiseKind):
         _check_class_numbers_or_unlabeled(recorded, labels_to_corrupt.num_classes, f"recorded labels{source_text}")
         if true is not None:
             _check_class_numbers_or_unlabeled(true, labels_to_corrupt.num_classes, f"true labels{source_text}")
-        class_map = self._map_to_graph_classes([str(name) for name in labels_to_corrupt.data.class_names], source_text)
+        class_map = self._build_map_to_graph_classes_or_none(
+            [str(name) for name in labels_to_corrupt.data.class_names], source_text
+        )
         if class_map is not None:
             recorded, true = class_map[recorded], None if true is None else class_map[true]
         if true is not None and (true != graph_labels)[graph_labels >= 0].any():
@@ -69,7 +71,7 @@ class RecordedLabels(NoiseKind):
             )
         return recorded[labels_to_corrupt.nodes]
 
-    def _map_to_graph_classes(self, graph_names: list[str], source_text: str) -> Ints | None:
+    def _build_map_to_graph_classes_or_none(self, graph_names: list[str], source_text: str) -> Ints | None:
         """The graph's number of each recorded class, None where they are the same. Entry -1 maps to itself."""
         names = list(self.class_names or [])
         if not names or names == graph_names:
@@ -93,20 +95,20 @@ def load_recorded_labels(path: str | os.PathLike[str]) -> RecordedLabels:
     The labels are under `noisy_label`, `labels` or `y`. There may be true labels under `clean_label`, and
     `class_names`.
     """
-    return _build_recorded_labels(_read_arrays(Path(path)), Path(path))
+    return _build_recorded_labels(_read_npz_npy_or_csv(Path(path)), Path(path))
 
 
-def check_noise_name_or_load_file(name_or_path: str) -> str | RecordedLabels | Floats:
+def load_noise_file_or_check_name(name_or_path: str) -> str | RecordedLabels | Floats:
     """What `--noise` accepts: the name of a kind, or a file.
 
     An `.npz` file holds recorded labels (see `load_recorded_labels`) or a matrix under `matrix` or `transition`.
     `.npy` and `.csv` files (numbers separated by commas, no header) hold a transition matrix.
     """
     path = Path(name_or_path)
-    if not is_noise_file(name_or_path):
+    if not check_and_tell_if_noise_file(name_or_path):
         make_noise_kind(name_or_path)
         return name_or_path
-    arrays = _read_arrays(path)
+    arrays = _read_npz_npy_or_csv(path)
     for key in MATRIX_KEYS:
         if key in arrays:
             return parse_transition_matrix(arrays[key])
@@ -123,9 +125,9 @@ def _build_recorded_labels(arrays: Mapping[str, NDArray[Any]], path: Path) -> Re
     return RecordedLabels(arrays[key], None if names is None else names.tolist(), path.name, arrays.get("clean_label"))
 
 
-def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+def _read_npz_npy_or_csv(path: Path) -> dict[str, NDArray[Any]]:
     """The arrays of a file by name. A file of one array holds a matrix."""
-    is_noise_file(str(path))
+    check_and_tell_if_noise_file(str(path))
     if path.suffix.lower() == ".npz":
         return read_npz(path)
     if path.suffix.lower() == ".npy":

@@ -21,10 +21,14 @@ NOISES: Registry[type[NoiseKind]] = Registry(
         Entry("none", f"{_MATRIX}:NoNoise", "given labels are the true ones"),
         Entry("symmetric", f"{_MATRIX}:SymmetricNoise", "a wrong label is any other class, all equally likely"),
         Entry("pair", f"{_MATRIX}:PairNoise", "class i becomes class i + 1"),
-        Entry("flip", f"{_MATRIX}:FlipNoise", "class i becomes one other class, drawn once per seed"),
+        Entry("flip", f"{_MATRIX}:FlipToRandomClassNoise", "class i becomes one other class, drawn once per seed"),
         Entry("pair-previous", f"{_MATRIX}:PreviousPairNoise", "class i becomes class i - 1 (NoisyGL's pair noise)"),
         Entry("random", f"{_MATRIX}:RandomMatrixNoise", "a transition matrix that is drawn once per seed"),
-        Entry("one-sided", f"{_MATRIX}:OneSidedNoise", "every class but 0 is sometimes labeled 0, as if it was missed"),
+        Entry(
+            "one-sided",
+            f"{_MATRIX}:FlipToFirstClassNoise",
+            "every class but 0 is sometimes labeled 0, as if it was missed",
+        ),
         Entry("instance", f"{_DEPENDENT}:InstanceNoise", "how likely a label is wrong depends on the features"),
         Entry("rule", f"{_DEPENDENT}:KeywordRuleNoise", "labels follow keywords, that is, sums of some features"),
         Entry("cluster", f"{_DEPENDENT}:ClusterNoise", "whole regions of the graph carry one wrong class"),
@@ -43,7 +47,7 @@ def list_noises() -> list[Entry]:
     return NOISES.list_entries()
 
 
-def is_noise_file(name_or_path: str) -> bool:
+def check_and_tell_if_noise_file(name_or_path: str) -> bool:
     """Whether it is a file with labels or a transition matrix, and not a name. A file that is missing is an error."""
     path = Path(name_or_path)
     if path.suffix.lower() not in (".npz", ".npy", ".csv"):

@@ -27,18 +27,18 @@ class PairGraph:
     def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
         _check_edges(edge_index, num_nodes)
         row, col = simplify_edges(edge_index, num_nodes).edge_index
-        self._initialize(SparsityPattern.from_row_sorted(row, col, (num_nodes, num_nodes)))
+        self._set_edges_and_weights(SparsityPattern.from_row_sorted(row, col, (num_nodes, num_nodes)))
 
     @classmethod
     def from_pattern(cls, edges: SparsityPattern) -> PairGraph:
         """The pairs of a simple undirected graph. The pattern is not checked."""
         graph = cls.__new__(cls)
-        graph._initialize(edges)
+        graph._set_edges_and_weights(edges)
         return graph
 
-    def _initialize(self, edges: SparsityPattern) -> None:
+    def _set_edges_and_weights(self, edges: SparsityPattern) -> None:
         self.edges = edges
-        self.num_nodes, self.num_edges = edges.shape[0], edges.size
+        self.num_nodes, self.num_edges = edges.shape[0], edges.num_entries
         self.num_pairs = float(self.num_nodes) ** 2  # what sums over pairs are divided by
         self.w = self.num_pairs / self.num_edges - 1 if self.num_edges else 0.0
         self.self_pair_w = self.w
@@ -46,7 +46,7 @@ class PairGraph:
         self.c = self.num_pairs / (2 * (self.num_pairs - self.num_edges)) if self.num_edges else 0.5
         self._tiles: dict[int, dict[tuple[int, int], Tensor]] = {}
 
-    def reweighted_subgraph(self, nodes: Tensor) -> PairGraph:
+    def build_reweighted_subgraph(self, nodes: Tensor) -> PairGraph:
         """The pairs among some randomly drawn nodes, weighted so that the expected loss is that of the whole graph.
 
         Of b nodes, an ordered pair of distinct ones stands for N(N − 1)/(b(b − 1)) pairs, a self-pair for N/b.
@@ -117,7 +117,7 @@ class PairGraph:
         parts = position[order].split(counts.tolist())
         return {divmod(i, self.num_nodes): part for i, part in zip(ids.tolist(), parts, strict=True)}
 
-    def dot_products(self, h: Tensor) -> Tensor:
+    def compute_connected_products(self, h: Tensor) -> Tensor:
         """z_ij = h_i·h_j of every connected pair."""
         return torch.cat(
             [self.edges.compute_dot_products_at_entries(h, h), torch.linalg.vector_norm(h, dim=1).square_()]

@@ -41,9 +41,9 @@ class PairLabels(ABC):
         """p of the connected pairs, in the order of ``graph``."""
         return self.lookup(graph.row, graph.col)
 
-    def lookup_as_disconnected(self, graph: PairGraph, connected: Tensor) -> Tensor:
+    def lookup_connected_as_in_groups(self, graph: PairGraph, connected_labels: Tensor) -> Tensor:
         """p of connected pairs in :meth:`compute_labels_within_groups`; mostly that of :meth:`lookup_connected`."""
-        return connected
+        return connected_labels
 
     def compute_labels_within_groups(self, groups: Tensor, *, complement: bool) -> Tensor:
         """p (or 1 − p) of all pairs within groups of nodes: [groups, size] → [groups, size, size]."""
@@ -66,7 +66,7 @@ class EstimatedPairLabels(PairLabels):
         """Keep the products of the connected pairs. Nobody may write into them any more."""
         self._connected = graph, products
 
-    def cache_group_probs(self, groups: Tensor, probs: Tensor) -> None:
+    def cache_group_complements_in_place(self, groups: Tensor, probs: Tensor) -> None:
         """Keep p of all pairs within groups. ``probs`` is written into."""
         complement = probs.neg_().add_(1)  # in place: a new tensor of this size takes longer than the sum
         # While the groups are kept, no other tensor has their address.
@@ -92,7 +92,9 @@ class EstimatedPairLabels(PairLabels):
 
     def lookup_connected(self, graph: PairGraph) -> Tensor:
         is_cached = self._connected is not None and self._connected[0] is graph
-        return (self._connected[1] if self._connected and is_cached else graph.dot_products(self.h)).sigmoid()
+        return (
+            self._connected[1] if self._connected and is_cached else graph.compute_connected_products(self.h)
+        ).sigmoid()
 
     def compute_labels_within_groups(self, groups: Tensor, *, complement: bool) -> Tensor:
         _, cached = self._group_complements.get(groups.data_ptr(), (groups, None))
@@ -125,7 +127,7 @@ class AgreementPairLabels(PairLabels):
         a, b = self.y[graph.row], self.y[graph.col]
         return ((a == b) | (a < 0) | (b < 0)).to(self.dtype)
 
-    def lookup_as_disconnected(self, graph: PairGraph, connected: Tensor) -> Tensor:
+    def lookup_connected_as_in_groups(self, graph: PairGraph, connected_labels: Tensor) -> Tensor:
         return self.lookup(graph.row, graph.col)
 
 

@@ -27,7 +27,7 @@ from .tiles import (
     PairTerms,
     sum_disconnected_pairs_accurately,
     sum_disconnected_pairs_and_half_gradient,
-    sum_disconnected_terms_of_estimator_and_classifier,
+    sum_disconnected_pairs_and_half_gradients_of_both,
 )
 
 STRUCTURE = Structure()
@@ -152,7 +152,7 @@ class _PairLoss(torch.autograd.Function):
     def forward(ctx: Any, h: Tensor, graph: PairGraph | None, terms: PairTerms) -> Tensor:
         wants_grad = ctx.needs_input_grad[0]
         h = h.detach().contiguous()
-        z = None if graph is None else graph.dot_products(h)
+        z = None if graph is None else graph.compute_connected_products(h)
         if terms.sample is None:
             total, half_grad = sum_disconnected_pairs_and_half_gradient(h, graph, z, terms, wants_grad)
         else:
@@ -160,7 +160,7 @@ class _PairLoss(torch.autograd.Function):
         if graph is not None and z is not None:
             if terms.estimates is not None:
                 terms.estimates.cache_connected_products(graph, z)
-            connected_total, slopes = _sum_connected_pairs_and_gradient(z, graph, terms, wants_grad)
+            connected_total, slopes = _sum_connected_terms_and_compute_slopes(z, graph, terms, wants_grad)
             total = total + connected_total
             if slopes is not None:
                 graph.add_neighbor_sums(slopes, h, out=half_grad)
@@ -186,15 +186,15 @@ class _BothLosses(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         h_e, h = h_e.detach().contiguous(), h.detach().contiguous()
         losses, grads = [], []
-        products = graph.dot_products(h_e), graph.dot_products(h)
+        products = graph.compute_connected_products(h_e), graph.compute_connected_products(h)
         assert isinstance(regularizer.labels, EstimatedPairLabels)
         regularizer.labels.cache_connected_products(graph, products[0])
-        sums = sum_disconnected_terms_of_estimator_and_classifier(h_e, h, graph, products, regularizer)
+        sums = sum_disconnected_pairs_and_half_gradients_of_both(h_e, h, graph, products, regularizer)
         sides = zip((h_e, h), (structure, regularizer), products, sums, strict=True)
         for embeddings, terms, z, (total, half_grad) in sides:
             if terms.needs_value and total is None:
                 total = sum_disconnected_pairs_accurately(embeddings, graph, terms)
-            connected_total, slopes = _sum_connected_pairs_and_gradient(z, graph, terms, wants_grad=True)
+            connected_total, slopes = _sum_connected_terms_and_compute_slopes(z, graph, terms, wants_grad=True)
             assert slopes is not None
             grads.append(graph.add_neighbor_sums(slopes, embeddings, out=half_grad).mul_(2 * terms.scale))
             value = float("nan") if total is None else (total + connected_total) * terms.scale
@@ -233,11 +233,11 @@ def _estimate_all_pairs_sum_and_half_gradient(
             slopes = target.compute_disconnected_slopes_(z, p)
             grad[rows].view_as(members).baddbmm_(slopes, members, beta=0, alpha=weight)
             if estimates is not None and sample.can_cache_pair_labels:
-                estimates.cache_group_probs(groups, slopes)  # σ(z)
+                estimates.cache_group_complements_in_place(groups, slopes)  # σ(z)
     return total, grad.index_select(0, sample.position_in_order) if wants_grad else grad
 
 
-def _sum_connected_pairs_and_gradient(
+def _sum_connected_terms_and_compute_slopes(
     z: Tensor, graph: PairGraph, terms: PairTerms, wants_grad: bool
 ) -> tuple[Tensor, Tensor | None]:
     """Σ over the ordered pairs of B⁺, whose products are ``z``, and d(term)/dz of each.
@@ -254,7 +254,7 @@ def _sum_connected_pairs_and_gradient(
         slopes = graph.multiply_by_pair_weights_(target.compute_connected_slopes(z, p))
     if terms.sample is not None:
         z = z[: graph.num_edges]
-        p = p if labels is None else labels.lookup_as_disconnected(graph, p)
+        p = p if labels is None else labels.lookup_connected_as_in_groups(graph, p)
         p = (1 - p if target.uses_complement else p)[: graph.num_edges]
         if terms.needs_value:
             total = total - target.compute_disconnected_terms(z, p).sum().double() / graph.edge_fraction

@@ -61,7 +61,7 @@ def _make_true_pair_labels(inputs: SourceInputs) -> PairLabels:
     return AgreementPairLabels(inputs.y_true.reshape(-1).to(inputs.y.device, torch.int64))
 
 
-def _draw_random_labels(inputs: SourceInputs) -> PairLabels:
+def _make_random_pair_labels(inputs: SourceInputs) -> PairLabels:
     return RandomPairLabels(inputs.graph.num_nodes, inputs.seed, device=str(inputs.graph.row.device))
 
 
@@ -69,7 +69,7 @@ PAIR_LABEL_SOURCES: Registry[PairLabelSource] = Registry("pair_labels", "pignn.p
 for _source in (
     PairLabelSource("estimated", "by the estimator, from the graph alone", needs_estimator=True),
     PairLabelSource("connectivity", "the connections themselves ('w/o pc')", is_connectivity=True),
-    PairLabelSource("random", "one random number per pair", _draw_random_labels),
+    PairLabelSource("random", "one random number per pair", _make_random_pair_labels),
     PairLabelSource("given", "whether given labels agree", lambda inputs: AgreementPairLabels(inputs.y)),
     PairLabelSource("true", "whether true labels agree: an oracle", _make_true_pair_labels, is_oracle=True),
     PairLabelSource("self", "by the classifier itself"),

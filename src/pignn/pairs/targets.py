@@ -68,20 +68,20 @@ class SigmoidTarget(PairTarget):
     def compute_disconnected_slopes_(self, products: Tensor, pair_labels: Tensor) -> Tensor:
         return self.compute_slopes_from_sigmoid_(products.sigmoid_(), pair_labels)
 
-    def sum_weighted_logs(self, sigma: Tensor, pair_labels: Tensor, num_factors: int, out: Tensor) -> Tensor:
-        """Σ a·log σ(z) of a tile, see :func:`sum_of_logs`."""
-        return sum_of_logs(sigma, num_factors, out)
+    def sum_weighted_logs(self, sigma: Tensor, pair_labels: Tensor, num_factors: int, scratch: Tensor) -> Tensor:
+        """Σ a·log σ(z) of a tile, see :func:`sum_logs_of_products`."""
+        return sum_logs_of_products(sigma, num_factors, scratch)
 
     def can_share_pass_with_estimator(self, h_estimator: Tensor) -> bool:
         return True
 
-    def sum_logs_in_shared_pass(self, sigma: Tensor, pair_labels: Tensor, num_factors: int, out: Tensor) -> Tensor:
-        """The same for ``pair_labels`` that hold p itself, as in the pass for both losses."""
-        return sum_of_logs(sigma, num_factors, out)
+    def sum_weighted_logs_given_p(self, sigma: Tensor, p: Tensor, num_factors: int, scratch: Tensor) -> Tensor:
+        """The same for labels that are p itself, not 1 − p, as in the pass for both losses."""
+        return sum_logs_of_products(sigma, num_factors, scratch)
 
-    def compute_slopes_in_shared_pass_(self, sigma: Tensor, pair_labels: Tensor) -> Tensor:
-        """The slopes for ``pair_labels`` that hold p itself."""
-        return self.compute_slopes_from_sigmoid_(sigma, pair_labels)
+    def compute_slopes_given_p_(self, sigma: Tensor, p: Tensor) -> Tensor:
+        """The slopes for labels that are p itself, not 1 − p."""
+        return self.compute_slopes_from_sigmoid_(sigma, p)
 
 
 class Structure(SigmoidTarget):
@@ -122,20 +122,20 @@ class Masked(Structure):
     def compute_slopes_from_sigmoid_(self, sigma: Tensor, pair_labels: Tensor) -> Tensor:
         return sigma.mul_(pair_labels)
 
-    def sum_weighted_logs(self, sigma: Tensor, pair_labels: Tensor, num_factors: int, out: Tensor) -> Tensor:
-        return torch.log(sigma, out=out).mul_(pair_labels).sum()
+    def sum_weighted_logs(self, sigma: Tensor, pair_labels: Tensor, num_factors: int, scratch: Tensor) -> Tensor:
+        return torch.log(sigma, out=scratch).mul_(pair_labels).sum()
 
     def can_share_pass_with_estimator(self, h_estimator: Tensor) -> bool:
         h = h_estimator.detach()
         return float(torch.linalg.matrix_norm(h.t() @ h)) <= SURE * len(h)
 
-    def sum_logs_in_shared_pass(self, sigma: Tensor, pair_labels: Tensor, num_factors: int, out: Tensor) -> Tensor:
-        logs = torch.log(sigma, out=out)
-        return logs.addcmul_(pair_labels, logs, value=-1).sum()
+    def sum_weighted_logs_given_p(self, sigma: Tensor, p: Tensor, num_factors: int, scratch: Tensor) -> Tensor:
+        logs = torch.log(sigma, out=scratch)
+        return logs.addcmul_(p, logs, value=-1).sum()
 
-    def compute_slopes_in_shared_pass_(self, sigma: Tensor, pair_labels: Tensor) -> Tensor:
+    def compute_slopes_given_p_(self, sigma: Tensor, p: Tensor) -> Tensor:
         # (1 − p)·σ(z) as σ(z) − p·σ(z): one pass over the tile, and no more is lost than p has lost already.
-        return sigma.addcmul_(pair_labels, sigma, value=-1)
+        return sigma.addcmul_(p, sigma, value=-1)
 
 
 class Soft(SigmoidTarget):
@@ -171,15 +171,15 @@ def resolve_target(target: str | PairTarget) -> PairTarget:
     return target if isinstance(target, PairTarget) else PAIR_TARGETS.get(target)()
 
 
-def sum_of_logs(sigma: Tensor, num_factors: int, out: Tensor) -> Tensor:
-    """Σ log σ, from products of ``num_factors`` each, so that fewer logarithms are taken. ``out`` is scratch space.
+def sum_logs_of_products(sigma: Tensor, num_factors: int, scratch: Tensor) -> Tensor:
+    """Σ log σ, from products of ``num_factors`` each, so that fewer logarithms are taken. ``scratch`` is overwritten.
 
     The factors of a product stand in the rows of one thread, which has them in its cache.
     """
     if num_factors == 1:
-        return torch.log(sigma, out=out).sum()
+        return torch.log(sigma, out=scratch).sum()
     flat, threads = sigma.view(-1), torch.get_num_threads()
     even = flat.numel() // (threads * num_factors) * threads * num_factors
-    products = out.view(-1)[: even // num_factors].view(threads, -1)
+    products = scratch.view(-1)[: even // num_factors].view(threads, -1)
     total = torch.prod(flat[:even].view(threads, num_factors, -1), dim=1, out=products).log_().sum()
     return total if even == flat.numel() else total + flat[even:].log().sum()

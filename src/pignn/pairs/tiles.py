@@ -12,7 +12,7 @@ from torch import Tensor
 from .graph import PairGraph
 from .labels import EstimatedPairLabels, PairLabels
 from .sample import PairSample
-from .targets import BLANK, PairTarget, SigmoidTarget, sum_of_logs
+from .targets import BLANK, PairTarget, SigmoidTarget, sum_logs_of_products
 
 MAX_TILE_SIZE_CPU = 640  # rows and columns: two tiles stay in the L2 caches of two cores
 MAX_TILE_SIZE_CUDA = 4096
@@ -72,7 +72,7 @@ class HalfGradient:
             transposed = self.strips[row].view(*self.shares, -1).transpose(1, 2)
             self.mirrored[col].baddbmm_(transposed, slopes.view(*self.shares, -1))
 
-    def compute_total(self) -> Tensor:
+    def add_mirror_images_and_get_total(self) -> Tensor:
         """The sum over all tiles, [N, d]."""
         return self.grad.add_(torch.cat([part.sum(0) for part in self.mirrored], dim=1).t())
 
@@ -102,11 +102,11 @@ def _iter_tiles(h: Tensor, tile_size: int, num_buffers: int) -> Iterator[tuple[i
 
 
 def sum_disconnected_pairs_and_half_gradient(
-    h: Tensor, graph: PairGraph | None, connected: Tensor | None, terms: PairTerms, wants_grad: bool
+    h: Tensor, graph: PairGraph | None, connected_products: Tensor | None, terms: PairTerms, wants_grad: bool
 ) -> tuple[Tensor, Tensor]:
     """Σ over the ordered pairs of B⁻ (all pairs without a graph), and half of its gradient.
 
-    ``connected`` has z_ij of the other pairs.
+    ``connected_products`` has z_ij of the other pairs.
     """
     target, labels = terms.target, terms.labels
     tile_size = _choose_tile_size(h, graph)
@@ -118,23 +118,25 @@ def sum_disconnected_pairs_and_half_gradient(
         connected_here = positions.get((i, j))
         p = _compute_tile_labels(terms, i, j, room, tile_size)
         if shortcut is not None and logs.used:
-            sigma = _fill_positions(z.sigmoid_(), connected_here, 1)
-            products = 0 if labels is None else half.sum_weighted_products(i, j, _fill_positions(p, connected_here, 0))
+            sigma = _fill_positions_(z.sigmoid_(), connected_here, 1)
+            products = 0 if labels is None else half.sum_weighted_products(i, j, _fill_positions_(p, connected_here, 0))
             log_sum = shortcut.sum_weighted_logs(sigma, p, logs.num_factors, scratch)
             logs.add_tile_and_its_mirror(i, j, log_sum - products if target.uses_complement else log_sum + products)
             slopes = shortcut.compute_slopes_from_sigmoid_(sigma, p) if wants_grad else sigma
         else:
             slopes = target.compute_disconnected_slopes_(z, p)
         if wants_grad:
-            half.add_tile_and_its_mirror(i, j, _fill_positions(slopes, connected_here, 0))
+            half.add_tile_and_its_mirror(i, j, _fill_positions_(slopes, connected_here, 0))
     if not terms.needs_value:
-        return h.new_tensor(float("nan")), half.compute_total()
-    total = logs.compute_total(connected, has_all_products=not target.uses_complement)
-    return sum_disconnected_pairs_accurately(h, graph, terms) if total is None else total, half.compute_total()
+        return h.new_tensor(float("nan")), half.add_mirror_images_and_get_total()
+    total = logs.compute_total_unless_inaccurate(connected_products, has_all_products=not target.uses_complement)
+    return sum_disconnected_pairs_accurately(
+        h, graph, terms
+    ) if total is None else total, half.add_mirror_images_and_get_total()
 
 
-def sum_disconnected_terms_of_estimator_and_classifier(
-    h_e: Tensor, h: Tensor, graph: PairGraph, connected: tuple[Tensor, Tensor], terms: PairTerms
+def sum_disconnected_pairs_and_half_gradients_of_both(
+    h_e: Tensor, h: Tensor, graph: PairGraph, connected_products: tuple[Tensor, Tensor], terms: PairTerms
 ) -> tuple[tuple[Tensor | None, Tensor], tuple[Tensor | None, Tensor]]:
     """The same for the structure loss of ``h_e`` and for terms under the pair labels σ(z^e). Values may be None."""
     target = terms.target
@@ -148,20 +150,20 @@ def sum_disconnected_terms_of_estimator_and_classifier(
         half_e.compute_products(i, j, out=p).sigmoid_()
         if logs_e.used:
             logs_e.add_tile_and_its_mirror(
-                i, j, sum_of_logs(_fill_positions(p, connected_here, 1), logs_e.num_factors, scratch)
+                i, j, sum_logs_of_products(_fill_positions_(p, connected_here, 1), logs_e.num_factors, scratch)
             )
-        half_e.add_tile_and_its_mirror(i, j, _fill_positions(p, connected_here, 0))
+        half_e.add_tile_and_its_mirror(i, j, _fill_positions_(p, connected_here, 0))
         sigma = half.compute_products(i, j, out=z).sigmoid_()
         if logs.used:
-            log_sum = target.sum_logs_in_shared_pass(
-                _fill_positions(sigma, connected_here, 1), p, logs.num_factors, scratch
+            log_sum = target.sum_weighted_logs_given_p(
+                _fill_positions_(sigma, connected_here, 1), p, logs.num_factors, scratch
             )
             logs.add_tile_and_its_mirror(i, j, log_sum + half.sum_weighted_products(i, j, p))
         half.add_tile_and_its_mirror(
-            i, j, target.compute_slopes_in_shared_pass_(_fill_positions(sigma, connected_here, 0), p)
+            i, j, target.compute_slopes_given_p_(_fill_positions_(sigma, connected_here, 0), p)
         )
-    of_e = logs_e.compute_total(connected[0]), half_e.compute_total()
-    return of_e, (logs.compute_total(connected[1]), half.compute_total())
+    of_e = logs_e.compute_total_unless_inaccurate(connected_products[0]), half_e.add_mirror_images_and_get_total()
+    return of_e, (logs.compute_total_unless_inaccurate(connected_products[1]), half.add_mirror_images_and_get_total())
 
 
 class LogSums:
@@ -185,22 +187,24 @@ class LogSums:
         """Add what a tile takes off the total. A tile on the diagonal has both z_ij and z_ji."""
         self.taken_off.add_(log_sum, alpha=1 if row == col else 2)
 
-    def compute_total(self, connected: Tensor | None, has_all_products: bool = True) -> Tensor | None:
+    def compute_total_unless_inaccurate(
+        self, connected_products: Tensor | None, has_all_products: bool = True
+    ) -> Tensor | None:
         """Σ softplus(z), or of its weighted part; ``None`` where it would be inaccurate."""
         if not self.used:
             return None
         total = -self.taken_off
         if has_all_products:
             total += self.h.sum(dim=0, dtype=torch.float64).square().sum()
-            if connected is not None:
-                total -= connected.sum(dtype=torch.float64)
+            if connected_products is not None:
+                total -= connected_products.sum(dtype=torch.float64)
         typical = float(torch.linalg.matrix_norm(self.h.t() @ self.h))  # N times the root mean square of z
         n = len(self.h)
         min_share = 256 * torch.finfo(self.h.dtype).eps ** 0.5  # 9 % of 1, or of z, in float32: more may cancel out
         return total if total > min_share * n * max(n, typical) else None
 
 
-def _fill_positions(tile: Tensor, positions: Tensor | None, value: float) -> Tensor:
+def _fill_positions_(tile: Tensor, positions: Tensor | None, value: float) -> Tensor:
     """Set some positions of a tile to ``value``, if there are any."""
     if positions is not None:
         tile.view(-1).index_fill_(0, positions, value)
@@ -215,9 +219,9 @@ def sum_disconnected_pairs_accurately(h: Tensor, graph: PairGraph | None, terms:
     total = torch.zeros((), dtype=torch.float64, device=h.device)
     for i, j, (z, room) in _iter_tiles(h, tile_size, 2):
         connected_here = positions.get((i, j))
-        _fill_positions(torch.mm(strips[i], strips[j].t(), out=z), connected_here, BLANK)
+        _fill_positions_(torch.mm(strips[i], strips[j].t(), out=z), connected_here, BLANK)
         p = _compute_tile_labels(terms, i, j, room, tile_size)
-        values = terms.target.compute_disconnected_terms(z, _fill_positions(p, connected_here, 0)).sum().double()
+        values = terms.target.compute_disconnected_terms(z, _fill_positions_(p, connected_here, 0)).sum().double()
         total += values if i == j else 2 * values  # a tile on the diagonal has both z_ij and z_ji
     return total
 

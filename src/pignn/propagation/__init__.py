@@ -1,9 +1,9 @@
 """Features smoothed over the graph, embeddings of them, and other views of the nodes."""
 
-from .block_runs import BlockWork, block_work_context, get_block_work
+from .block_runs import BlockWork, block_work_and_cleanup_context, get_block_work
 from .blocks import StoredGraph
 from .smoothing import Embedding, scale_rows_to_unit_length, smooth, to_graph_inputs
-from .views import VIEW_PARTS, NodeViews, is_structural_view
+from .views import VIEW_PARTS, NodeViews, is_view_of_fitted_graph_only
 
 __all__ = [
     "VIEW_PARTS",
@@ -11,9 +11,9 @@ __all__ = [
     "Embedding",
     "NodeViews",
     "StoredGraph",
-    "block_work_context",
+    "block_work_and_cleanup_context",
     "get_block_work",
-    "is_structural_view",
+    "is_view_of_fitted_graph_only",
     "scale_rows_to_unit_length",
     "smooth",
     "to_graph_inputs",

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.progress import track
 from ..core.threads import threads_context
-from ..io.digests import compute_digest
+from ..io.digests import compute_digest_of_parts
 from ..io.files import create_writable_folder, output_errors_context
 from .blocks import BlockTask, StoredGraph, plan_blocks
 
@@ -45,16 +45,16 @@ class BlockWork:
     def __post_init__(self) -> None:
         self.graph = StoredGraph(self.store)
 
-    def smooth_rows(self, nodes: np.ndarray, alpha: float) -> np.ndarray:
+    def smooth_rows_and_save_blocks(self, nodes: np.ndarray, alpha: float) -> np.ndarray:
         """The rows of some nodes of the smoothed features, every feature scaled as :class:`Embedding` does."""
-        tasks, key = {}, compute_digest(self.graph.digest, nodes, str(alpha), length=16)
+        tasks, key = {}, compute_digest_of_parts(self.graph.digest, nodes, str(alpha), length=16)
         for block in plan_blocks(self.graph.num_nodes, self.graph.num_features, self.memory):
             path = self.folder / f"{key}-{block.start}-{block.stop}.npy"
             tasks[path] = BlockTask(str(self.store.absolute()), self.graph.digest, block, alpha, NUM_HOPS)
         create_writable_folder(self.folder)
         missing = {path: task for path, task in tasks.items() if not path.exists()}
         self.reused += len(tasks) - len(missing)
-        for path, rows in track(self._iter_results(missing, nodes), "audit: smoothing", len(missing)):
+        for path, rows in track(self._iter_computed_blocks(missing, nodes), "audit: smoothing", len(missing)):
             _save_array(path, rows)
             self.computed += 1
         result = np.empty((len(nodes), self.graph.num_features), np.float32)
@@ -62,7 +62,9 @@ class BlockWork:
             result[:, slice(*task.block)] = np.load(path, mmap_mode="r")
         return result
 
-    def _iter_results(self, tasks: dict[Path, BlockTask], nodes: np.ndarray) -> Iterator[tuple[Path, np.ndarray]]:
+    def _iter_computed_blocks(
+        self, tasks: dict[Path, BlockTask], nodes: np.ndarray
+    ) -> Iterator[tuple[Path, np.ndarray]]:
         if self.ray is not None:
             from .ray_blocks import RayBlocks
 
@@ -76,12 +78,12 @@ class BlockWork:
 
 
 @contextlib.contextmanager
-def block_work_context(work: BlockWork, *, resume: bool) -> Iterator[BlockWork]:
-    """Inside, the features of the store are smoothed by blocks. ``resume`` uses blocks that are there already.
+def block_work_and_cleanup_context(work: BlockWork, *, reuse_saved_blocks: bool) -> Iterator[BlockWork]:
+    """Inside, the features of the store are smoothed by blocks. ``reuse_saved_blocks`` uses those there.
 
     They are removed when the context ends without an error.
     """
-    if not resume:
+    if not reuse_saved_blocks:
         shutil.rmtree(work.folder, ignore_errors=True)
     token = _WORK.set(work)
     try:

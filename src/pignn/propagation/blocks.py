@@ -50,7 +50,7 @@ class StoredGraph:
         self.is_weighted = data.get("edge_weight") is not None
         self.crow = np.fromfile(self.folder / "crow.i64", "<i8")
 
-    def iter_edge_chunks(self) -> Iterator[tuple[slice, Tensor]]:
+    def iter_rows_and_edge_matrices(self) -> Iterator[tuple[slice, Tensor]]:
         """Rows, and the matrix of their edges."""
         stop, ones = 0, torch.ones(CHUNK_ENTRIES)
         while stop < self.num_nodes:
@@ -66,7 +66,7 @@ class StoredGraph:
                 values = ones[:count] if count <= len(ones) else torch.ones(count)
             yield slice(start, stop), build_csr(crow, col, values, (stop - start, self.num_nodes))
 
-    def iter_feature_chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
+    def iter_rows_and_features(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Rows, and their features."""
         size = max(1, CHUNK_VALUES // self.num_features)
         for start in range(0, self.num_nodes, size):
@@ -78,7 +78,7 @@ class StoredGraph:
     def read_features(self, nodes: np.ndarray) -> np.ndarray:
         """The features of some nodes, which are sorted."""
         x = np.empty((len(nodes), self.num_features), np.float32)
-        for rows, chunk in self.iter_feature_chunks():
+        for rows, chunk in self.iter_rows_and_features():
             first, last = np.searchsorted(nodes, [rows.start, rows.stop])
             x[first:last] = chunk[nodes[first:last] - rows.start]
         return x
@@ -88,7 +88,7 @@ class StoredGraph:
         if not self.is_weighted:
             return torch.from_numpy(np.diff(self.crow).astype(np.float32))
         degree = torch.empty(self.num_nodes)
-        for rows, matrix in self.iter_edge_chunks():
+        for rows, matrix in self.iter_rows_and_edge_matrices():
             degree[rows] = torch.segment_reduce(matrix.values(), "sum", lengths=matrix.crow_indices().diff(), initial=0)
         return degree
 
@@ -119,7 +119,7 @@ class BlockTask:
         factor = scale.square().mul_(1 - self.alpha)
         result = torch.empty_like(g)
         for _ in range(self.num_hops):
-            for rows, matrix in graph.iter_edge_chunks():
+            for rows, matrix in graph.iter_rows_and_edge_matrices():
                 result[rows] = spmm(matrix, g).add_(g[rows]).mul_(factor[rows]).add_(added[rows])
             g, result = result, g
         chosen = torch.from_numpy(nodes)
@@ -128,7 +128,7 @@ class BlockTask:
     def _read_scaled_columns(self, graph: StoredGraph) -> Tensor:
         columns = slice(*self.block)
         x = torch.empty(graph.num_nodes, columns.stop - columns.start)
-        for rows, chunk in graph.iter_feature_chunks():
+        for rows, chunk in graph.iter_rows_and_features():
             values = torch.from_numpy(chunk)
             total = values.abs().sum(dim=1, keepdim=True)
             x[rows] = values[:, columns] * torch.where(total > 0, 1 / total, 0.0)

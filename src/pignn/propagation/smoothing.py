@@ -109,10 +109,12 @@ class Embedding:
             v = torch.linalg.qr(start).Q
             for _ in range(SUBSPACE_ROUNDS):
                 v = torch.linalg.qr(
-                    self._apply_transposed(inputs, features, self._apply_smoothed_features(inputs, features, v))
+                    self._multiply_transposed_smoothed_features(
+                        inputs, features, self._multiply_smoothed_features(inputs, features, v)
+                    )
                 ).Q
             # Within the subspace, the directions that vary most: singular vectors of the small factor.
-            mapped = self._apply_smoothed_features(inputs, features, v)
+            mapped = self._multiply_smoothed_features(inputs, features, v)
             _, vectors = torch.linalg.eigh((mapped.T @ mapped).double())
             self.components_ = (v @ vectors.flip(1)[:, :size].to(v)).contiguous()
         return self
@@ -127,18 +129,20 @@ class Embedding:
                 f"the embedding was fitted on {len(self.components_)} features, this graph has {inputs.x.shape[1]}"
             )
         with torch.no_grad():
-            h = self._apply_smoothed_features(inputs, _NormalizedFeatures(inputs), self.components_.to(inputs.x))
+            h = self._multiply_smoothed_features(inputs, _NormalizedFeatures(inputs), self.components_.to(inputs.x))
             return scale_rows_to_unit_length(h) if self.scale else h
 
     def fit_transform(self, graph: Data | GraphInputs) -> Tensor:
         inputs = to_graph_inputs(graph, directed=self.directed)
         return self.fit(inputs).transform(inputs)
 
-    def _apply_smoothed_features(self, inputs: GraphInputs, features: _NormalizedFeatures, v: Tensor) -> Tensor:
+    def _multiply_smoothed_features(self, inputs: GraphInputs, features: _NormalizedFeatures, v: Tensor) -> Tensor:
         """S·R·X·v."""
         return smooth(inputs, features.multiply(v), alpha=self.alpha, num_hops=self.num_hops)
 
-    def _apply_transposed(self, inputs: GraphInputs, features: _NormalizedFeatures, h: Tensor) -> Tensor:
+    def _multiply_transposed_smoothed_features(
+        self, inputs: GraphInputs, features: _NormalizedFeatures, h: Tensor
+    ) -> Tensor:
         """(S·R·X)ᵀ·h."""
         return features.multiply_transposed(smooth(inputs, h, alpha=self.alpha, num_hops=self.num_hops, transpose=True))
 

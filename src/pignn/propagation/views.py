@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..backbones import FeatureScaling, GraphInputs
 from ..graphs.sparse import Operator
-from ..io.digests import compute_digest
+from ..io.digests import compute_digest_of_parts
 from .smoothing import OVERSAMPLING, Embedding, scale_rows_to_unit_length
 
 SMOOTHED_ALPHAS = {"smoothed": 0.1, "smoothed nearby": 0.3, "features": 1.0}
@@ -42,7 +42,7 @@ class NodeViews:
     - ``structure``: the leading eigenvectors of D^{-½}AD^{-½}, where every node is. Features have no part in it.
     - ``neighbors``: own features, their mean over the neighbors, and over the neighbors of these, side by side.
     - ``neighbors and degrees``: with them, degrees of a node and of its neighbors, coded so that linear scores can
-      rise and fall with them (:func:`_compute_degree_numbers`).
+      rise and fall with them (:func:`_compute_degrees_and_neighbor_degree_statistics`).
     - ``neighbors and structure``, ``smoothed and structure``: side by side.
 
     Features are scaled as networks read them. The structure of a graph says nothing about the nodes of another one:
@@ -67,11 +67,11 @@ class NodeViews:
         scaled = inputs.with_scaling(self.scaling_)
         for part in SMOOTHED_ALPHAS:
             self.components_[part] = self._build_unfitted_embedding(part).fit(scaled).components_
-        if inputs.adj.size:
-            self.components_["degrees"] = _find_degree_levels(inputs)
-        if not self.directed and inputs.adj.size and inputs.num_nodes <= MAX_STRUCTURE_NODES:
+        if inputs.adj.num_entries:
+            self.components_["degrees"] = _find_degree_quantiles_and_widths(inputs)
+        if not self.directed and inputs.adj.num_entries and inputs.num_nodes <= MAX_STRUCTURE_NODES:
             self.basis_ = _find_structure_basis(inputs, self.dimensions, self.seed)
-            self.graph_digest_ = _compute_graph_digest(inputs)
+            self.graph_digest_ = _compute_edge_digest(inputs)
         return self
 
     def list_names(self) -> list[str]:
@@ -82,7 +82,7 @@ class NodeViews:
 
     def is_fitted_graph(self, inputs: GraphInputs) -> bool:
         """Whether the structure of this graph is the one that was fitted."""
-        return self.basis_ is not None and _compute_graph_digest(inputs) == self.graph_digest_
+        return self.basis_ is not None and _compute_edge_digest(inputs) == self.graph_digest_
 
     def transform(self, inputs: GraphInputs, names: Iterable[str]) -> dict[str, Tensor]:
         """The named views of the nodes of a graph, [N, d] each. A part that several views share is made once."""
@@ -109,7 +109,7 @@ class NodeViews:
                     _multiply_by_normalized_adjacency(inputs, self.basis_.to(inputs.raw_x))
                 )
             elif part == "degrees":
-                parts[part] = _encode_degrees(inputs, self.components_[part])
+                parts[part] = _encode_degrees_as_gaussian_bumps(inputs, self.components_[part])
             else:
                 mean = self._compute_view_part("features", inputs, parts)
                 for _ in range(NEIGHBOR_HOPS[part]):
@@ -146,7 +146,7 @@ class NodeViews:
         return views
 
 
-def is_structural_view(name: str) -> bool:
+def is_view_of_fitted_graph_only(name: str) -> bool:
     """Whether a view says nothing about the nodes of another graph."""
     return "structure" in VIEW_PARTS[name]
 
@@ -174,7 +174,7 @@ def _multiply_by_normalized_adjacency(inputs: GraphInputs, h: Tensor) -> Tensor:
     return (_get_mean_operator(inputs) @ (h / root)) * root
 
 
-def _compute_degree_numbers(inputs: GraphInputs) -> Tensor:
+def _compute_degrees_and_neighbor_degree_statistics(inputs: GraphInputs) -> Tensor:
     """log(1 + degree) of each node, and its mean and standard deviation over the neighbors, [3, N]."""
     own = inputs.degree.log1p()[:, None]
     mean = _get_mean_operator(inputs) @ own
@@ -182,19 +182,23 @@ def _compute_degree_numbers(inputs: GraphInputs) -> Tensor:
     return torch.cat([own, mean, variance.clamp(min=0).sqrt()], 1).t()
 
 
-def _find_degree_levels(inputs: GraphInputs) -> Tensor:
+def _find_degree_quantiles_and_widths(inputs: GraphInputs) -> Tensor:
     """Quantiles of these numbers and, last, how wide each level is, [3, levels + 1]."""
-    numbers = _compute_degree_numbers(inputs)[:, :: max(1, inputs.num_nodes // MAX_QUANTILE_NODES)]
+    numbers = _compute_degrees_and_neighbor_degree_statistics(inputs)[
+        :, :: max(1, inputs.num_nodes // MAX_QUANTILE_NODES)
+    ]
     quantiles = torch.quantile(numbers, torch.linspace(0.02, 0.98, DEGREE_LEVELS).to(numbers), dim=1).t()
     width = (numbers.std(1, correction=0) / 2).clamp(min=1e-3)
     return torch.cat([quantiles, width[:, None]], 1).contiguous()
 
 
-def _encode_degrees(inputs: GraphInputs, levels: Tensor) -> Tensor:
+def _encode_degrees_as_gaussian_bumps(inputs: GraphInputs, quantiles_and_widths: Tensor) -> Tensor:
     """How near each of a node's numbers is to each level: Gaussian bumps, [N, 3·levels]."""
     blocks = [
         scale_rows_to_unit_length((-0.5 * ((number[:, None] - level[:-1]) / level[-1]).square()).exp())
-        for number, level in zip(_compute_degree_numbers(inputs), levels.to(inputs.raw_x), strict=True)
+        for number, level in zip(
+            _compute_degrees_and_neighbor_degree_statistics(inputs), quantiles_and_widths.to(inputs.raw_x), strict=True
+        )
     ]
     return torch.cat(blocks, 1) / len(blocks) ** 0.5
 
@@ -205,6 +209,6 @@ def _get_mean_operator(inputs: GraphInputs) -> Operator:
     return operator
 
 
-def _compute_graph_digest(inputs: GraphInputs) -> str:
+def _compute_edge_digest(inputs: GraphInputs) -> str:
     weight = [] if inputs.edge_weight is None else [inputs.edge_weight]
-    return compute_digest(inputs.adj.crow.long(), inputs.adj.col.long(), *weight)
+    return compute_digest_of_parts(inputs.adj.crow.long(), inputs.adj.col.long(), *weight)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         plot_trials,
         render_figure,
     )
-    from .predictions import build_prediction_table, write_predictions
+    from .predictions import build_prediction_table, write_predictions_csv
     from .table import Cell, Table
     from .training import build_training_page
 
@@ -62,7 +62,7 @@ __all__ = [
     "render_audit_html",
     "render_consensus_html",
     "render_figure",
-    "write_predictions",
+    "write_predictions_csv",
 ]
 
 # Imported on first use, so that listing things does not wait for torch.

@@ -30,7 +30,7 @@ def build_model_card(model: Method, graph: Data, summary: TrainingSummary) -> st
         fingerprint=hash_training_data(graph),
         import_lines=[line.strip() for line in str(summarize_import(graph)).splitlines()],
         num_labeled=int(is_labeled.sum()),
-        num_held_out=0 if model.fit_facts().learns_from_val else int((graph.val_mask & is_labeled).sum()),
+        num_held_out=0 if model.get_fit_facts().learns_from_val else int((graph.val_mask & is_labeled).sum()),
         num_trusted=None if trusted is None else int(trusted.sum()),
     )
     return str(card)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from .rendering import clip_text, format_number, render
-from .svg import BOTTOM, LEFT, RIGHT, TOP, Scale, draw_chart, find_round_range, list_ticks
+from .svg import BOTTOM, LEFT, RIGHT, TOP, Scale, draw_chart, find_round_range, list_round_ticks
 
 RANK_WIDTH, RANK_LEFT, RANK_RIGHT, RANK_TOP = 640, 190, 450, 46
 LABEL_STEP, STRETCH_STEP = 15, 7
@@ -114,4 +114,4 @@ def _list_log_ticks(low: float, high: float) -> list[float]:
         inside = [tick for tick in ticks if low <= math.log10(tick) <= high]
         if len(inside) > 1:
             return inside
-    return list_ticks(10**low, 10**high)
+    return list_round_ticks(10**low, 10**high)

@@ -67,10 +67,10 @@ def render_class_matrix(axes: tuple[str, str], names: Sequence[str], counts: Seq
         ]
         for i, row in enumerate(counts)
     ]
-    return load_macros("blocks.html").class_matrix(axes, names, abbreviate_or_number_names(names), rows, largest[:3])
+    return load_macros("blocks.html").class_matrix(axes, names, number_names_unless_short(names), rows, largest[:3])
 
 
-def abbreviate_or_number_names(names: Sequence[str]) -> list[str]:
+def number_names_unless_short(names: Sequence[str]) -> list[str]:
     """The names themselves if all are short, else numbers from 1."""
     if all(0 < len(name) <= 4 for name in names):
         return list(names)

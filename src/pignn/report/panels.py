@@ -16,7 +16,7 @@ class Series:
     spread: Sequence[float] = ()
     marks: Sequence[float | None] = ()
 
-    def list_points(self) -> list[tuple[str, float, float]]:
+    def list_means_with_spread(self) -> list[tuple[str, float, float]]:
         """(x, mean, spread) wherever there is a mean."""
         spread = list(self.spread) or [0.0] * len(self.x)
         points = zip(self.x, self.mean, spread, strict=True)

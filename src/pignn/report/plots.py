@@ -56,7 +56,7 @@ def plot_panels(panels: Sequence[Panel], *, columns: int = 2, note: str = "") ->
     across = min(columns, len(panels)) or 1
     down = -(-len(panels) // across)
     labels = list_series_labels(panels)
-    figure, axes = _make_figure(4.6 * across, 3.1 * down + 0.3 + 0.16 * len(labels), down, across)
+    figure, axes = _make_figure_and_axes(4.6 * across, 3.1 * down + 0.3 + 0.16 * len(labels), down, across)
     handles: dict[str, Any] = {}
     for axis, panel in zip(axes, panels, strict=False):
         _plot_panel(axis, panel, labels)
@@ -79,7 +79,7 @@ def plot_learning_curves(
     """
     keys = [key for key in CURVES if any(row.get(key) is not None for rows in histories.values() for row in rows)]
     keys = keys or ["class_loss"]
-    figure, axes = _make_figure(4.2 * len(keys), 3.4, 1, len(keys))
+    figure, axes = _make_figure_and_axes(4.2 * len(keys), 3.4, 1, len(keys))
     for axis, key in zip(axes, keys, strict=True):
         _plot_curves(axis, key, histories, chosen or {})
         _style_axis(axis, CURVES.get(key, key), "epoch (dot: selected)" if chosen else "epoch")
@@ -90,7 +90,7 @@ def plot_learning_curves(
 
 def plot_trials(trials: Sequence[tuple[float, float]], best_so_far: Sequence[tuple[float, float]]) -> Figure:
     """The value of every trial of a search (number, value), and the best so far."""
-    figure, (axis,) = _make_figure(5.4, 3.4, 1, 1)
+    figure, (axis,) = _make_figure_and_axes(5.4, 3.4, 1, 1)
     axis.plot(*zip(*trials, strict=True), "o", color=SERIES_COLORS[1], markersize=4, label="trial")
     axis.step(*zip(*best_so_far, strict=True), where="post", color=SERIES_COLORS[0], label="best so far")
     _style_axis(axis, "agreement with held-out labels", "trial")
@@ -101,7 +101,7 @@ def plot_trials(trials: Sequence[tuple[float, float]], best_so_far: Sequence[tup
 def plot_transition(transition: Any, class_names: Sequence[str]) -> Figure:
     """A transition matrix as a heat map: the share of each true class (rows) that was given each label (columns)."""
     size = max(3.2, 0.45 * len(class_names) + 2)
-    figure, (axis,) = _make_figure(size + 0.6, size, 1, 1)
+    figure, (axis,) = _make_figure_and_axes(size + 0.6, size, 1, 1)
     shares = np.asarray(transition)
     image = _draw_matrix(axis, shares, class_names, [[f"{share:.2f}" for share in row] for row in shares])
     _label_matrix(axis, ("true class", "given class"))
@@ -131,7 +131,7 @@ def plot_confusion(
 ) -> Figure:
     """One matrix per title: how many nodes of each class (rows) are taken for each class (columns), shaded by row."""
     size = max(3.2, 0.45 * len(class_names) + 2)
-    figure, drawn = _make_figure((size + 0.3) * len(counts), size, 1, len(counts))
+    figure, drawn = _make_figure_and_axes((size + 0.3) * len(counts), size, 1, len(counts))
     for axis, (title, matrix) in zip(drawn, counts.items(), strict=True):
         values = np.asarray(matrix, dtype=float)
         shares = values / np.maximum(values.sum(axis=1, keepdims=True), 1e-12)
@@ -143,7 +143,7 @@ def plot_confusion(
 
 def plot_calibration(bins: Mapping[str, Sequence[tuple[float, float, int]]], x_label: str, y_label: str) -> Figure:
     """One line per name through (mean probability, share, nodes); dots are as large as they have nodes."""
-    figure, (axis,) = _make_figure(4.6, 4.2, 1, 1)
+    figure, (axis,) = _make_figure_and_axes(4.6, 4.2, 1, 1)
     axis.plot([0, 1], [0, 1], color="#999999", linewidth=1, linestyle="--")
     for color, (name, points) in zip(SERIES_COLORS, bins.items(), strict=False):
         x, y, count = map(np.array, zip(*points, strict=True))
@@ -163,7 +163,7 @@ def plot_map(
     """Nodes in two dimensions, colored by class; some of them marked by a ring."""
     import matplotlib
 
-    figure, (axis,) = _make_figure(6.4, 4.6, 1, 1)
+    figure, (axis,) = _make_figure_and_axes(6.4, 4.6, 1, 1)
     points, classes = np.asarray(xy), np.asarray(classes)
     present = [c for c in range(len(class_names)) if (classes == c).any()]
     palette = matplotlib.colormaps["turbo"](np.linspace(0.05, 0.95, max(len(present), 2)))
@@ -182,17 +182,17 @@ def plot_map(
     return figure
 
 
-def plot_class_quality(quality: Mapping[str, float]) -> Figure:
+def plot_class_quality(share_right_by_class: Mapping[str, float]) -> Figure:
     """The expected share of right labels per given class, as horizontal bars."""
-    figure, (axis,) = _make_figure(5, 0.3 * len(quality) + 1.2, 1, 1)
-    axis.barh(list(quality), list(quality.values()), color=SERIES_COLORS[0])
+    figure, (axis,) = _make_figure_and_axes(5, 0.3 * len(share_right_by_class) + 1.2, 1, 1)
+    axis.barh(list(share_right_by_class), list(share_right_by_class.values()), color=SERIES_COLORS[0])
     axis.invert_yaxis()
     axis.set_xlim(0, 1)
     _style_axis(axis, "", "expected share of right labels")
     return figure
 
 
-def _make_figure(width: float, height: float, down: int, across: int) -> tuple[Figure, list[Axes]]:
+def _make_figure_and_axes(width: float, height: float, num_rows: int, num_columns: int) -> tuple[Figure, list[Axes]]:
     """A figure that belongs to no window, and its axes."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -201,7 +201,7 @@ def _make_figure(width: float, height: float, down: int, across: int) -> tuple[F
     with matplotlib.rc_context({"font.size": 9}):
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
-        return figure, list(figure.subplots(down, across, squeeze=False).ravel())
+        return figure, list(figure.subplots(num_rows, num_columns, squeeze=False).ravel())
 
 
 def _style_axis(axis: Axes, title: str, x_label: str, y_label: str = "") -> None:
@@ -219,7 +219,7 @@ def _plot_panel(axis: Axes, panel: Panel, labels: Sequence[str]) -> None:
     for i, series in enumerate(panel.series):
         color = SERIES_COLORS[labels.index(series.label) % len(SERIES_COLORS)]
         shift = (i - (len(panel.series) - 1) / 2) * width if panel.bars else 0.0
-        points = [(position[x] + shift, mean, std) for x, mean, std in series.list_points()]
+        points = [(position[x] + shift, mean, std) for x, mean, std in series.list_means_with_spread()]
         if points:
             x, mean, std = map(np.array, zip(*points, strict=True))
             if panel.bars:

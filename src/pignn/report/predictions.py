@@ -44,7 +44,9 @@ def build_prediction_table(data: Data, probs: np.ndarray, class_names: Sequence[
     return pd.concat([pd.DataFrame(columns), by_class], axis=1)
 
 
-def write_predictions(path: Path, table: pd.DataFrame) -> None:
+def write_predictions_csv(path: Path, table: pd.DataFrame) -> None:
     """Write a prediction table as CSV. Texts that a spreadsheet would run as formulas get an apostrophe before them."""
     escaped_columns = {name: table[name].map(escape_formula) for name in TEXT_COLUMNS if name in table}
-    files.write_bytes(path, table.assign(**escaped_columns).to_csv(index=False, lineterminator="\n").encode())
+    files.write_bytes_atomically(
+        path, table.assign(**escaped_columns).to_csv(index=False, lineterminator="\n").encode()
+    )

@@ -26,7 +26,7 @@ class Line:
     dots: bool = False  # each point is marked
 
     @property
-    def points(self) -> list[tuple[float, float]]:
+    def xy_pairs(self) -> list[tuple[float, float]]:
         return list(zip(self.x, self.y, strict=True))
 
 
@@ -43,8 +43,8 @@ class Scale:
         share = (value - self.low) / ((self.high - self.low) or 1.0)
         return round(self.start + share * (self.end - self.start), 1)
 
-    def list_ticks(self) -> list[float]:
-        return list_ticks(self.low, self.high)
+    def list_round_ticks(self) -> list[float]:
+        return list_round_ticks(self.low, self.high)
 
 
 def draw_lines(
@@ -70,7 +70,7 @@ def draw_lines(
         vertical_mark: a number to mark with a vertical line, and the text beside it.
         diagonal: draw where x and y are equal.
     """
-    x_range = y_range if y_range and diagonal else _find_range([x for line in lines for x in line.x])
+    x_range = y_range if y_range and diagonal else _find_finite_range([x for line in lines for x in line.x])
     y_range = y_range or find_round_range([y for line in lines for y in line.y])
     return draw_chart(
         "lines.svg",
@@ -91,8 +91,8 @@ def draw_scatter(title: str, description: str, groups: Sequence[tuple[str, Any]]
     points = [point for _, members in groups for point in members]
     if not points:
         return Markup("")
-    across = Scale(*_pad_range([x for x, _ in points]), 6, WIDTH - 6)
-    up = Scale(*_pad_range([y for _, y in points]), HEIGHT - 6, 6)
+    across = Scale(*_find_padded_range([x for x, _ in points]), 6, WIDTH - 6)
+    up = Scale(*_find_padded_range([y for _, y in points]), HEIGHT - 6, 6)
     drawn, labels = [], []
     for i, ((name, members), short) in enumerate(zip(groups, short_names, strict=True)):
         labels.append("" if not len(members) else name if short == name else f"{short} {name}")
@@ -124,7 +124,7 @@ class PlacedPanel:
 
 
 def _place_panel(panel: Panel) -> PlacedPanel:
-    points = [series.list_points() for series in panel.series]
+    points = [series.list_means_with_spread() for series in panel.series]
     values = [v for rows in points for _, mean, std in rows for v in (mean - std, mean + std)]
     values += [value for series in panel.series for _, value in series.list_reference_points()]
     levels = panel.list_x_in_order_of_appearance()
@@ -185,7 +185,7 @@ def build_shape_path(number: int, x: float, y: float, radius: float) -> str:
             return f"M{x - 1.2 * r:.1f} {y}h{2.4 * r:.1f}M{x:.1f} {y - 1.2 * r:.1f}v{2.4 * r:.1f}"
 
 
-def list_ticks(low: float, high: float, max_ticks: int = 6) -> list[float]:
+def list_round_ticks(low: float, high: float, max_ticks: int = 6) -> list[float]:
     """Round numbers from low to high."""
     if not high > low:
         return [low]
@@ -196,22 +196,22 @@ def list_ticks(low: float, high: float, max_ticks: int = 6) -> list[float]:
     return [round(n * step, 10) for n in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def _find_range(values: Sequence[float]) -> tuple[float, float]:
+def _find_finite_range(values: Sequence[float]) -> tuple[float, float]:
     finite = [value for value in values if math.isfinite(value)]
     return (min(finite), max(finite)) if finite else (0.0, 1.0)
 
 
-def _pad_range(values: Sequence[float]) -> tuple[float, float]:
-    low, high = _find_range(values)
+def _find_padded_range(values: Sequence[float]) -> tuple[float, float]:
+    low, high = _find_finite_range(values)
     margin = (high - low) * 0.03 or 1.0
     return low - margin, high + margin
 
 
 def find_round_range(values: Sequence[float]) -> tuple[float, float]:
     """Ends around the values at which a tick can stand."""
-    low, high = _find_range(values)
+    low, high = _find_finite_range(values)
     if low == high:
         low, high = low - (abs(low) * 0.1 or 1.0), high + (abs(high) * 0.1 or 1.0)
-    ticks = list_ticks(low, high)
+    ticks = list_round_ticks(low, high)
     step = ticks[1] - ticks[0] if len(ticks) > 1 else high - low
     return math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step

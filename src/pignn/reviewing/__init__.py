@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     from .project import Project, create_project, open_project
     from .review_session import ReviewSession
     from .server import review
-    from .training import build_training_arguments
+    from .training import write_decisions_and_build_training_arguments
 
 __all__ = [
     "Project",
     "ReviewSession",
     "build_app",
-    "build_training_arguments",
     "create_project",
     "open_project",
     "review",
+    "write_decisions_and_build_training_arguments",
 ]
 
 # Imported on first use, so that listing things does not wait for torch.

@@ -46,11 +46,11 @@ def compute_agreement(
                 answers.setdefault(label, {})[reviewer] = answer
     shared = {label: each for label, each in answers.items() if len(each) > 1}
     names = sorted({name for each in shared.values() for name in each})
-    pairs = [pair for a, b in combinations(names, 2) if (pair := _compare(a, b, shared)) is not None]
+    pairs = [pair for a, b in combinations(names, 2) if (pair := _compute_pair_agreement(a, b, shared)) is not None]
     return Agreement(len(shared), compute_krippendorff_alpha([list(each.values()) for each in shared.values()]), pairs)
 
 
-def _compare(first: str, second: str, shared: Mapping[int, Mapping[str, str]]) -> PairAgreement | None:
+def _compute_pair_agreement(first: str, second: str, shared: Mapping[int, Mapping[str, str]]) -> PairAgreement | None:
     both = [(each[first], each[second]) for each in shared.values() if first in each and second in each]
     if not both:
         return None

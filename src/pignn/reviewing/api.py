@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from .._version import __version__
-from ..serving.answers import EXCEPTION_HANDLERS, decode_body, read_body, respond
+from ..serving.answers import EXCEPTION_HANDLERS, build_json_response, decode_body, read_body
 from ..serving.messages import Problem
 from . import calls
 from . import messages as m
@@ -28,7 +28,7 @@ from .agreement import Agreement
 from .exchange import EXPORTS, write_export
 from .guard import COOKIE, Guard
 from .page import build_review_page
-from .review_session import ReviewSession, check_name
+from .review_session import ReviewSession, check_and_trim_reviewer_name
 
 MAX_BYTES = 20_000_000  # of a request: a file of decisions on a million labels
 
@@ -76,38 +76,39 @@ def build_app(session: ReviewSession, *, is_local: bool, csrf: str) -> Starlette
             def answer() -> Any:
                 return call.run(session, reviewer, None if call.request is None else decode_body(body, call.request))
 
-            return respond(await asyncio.to_thread(answer))
+            return build_json_response(await asyncio.to_thread(answer))
 
         return endpoint
 
     async def node(request: Request) -> Response:
         number = request.path_params["node"]
-        return respond(await asyncio.to_thread(calls.get_node, session, number))
+        return build_json_response(await asyncio.to_thread(calls.get_node, session, number))
 
     async def export(request: Request) -> Response:
         name = request.path_params["name"]
         if name not in EXPORTS:
             raise HTTPException(404, f"there is no export of that name; known: {', '.join(EXPORTS)}")
-        return await asyncio.to_thread(_export, session, name)
+        return await asyncio.to_thread(_build_export_response, session, name)
 
     async def map_(request: Request) -> Response:
         return Response(await asyncio.to_thread(_encode_map, session), media_type="application/octet-stream")
 
     async def who(request: Request) -> Response:
-        return respond(m.SessionInfo(csrf=csrf, needs_token=not is_local, reviewer=request.scope["reviewer"] or ""))
+        name = request.scope["reviewer"] or ""
+        return build_json_response(m.SessionInfo(csrf=csrf, needs_token=not is_local, reviewer=name))
 
     async def login(request: Request) -> Response:
         wanted = decode_body(await read_body(request, 10_000), m.LoginRequest).token.strip()
         name = None if is_local else guard_of(wanted)
         if name is None:
             raise HTTPException(403, "nobody has this token; ask whoever started the review for a new one")
-        response = respond(m.SessionInfo(csrf=csrf, needs_token=True, reviewer=name))
+        response = build_json_response(m.SessionInfo(csrf=csrf, needs_token=True, reviewer=name))
         is_secure = request.headers.get("x-forwarded-proto") == "https"
         response.set_cookie(COOKIE, wanted, httponly=True, samesite="strict", secure=is_secure, max_age=30 * 86_400)
         return response
 
     async def openapi(request: Request) -> Response:
-        return respond(describe_api())
+        return build_json_response(describe_api())
 
     async def page(request: Request) -> Response:
         return HTMLResponse(build_review_page())
@@ -127,10 +128,10 @@ def build_app(session: ReviewSession, *, is_local: bool, csrf: str) -> Starlette
 
 
 def _get_reviewer(request: Request) -> str:
-    return check_name(request.scope["reviewer"] or "me")
+    return check_and_trim_reviewer_name(request.scope["reviewer"] or "me")
 
 
-def _export(session: ReviewSession, name: str) -> Response:
+def _build_export_response(session: ReviewSession, name: str) -> Response:
     with tempfile.TemporaryDirectory() as folder:
         path = write_export(session, name, Path(folder))
         headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(path.name)}"}

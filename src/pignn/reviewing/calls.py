@@ -6,9 +6,9 @@ from ..core.errors import ConfigError, DataError
 from . import messages as m
 from .agreement import Agreement, compute_agreement
 from .decision_store import Action, Change, Verdict
-from .details import build_detail, build_queue_page
+from .details import build_node_detail, build_queue_page
 from .exchange import load_decisions
-from .review_session import ReviewSession, check_name
+from .review_session import ReviewSession, check_and_trim_reviewer_name
 
 MAX_LISTED_NODES, MAX_KEY_CHARS = 1000, 100
 
@@ -32,16 +32,16 @@ def describe_project(session: ReviewSession, reviewer: str, request: None = None
 
 def get_progress(session: ReviewSession, reviewer: str, request: None = None) -> m.Progress:
     ranking, store = session.ranking, session.project.decisions
-    undo, redo = store.count_undoable(reviewer)
+    undo, redo = store.count_undoable_and_redoable(reviewer)
     return m.Progress(
-        panel=session.compute_panel(),
+        panel=session.compute_progress_panel(),
         revision=store.get_revision(),
         refit=ranking.number,
         refit_seconds=round(ranking.seconds, 2),
         known=ranking.num_decided,
         undo=undo,
         redo=redo,
-        skipped=int(session.get_standing(reviewer).is_skipped.sum()),
+        skipped=int(session.build_review_snapshot(reviewer).is_skipped.sum()),
         class_names=session.class_names,
     )
 
@@ -51,7 +51,7 @@ def list_queue(session: ReviewSession, reviewer: str, request: m.QueueRequest) -
 
 
 def get_node(session: ReviewSession, node: int) -> m.NodeDetail:
-    return build_detail(session, node)
+    return build_node_detail(session, node)
 
 
 def decide(session: ReviewSession, reviewer: str, request: m.DecideRequest) -> m.Outcome:
@@ -71,7 +71,7 @@ def _make_verdict(entry: m.DecisionEntry) -> Verdict:
 def decide_all(session: ReviewSession, reviewer: str, request: m.BulkRequest) -> m.Outcome:
     if (earlier := session.project.decisions.find_action(_check_key(request.key))) is not None:
         return _build_outcome(session, earlier)  # its answer was lost
-    positions = session.select(request.query, reviewer)
+    positions = session.select_positions(request.query, reviewer)
     if len(positions) != request.expected:
         raise ConfigError(
             f"{len(positions):,} labels match by now, not {request.expected:,}; look at them again, then decide"
@@ -146,7 +146,7 @@ def get_agreement(session: ReviewSession, reviewer: str, request: None = None) -
 
 
 def deal_labels_to_reviewers(session: ReviewSession, reviewer: str, request: m.DealingRequest) -> m.ProjectInfo:
-    names = [check_name(name) for name in request.reviewers]
+    names = [check_and_trim_reviewer_name(name) for name in request.reviewers]
     session.deal_labels_to_reviewers(names, request.overlap)
     return describe_project(session, reviewer)
 

@@ -22,7 +22,7 @@ class Dealing:
     second: Ints  # of those that two see; -1 for the others
 
     @property
-    def is_shared(self) -> Bools:
+    def is_dealt_to_two(self) -> Bools:
         return self.second >= 0
 
     def get_mask(self, reviewer: str) -> Bools:

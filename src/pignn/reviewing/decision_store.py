@@ -109,7 +109,7 @@ class DecisionStore:
     ) -> Action:
         """Record verdicts on nodes as one action; None clears one. The last of a node in `verdicts` counts."""
         settles = verb == "settle"
-        with self._write(key) as earlier:
+        with self._transaction_context(key) as earlier:
             if earlier is not None:
                 return earlier
             time = _format_now()
@@ -121,7 +121,7 @@ class DecisionStore:
                 Change(node, reviewer, settles, self._read_verdict(node, reviewer, settles), verdict)
                 for node, verdict in after.items()
             ]
-            self._apply(action, changes)
+            self._insert_and_apply_changes(action, changes)
             return Action(action, key, reviewer, verb, time, changes)
 
     def undo(self, key: str, reviewer: str) -> Action | None:
@@ -134,7 +134,7 @@ class DecisionStore:
         return self._undo_or_redo(key, reviewer, "redo", "is_undone AND redoable ORDER BY id")
 
     def _undo_or_redo(self, key: str, reviewer: str, verb: str, condition: str) -> Action | None:
-        with self._write(key) as earlier:
+        with self._transaction_context(key) as earlier:
             if earlier is not None:
                 return earlier
             row = self._connection.execute(
@@ -149,7 +149,7 @@ class DecisionStore:
                 wanted = change.before if verb == "undo" else change.after
                 now = self._read_verdict(change.node, reviewer, change.settles)
                 changes.append(Change(change.node, reviewer, change.settles, now, wanted))
-            self._apply(action, changes)
+            self._insert_and_apply_changes(action, changes)
             flag = verb == "undo"
             self._connection.execute(
                 "UPDATE actions SET is_undone = ?, redoable = ? WHERE id = ?", (flag, flag, row[0])
@@ -157,7 +157,7 @@ class DecisionStore:
             return Action(action, key, reviewer, verb, time, changes, row[0])
 
     @contextlib.contextmanager
-    def _write(self, key: str) -> Iterator[Action | None]:
+    def _transaction_context(self, key: str) -> Iterator[Action | None]:
         """One transaction. It yields the action of this key if there is one already."""
         with self._lock:
             try:
@@ -178,33 +178,35 @@ class DecisionStore:
         statement = "INSERT INTO actions (key, reviewer, verb, target, time, queue) VALUES (?, ?, ?, ?, ?, ?)"
         return int(self._connection.execute(statement, row).lastrowid or 0)
 
-    def _apply(self, action: int, changes: Sequence[Change]) -> None:
+    def _insert_and_apply_changes(self, action: int, changes: Sequence[Change]) -> None:
         self._connection.executemany(
             "INSERT INTO changes VALUES (?, ?, ?, ?, ?)",
-            [(action, c.node, c.settles, _encode(c.before), _encode(c.after)) for c in changes],
+            [(action, c.node, c.settles, _encode_verdict(c.before), _encode_verdict(c.after)) for c in changes],
         )
         removed = [(c.node, c.reviewer, c.settles) for c in changes if c.after is None]
         self._connection.executemany("DELETE FROM decisions WHERE node = ? AND reviewer = ? AND settles = ?", removed)
         self._connection.executemany(
             "INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?)",
-            [(c.node, c.reviewer, c.settles, _encode(c.after)) for c in changes if c.after is not None],
+            [(c.node, c.reviewer, c.settles, _encode_verdict(c.after)) for c in changes if c.after is not None],
         )
 
     # ---- reading ----
 
     def list_verdicts(self) -> list[tuple[int, str, bool, Verdict]]:
         """(node, reviewer, settles, verdict) of all that is decided now."""
-        rows = self._fetch("SELECT node, reviewer, settles, content FROM decisions ORDER BY node, reviewer, settles")
-        return [(node, reviewer, bool(settles), _decode(text)) for node, reviewer, settles, text in rows]
+        rows = self._fetch_rows(
+            "SELECT node, reviewer, settles, content FROM decisions ORDER BY node, reviewer, settles"
+        )
+        return [(node, reviewer, bool(settles), _decode_verdict(text)) for node, reviewer, settles, text in rows]
 
-    def count_undoable(self, reviewer: str) -> tuple[int, int]:
+    def count_undoable_and_redoable(self, reviewer: str) -> tuple[int, int]:
         """How many actions the reviewer can undo and redo."""
         sums = "COALESCE(SUM(NOT is_undone), 0), COALESCE(SUM(is_undone AND redoable), 0)"
-        return self._fetch(f"SELECT {sums} FROM actions WHERE reviewer = ? AND target IS NULL", reviewer)[0]
+        return self._fetch_rows(f"SELECT {sums} FROM actions WHERE reviewer = ? AND target IS NULL", reviewer)[0]
 
     def get_revision(self) -> int:
         """The number of the last action."""
-        return int(self._fetch("SELECT COALESCE(MAX(id), 0) FROM actions")[0][0])
+        return int(self._fetch_rows("SELECT COALESCE(MAX(id), 0) FROM actions")[0][0])
 
     def list_history(self, *, node: int | None = None, before: int | None = None, limit: int = 100) -> list[Action]:
         """The last actions, newest first: all, or those about one node; each with at most 100 of its changes."""
@@ -212,7 +214,7 @@ class DecisionStore:
         if node is not None:
             conditions.append("id IN (SELECT action FROM changes WHERE node = ?)")
             values.append(node)
-        rows = self._fetch(
+        rows = self._fetch_rows(
             f"SELECT id, key, reviewer, verb, time, target FROM actions WHERE {' AND '.join(conditions)} "
             "ORDER BY id DESC LIMIT ?", *values, limit,
         )  # fmt: skip
@@ -239,18 +241,18 @@ class DecisionStore:
     ) -> list[Change]:
         condition, values = ("", ()) if node is None else (" AND node = ?", (node,))
         statement = f"SELECT node, settles, before, after FROM changes WHERE action = ?{condition} LIMIT ?"
-        rows = self._fetch(statement, action, *values, limit)
+        rows = self._fetch_rows(statement, action, *values, limit)
         return [
-            Change(node, reviewer, bool(settles), before and _decode(before), after and _decode(after))
+            Change(node, reviewer, bool(settles), before and _decode_verdict(before), after and _decode_verdict(after))
             for node, settles, before, after in rows
         ]
 
     def _read_verdict(self, node: int, reviewer: str, settles: bool) -> Verdict | None:
         condition = "node = ? AND reviewer = ? AND settles = ?"
-        rows = self._fetch(f"SELECT content FROM decisions WHERE {condition}", node, reviewer, settles)
-        return _decode(rows[0][0]) if rows else None
+        rows = self._fetch_rows(f"SELECT content FROM decisions WHERE {condition}", node, reviewer, settles)
+        return _decode_verdict(rows[0][0]) if rows else None
 
-    def _fetch(self, statement: str, *values: Any) -> list[Any]:
+    def _fetch_rows(self, statement: str, *values: Any) -> list[Any]:
         with self._lock:
             return self._connection.execute(statement, values).fetchall()
 
@@ -258,9 +260,9 @@ class DecisionStore:
 
     def list_reviewers(self) -> list[tuple[str, str | None]]:
         """Names of reviewers in the order in which they came, with the hashes of their tokens."""
-        return self._fetch("SELECT name, token_hash FROM reviewers ORDER BY position")
+        return self._fetch_rows("SELECT name, token_hash FROM reviewers ORDER BY position")
 
-    def add_reviewer(self, name: str, token_hash: str | None = None) -> None:
+    def add_or_update_reviewer(self, name: str, token_hash: str | None = None) -> None:
         """Add a reviewer, or give one another token."""
         with self._lock:
             self._connection.execute(
@@ -271,7 +273,7 @@ class DecisionStore:
 
     def read_dealing(self) -> tuple[list[str], float]:
         """Whom the labels are dealt out to, and the share that two see."""
-        rows = self._fetch("SELECT value FROM settings WHERE name = 'dealing'")
+        rows = self._fetch_rows("SELECT value FROM settings WHERE name = 'dealing'")
         return msgspec.json.decode(rows[0][0], type=tuple[list[str], float]) if rows else ([], 0.0)
 
     def write_dealing(self, reviewers: list[str], overlap: float) -> None:
@@ -280,11 +282,11 @@ class DecisionStore:
             self._connection.execute("INSERT OR REPLACE INTO settings VALUES ('dealing', ?)", (value,))
 
 
-def _encode(verdict: Verdict | None) -> str | None:
+def _encode_verdict(verdict: Verdict | None) -> str | None:
     return None if verdict is None else msgspec.json.encode(verdict).decode()
 
 
-def _decode(text: str) -> Verdict:
+def _decode_verdict(text: str) -> Verdict:
     return msgspec.json.decode(text, type=Verdict)
 
 

@@ -19,7 +19,7 @@ MAX_PAGE = 500
 
 def build_queue_page(session: ReviewSession, query: Query, reviewer: str, offset: int, limit: int) -> QueuePage:
     """A part of a queue, as the list shows it."""
-    ranking, positions = session.ranking, session.select(query, reviewer)
+    ranking, positions = session.ranking, session.select_positions(query, reviewer)
     part = positions[max(offset, 0) : max(offset, 0) + min(max(limit, 0), MAX_PAGE)]
     names = session.project.texts.find_names(session.state.nodes[part].tolist())
     items = []
@@ -27,20 +27,20 @@ def build_queue_page(session: ReviewSession, query: Query, reviewer: str, offset
         node = int(session.state.nodes[position])
         own = session.get_verdicts(position).get((reviewer, False))
         status = session.status[position]
-        decision, label = STATUS_NAMES[status], session.get_label(position)
+        decision, label = STATUS_NAMES[status], session.get_relabeled_class_or_empty(position)
         if status == UNDECIDED:
             decision = "skip" if own is not None and own.decision == "skip" else ""
         items.append(
             QueueItem(
                 node=node, name=names[node], given=int(session.state.given[position]),
-                suggested=int(ranking.suggested[position]), p_wrong=_round(ranking.p_wrong[position]),
+                suggested=int(ranking.suggested[position]), p_wrong=_round_to_four_digits(ranking.p_wrong[position]),
                 decision=decision, label=label,
             )
         )  # fmt: skip
     return QueuePage(len(positions), ranking.number, items)
 
 
-def build_detail(session: ReviewSession, node: int) -> NodeDetail:
+def build_node_detail(session: ReviewSession, node: int) -> NodeDetail:
     """All about one labeled node."""
     position, state, ranking = session.find_position(node), session.state, session.ranking
     given = int(state.given[position])
@@ -57,28 +57,28 @@ def build_detail(session: ReviewSession, node: int) -> NodeDetail:
         name=own_names.find_names([node])[node],
         given=given,
         suggested=int(ranking.suggested[position]),
-        p_wrong=_round(ranking.p_wrong[position]),
+        p_wrong=_round_to_four_digits(ranking.p_wrong[position]),
         source=int(state.sources[position]),
         cluster=int(state.clusters[position]),
         is_trusted=bool(state.trusted[position]),
         cells=cells[node],
-        without_label=_list_classes(probs),
-        with_label=_list_classes(_add_own_label(probs, given, ranking.p_wrong[position])),
+        without_label=_list_most_probable_classes(probs),
+        with_label=_list_most_probable_classes(_combine_probs_with_p_wrong(probs, given, ranking.p_wrong[position])),
         degree=len(neighbors),
         votes=_count_classes(classes),
         neighbors=_build_neighbors(session, drawn, cells),
-        links=_find_links(session, drawn),
+        links=_list_edges_among(session, drawn),
         similar=_build_neighbors(session, similar, cells),
         status=STATUS_NAMES[session.status[position]],
         opinions=[Opinion(who, settles, verdict) for (who, settles), verdict in session.get_verdicts(position).items()],
     )
 
 
-def _round(value: float) -> float:
+def _round_to_four_digits(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def _add_own_label(probs: Floats, given: int, p_wrong: float) -> Floats:
+def _combine_probs_with_p_wrong(probs: Floats, given: int, p_wrong: float) -> Floats:
     """The probabilities once the given label is heard: it is right with probability 1 − p_wrong."""
     others = np.maximum(probs, 1e-12)
     others[given] = 0
@@ -87,9 +87,9 @@ def _add_own_label(probs: Floats, given: int, p_wrong: float) -> Floats:
     return joint
 
 
-def _list_classes(probs: Floats) -> list[tuple[int, float]]:
+def _list_most_probable_classes(probs: Floats) -> list[tuple[int, float]]:
     best = np.argsort(-probs, kind="stable")[:MAX_CLASSES]
-    return [(int(c), _round(probs[c])) for c in best if probs[c] >= 0.0005]
+    return [(int(c), _round_to_four_digits(probs[c])) for c in best if probs[c] >= 0.0005]
 
 
 def _count_classes(classes: Ints) -> list[tuple[int, int]]:
@@ -111,13 +111,13 @@ def _build_neighbors(session: ReviewSession, nodes: Ints, cells: dict[int, list[
         status, decided = "open", ""
         if label >= 0:
             position = session.find_position(node)
-            status, decided = STATUS_NAMES[session.status[position]], session.get_label(position)
+            status, decided = STATUS_NAMES[session.status[position]], session.get_relabeled_class_or_empty(position)
         text = " · ".join(text for _, text in cells[node])[:MAX_SNIPPET_CHARS]
         result.append(Neighbor(node, names[node], label, status, decided, text, label >= 0))
     return result
 
 
-def _find_links(session: ReviewSession, nodes: Sequence[int] | Ints) -> list[tuple[int, int]]:
+def _list_edges_among(session: ReviewSession, nodes: Sequence[int] | Ints) -> list[tuple[int, int]]:
     """Edges among a few nodes, by position."""
     crow, col = session.state.crow, session.state.col
     rows = [(i, np.isin(nodes, col[crow[node] : crow[node + 1]])) for i, node in enumerate(nodes)]

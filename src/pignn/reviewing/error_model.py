@@ -23,7 +23,10 @@ MAX_ITERATIONS = 80
 
 
 class ErrorModel:
-    """The model over all labels of a project. `refit` learns from the decided ones and returns P(wrong) of all."""
+    """The model over all labels of a project.
+
+    `refit_and_predict_p_wrong` learns from the decided ones and returns P(wrong) of all.
+    """
 
     def __init__(self, embedding: Singles, given: Ints, num_classes: int, p_wrong: Floats) -> None:
         centered = embedding - embedding.mean(axis=0)
@@ -32,7 +35,7 @@ class ErrorModel:
         self.given, self.num_classes = given, num_classes
         self.prior = np.clip(logit(np.clip(p_wrong, 1e-9, 1 - 1e-9)), -MAX_LOGIT, MAX_LOGIT)
 
-    def refit(self, decided: Ints, is_wrong: Floats, suggested: Ints) -> Floats:
+    def refit_and_predict_p_wrong(self, decided: Ints, is_wrong: Floats, suggested: Ints) -> Floats:
         """P(wrong) of every label, from the positions of decided ones; `suggested` is another class for every label."""
         if not len(decided):
             return expit(self.prior)
@@ -41,23 +44,23 @@ class ErrorModel:
         )
 
         def compute_loss(weights: Floats) -> tuple[float, Floats]:
-            parts = self._split(weights)
+            parts = self._split_weights(weights)
             score = rows.compute_scores(*parts)
             loss = float(np.logaddexp(0, score).sum() - is_wrong @ score)
-            slope = rows.compute_slope(expit(score) - is_wrong, self.num_classes)
+            slope = rows.compute_gradient(expit(score) - is_wrong, self.num_classes)
             penalties = self._get_penalties()
             return loss + 0.5 * float(penalties @ weights**2), slope + penalties * weights
 
         start = np.zeros(len(self._get_penalties()))
         best = minimize(compute_loss, start, jac=True, method="L-BFGS-B", options={"maxiter": MAX_ITERATIONS}).x
         everything = _Rows(self.embedding, self.given, suggested, self.prior)
-        return expit(everything.compute_scores(*self._split(best)))
+        return expit(everything.compute_scores(*self._split_weights(best)))
 
     def _get_penalties(self) -> Floats:
         width, classes = self.embedding.shape[1], self.num_classes
         return np.concatenate([np.ones(width * (1 + classes) + 2 * classes), [OFFSET_PENALTY, SLOPE_PENALTY]])
 
-    def _split(self, weights: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    def _split_weights(self, weights: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         width, classes = self.embedding.shape[1], self.num_classes
         ends = np.cumsum([width, width * classes, classes, classes])
         shared, by_class, given, suggested, last = np.split(weights, ends)
@@ -81,7 +84,7 @@ class _Rows:
             score[rows] += CLASS_SCALE * (self.embedding[rows] @ weights)
         return score
 
-    def compute_slope(self, error: Floats, num_classes: int) -> Floats:
+    def compute_gradient(self, error: Floats, num_classes: int) -> Floats:
         by_class = np.zeros((num_classes, self.embedding.shape[1]))
         for rows in self.groups:
             by_class[self.given[rows[0]]] = CLASS_SCALE * (error[rows] @ self.embedding[rows])

@@ -65,12 +65,12 @@ def compute_wrong_count_interval(total: int, drawn: int, wrong: int, level: floa
         return bool(log_choose + betaln(count + a, rest - count + b) - betaln(a, b) > least)
 
     mode = min(max(round(rest * wrong / drawn), 0), rest) if drawn else rest // 2
-    low = _find_first(is_inside, 0, mode)
-    high = rest - _find_first(lambda count: is_inside(rest - count), 0, rest - mode)
+    low = _find_first_true(is_inside, 0, mode)
+    high = rest - _find_first_true(lambda count: is_inside(rest - count), 0, rest - mode)
     return wrong + low, wrong + high
 
 
-def _find_first(is_true: Callable[[int], bool], low: int, high: int) -> int:
+def _find_first_true(is_true: Callable[[int], bool], low: int, high: int) -> int:
     """The first number for which something holds that holds from there to `high`."""
     while low < high:
         middle = (low + high) // 2
@@ -78,23 +78,23 @@ def _find_first(is_true: Callable[[int], bool], low: int, high: int) -> int:
     return low
 
 
-def count_drawn(status: Ints, order: Ints) -> int:
+def count_decided_at_front(status: Ints, random_order: Ints) -> int:
     """How many labels at the front of the random order are decided without a gap."""
-    is_open = status[order] == UNDECIDED
-    return int(np.argmax(is_open)) if is_open.any() else len(order)
+    is_open = status[random_order] == UNDECIDED
+    return int(np.argmax(is_open)) if is_open.any() else len(random_order)
 
 
-def compute_panel(status: Ints, order: Ints, p_wrong: Floats, top_outcomes: list[bool]) -> Panel:
+def compute_progress_panel(status: Ints, random_order: Ints, p_wrong: Floats, top_outcomes: list[bool]) -> Panel:
     """The panel of a review.
 
     Args:
         status: of every label, as `verdicts` names it.
-        order: positions of the labels that can be reviewed, in the random order of the project.
+        random_order: positions of the labels that can be reviewed, in the random order of the project.
         p_wrong: of every label, by the models of now.
         top_outcomes: of the decisions on the surest errors, in order: whether the label was wrong.
     """
-    of_all = status[order]
-    total, drawn = len(order), count_drawn(status, order)
+    of_all = status[random_order]
+    total, drawn = len(random_order), count_decided_at_front(status, random_order)
     front = of_all[:drawn]
     wrong, settled = int((front == RELABEL).sum()), int(np.isin(front, SETTLED).sum())
     found, kept = int((of_all == RELABEL).sum()), int((of_all == KEEP).sum())
@@ -103,7 +103,7 @@ def compute_panel(status: Ints, order: Ints, p_wrong: Floats, top_outcomes: list
     low, high = max(low, found), min(high, total - kept)
     low, high = min(low, high), max(low, high)
     count = None if not settled else min(max(total * wrong / settled, low), high)
-    open_p = np.sort(p_wrong[order][of_all == UNDECIDED])[::-1][:AHEAD]
+    open_p = np.sort(p_wrong[random_order][of_all == UNDECIDED])[::-1][:AHEAD]
     recent = top_outcomes[-RECENT:]
     panel = Panel(
         labels=total,
@@ -125,11 +125,11 @@ def compute_panel(status: Ints, order: Ints, p_wrong: Floats, top_outcomes: list
         expected_errors=float(open_p.sum()),
         advice="",
     )
-    panel.advice = _advise(panel)
+    panel.advice = _format_advice(panel)
     return panel
 
 
-def _advise(panel: Panel) -> str:
+def _format_advice(panel: Panel) -> str:
     if not panel.ahead:
         return "Every label is decided."
     expected = (

@@ -17,7 +17,7 @@ from ..auditing import read_decisions, write_rounded_csv
 from ..core.errors import ConfigError, DataError
 from ..report.audit import DECISION_COLUMNS, REVIEW_COLUMNS
 from .decision_store import Verdict
-from .estimates import count_drawn
+from .estimates import count_decided_at_front
 from .messages import LoadOutcome
 from .review_session import ReviewSession
 from .verdicts import KEEP, RELABEL, STATUS_NAMES, UNSURE, combine_verdicts
@@ -29,7 +29,7 @@ def build_decision_table(session: ReviewSession) -> pd.DataFrame:
     They are a sample of the labels without replacement. A label with a dispute is not decided.
     """
     state, ranking, order = session.state, session.ranking, session.state.order
-    drawn = order[: count_drawn(session.status, order)]
+    drawn = order[: count_decided_at_front(session.status, order)]
     rank = {int(position): number for number, position in enumerate(drawn)}
     decided = np.flatnonzero(np.isin(session.status, (RELABEL, KEEP, UNSURE)))
     rows = sorted({*map(int, decided), *rank}, key=lambda position: -ranking.p_wrong[position])
@@ -46,7 +46,7 @@ def build_decision_table(session: ReviewSession) -> pd.DataFrame:
             "suggested": session.class_names[ranking.suggested[position]],
             "p_wrong": f"{state.p_wrong[position] if verdict is None else verdict.p_wrong or 0:.6g}",
             "decision": STATUS_NAMES[status] if status in (RELABEL, KEEP, UNSURE) else "",
-            "label": session.get_label(position),
+            "label": session.get_relabeled_class_or_empty(position),
             "reviewer": counted[0][0] if counted else "",
             "time": verdict.time if verdict is not None else "",
             "note": " | ".join(each.note for each in verdicts.values() if each.note),
@@ -83,11 +83,11 @@ def load_decisions(session: ReviewSession, key: str, reviewer: str, text: str) -
         note = str(row.get("note", "") or "")
         verdicts.append((node, Verdict(decision=row["decision"], label=label, note=note, time=row.get("time", ""))))
     changes = session.decide(key, reviewer, verdicts, verb="load").changes if verdicts else []
-    replaced = sum(_differ(change.before, change.after) for change in changes)
+    replaced = sum(_is_decision_replaced(change.before, change.after) for change in changes)
     return LoadOutcome(loaded=len(verdicts), replaced=replaced, unknown=unknown)
 
 
-def _differ(before: Verdict | None, after: Verdict | None) -> bool:
+def _is_decision_replaced(before: Verdict | None, after: Verdict | None) -> bool:
     """Whether a decision gave way to another one."""
     if before is None or after is None or before.decision not in ("relabel", "keep", "unsure"):
         return False
@@ -101,8 +101,8 @@ def _build_trusted_table(session: ReviewSession) -> pd.DataFrame:
     return decided.assign(label=label)[["node", "label", "decision", "reviewer", "time"]]
 
 
-def _write_csv(table: Callable[[ReviewSession], pd.DataFrame]) -> Callable[[ReviewSession, Path], None]:
-    return lambda session, path: write_rounded_csv(path, table(session))
+def _make_csv_writer(build_table: Callable[[ReviewSession], pd.DataFrame]) -> Callable[[ReviewSession, Path], None]:
+    return lambda session, path: write_rounded_csv(path, build_table(session))
 
 
 def _write_parquet(session: ReviewSession, path: Path) -> None:
@@ -127,7 +127,9 @@ def _write_label_studio(session: ReviewSession, path: Path) -> None:
         fields = {"id": one["id"], "text": one["text"], "given": one["given"], **one["columns"]}
         return {"data": fields, "annotations": annotations, "predictions": [prediction]}
 
-    path.write_text(json.dumps([build(one) for one in _list_decided(session)], ensure_ascii=False), encoding="utf-8")
+    path.write_text(
+        json.dumps([build(one) for one in _list_decided_label_records(session)], ensure_ascii=False), encoding="utf-8"
+    )
 
 
 def _write_argilla(session: ReviewSession, path: Path) -> None:
@@ -141,10 +143,12 @@ def _write_argilla(session: ReviewSession, path: Path) -> None:
             "suggestions": {"label": {"value": one["suggested"], "score": one["p_wrong"], "agent": "pignn"}},
         }  # fmt: skip
 
-    path.write_text(json.dumps([build(one) for one in _list_decided(session)], ensure_ascii=False), encoding="utf-8")
+    path.write_text(
+        json.dumps([build(one) for one in _list_decided_label_records(session)], ensure_ascii=False), encoding="utf-8"
+    )
 
 
-def _list_decided(session: ReviewSession) -> list[dict[str, Any]]:
+def _list_decided_label_records(session: ReviewSession) -> list[dict[str, Any]]:
     every = session.get_verdicts_by_position()
     nodes = [int(session.state.nodes[position]) for position in every]
     cells, ids = session.project.texts.find_cells(nodes), session.project.texts.find_ids(nodes)
@@ -165,7 +169,7 @@ def _list_decided(session: ReviewSession) -> list[dict[str, Any]]:
     return result
 
 
-def _write_corrected(session: ReviewSession, path: Path) -> None:
+def _write_corrected_label_file(session: ReviewSession, path: Path) -> None:
     origin = session.project.header.origin
     if origin is None or origin.label is None:
         raise ConfigError("this project has no file of nodes whose labels could be corrected")
@@ -197,9 +201,11 @@ class Export:
 
 
 EXPORTS = {
-    "decisions": Export("decisions.csv", "decisions, for pignn apply and train", _write_csv(build_decision_table)),
-    "trusted": Export("trusted.csv", "the labels that somebody verified", _write_csv(_build_trusted_table)),
-    "corrected": Export("corrected", "the file of nodes with the decided labels", _write_corrected),
+    "decisions": Export(
+        "decisions.csv", "decisions, for pignn apply and train", _make_csv_writer(build_decision_table)
+    ),
+    "trusted": Export("trusted.csv", "the labels that somebody verified", _make_csv_writer(_build_trusted_table)),
+    "corrected": Export("corrected", "the file of nodes with the decided labels", _write_corrected_label_file),
     "parquet": Export("decisions.parquet", "decisions as Parquet", _write_parquet),
     "label-studio": Export("label-studio.json", "tasks of Label Studio", _write_label_studio),
     "argilla": Export("argilla.json", "records of Argilla", _write_argilla),

@@ -62,14 +62,14 @@ class Guard:
 
         headers = Headers(scope=scope)
         scope["reviewer"] = self._find_reviewer(headers)
-        if (refusal := self._refuse(scope, headers)) is not None:
+        if (refusal := self._get_refusal_status_and_reason(scope, headers)) is not None:
             status, reason = refusal
             response = Response(msgspec.json.encode(Problem(reason)), status, media_type="application/json")
             await response(scope, receive, send_with_headers)
             return
         await self.app(scope, receive, send_with_headers)
 
-    def _refuse(self, scope: Any, headers: Headers) -> tuple[int, str] | None:
+    def _get_refusal_status_and_reason(self, scope: Any, headers: Headers) -> tuple[int, str] | None:
         """(status, reason) if the request is refused."""
         host, origin = headers.get("host", ""), headers.get("origin")
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() and ":" in host else host

@@ -75,7 +75,9 @@ class LiveModels:
         """P(wrong) of every label by the error model; of a decided one, what was decided."""
         settled = np.flatnonzero((status == RELABEL) | (status == KEEP))
         is_wrong = (status[settled] == RELABEL).astype(float)
-        p_wrong = np.where(self.state.trusted, 0.0, self.errors.refit(settled, is_wrong, self.state.suggested))
+        p_wrong = np.where(
+            self.state.trusted, 0.0, self.errors.refit_and_predict_p_wrong(settled, is_wrong, self.state.suggested)
+        )
         p_wrong[settled] = is_wrong
         return p_wrong
 
@@ -90,11 +92,11 @@ class LiveModels:
         likelihood[(status == RELABEL) & (label < 0)] = (
             1.0  # of a class that the models do not know: nothing is learned
         )
-        fitted = self._cross_fit(np.union1d(self._sample, np.flatnonzero(status != UNDECIDED)), likelihood)
+        fitted = self._cross_fit_class_probs(np.union1d(self._sample, np.flatnonzero(status != UNDECIDED)), likelihood)
         mixed = np.log(np.maximum(fitted, MIN_PROB)) + np.log(np.maximum(state.probs, MIN_PROB))
         return normalize_rows(np.exp(mixed / 2)).astype(np.float32)
 
-    def _cross_fit(self, chosen: Ints, likelihood: Floats) -> Floats:
+    def _cross_fit_class_probs(self, chosen: Ints, likelihood: Floats) -> Floats:
         """Class probabilities of all labels, learned from the chosen ones. Each fit starts where the last one ended."""
         state = self.state
         classifier = CrossFitLogistic(

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from torch_geometric.data import Data
 
-from ..graphs.checks import get_node_ids
+from ..graphs.checks import parse_node_ids_or_none
 from ..noise.kinds import Ints
 from ..report.rendering import clip_text, format_number
 
@@ -31,15 +31,15 @@ def write_node_texts(path: Path, data: Data, table: pd.DataFrame | None) -> None
         connection.execute("DROP TABLE IF EXISTS nodes")
         connection.execute("CREATE TABLE nodes (node INTEGER PRIMARY KEY, id TEXT, name TEXT, cells TEXT, search TEXT)")
         connection.execute("BEGIN")
-        connection.executemany("INSERT INTO nodes VALUES (?, ?, ?, ?, ?)", _build_rows(data, table))
+        connection.executemany("INSERT INTO nodes VALUES (?, ?, ?, ?, ?)", _iter_rows(data, table))
         connection.execute("COMMIT")
     finally:
         connection.close()
 
 
-def _build_rows(data: Data, table: pd.DataFrame | None) -> Iterator[tuple[int, str, str, str, str]]:
-    ids, names = get_node_ids(data), data.get("node_name")
-    rows = _list_features(data) if table is None else _list_cells(table.iloc[:, :MAX_COLUMNS])
+def _iter_rows(data: Data, table: pd.DataFrame | None) -> Iterator[tuple[int, str, str, str, str]]:
+    ids, names = parse_node_ids_or_none(data), data.get("node_name")
+    rows = _iter_largest_features(data) if table is None else _iter_cells(table.iloc[:, :MAX_COLUMNS])
     for node, cells in enumerate(rows):
         id, name = str(node if ids is None else ids[node]), "" if names is None else str(names[node])
         search = "\n".join([id, name, *(str(text) for _, text in cells)]).lower()
@@ -47,14 +47,14 @@ def _build_rows(data: Data, table: pd.DataFrame | None) -> Iterator[tuple[int, s
         yield (node, *map(_drop_half_characters, texts))
 
 
-def _list_cells(table: pd.DataFrame) -> Iterator[list[tuple[str, str]]]:
+def _iter_cells(table: pd.DataFrame) -> Iterator[list[tuple[str, str]]]:
     names = [str(name)[:200] for name in table.columns]
     for values in table.itertuples(index=False, name=None):
         filled = ((name, value) for name, value in zip(names, values, strict=True) if not _is_missing(value))
-        yield [(name, clip_text(_format(value), MAX_CELL_CHARS)) for name, value in filled]
+        yield [(name, clip_text(_format_cell(value), MAX_CELL_CHARS)) for name, value in filled]
 
 
-def _format(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     return format_number(float(value), 6) if isinstance(value, float | np.floating) else str(value)
 
 
@@ -62,7 +62,7 @@ def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and np.isnan(value)) or value == ""
 
 
-def _list_features(data: Data) -> Iterator[list[tuple[str, str]]]:
+def _iter_largest_features(data: Data) -> Iterator[list[tuple[str, str]]]:
     """The largest features of each node."""
     for block in data.x.split(ROWS_AT_ONCE):
         size = block.abs().numpy()
@@ -90,14 +90,14 @@ class NodeTexts:
 
     def find_names(self, nodes: Iterable[int]) -> dict[int, str]:
         """The name of each node, or its id where it has none."""
-        return {node: name or id for node, id, name in self._fetch("node, id, name", list(nodes))}
+        return {node: name or id for node, id, name in self._fetch_columns("node, id, name", list(nodes))}
 
     def find_ids(self, nodes: Iterable[int]) -> dict[int, str]:
-        return dict(self._fetch("node, id", list(nodes)))
+        return dict(self._fetch_columns("node, id", list(nodes)))
 
     def find_cells(self, nodes: Iterable[int]) -> dict[int, list[tuple[str, str]]]:
         """(column, text) of each node."""
-        rows = self._fetch("node, cells", list(nodes))
+        rows = self._fetch_columns("node, cells", list(nodes))
         return {node: [(name, text) for name, text in json.loads(cells)] for node, cells in rows}
 
     def find_nodes_with_text(self, text: str) -> Ints:
@@ -113,7 +113,7 @@ class NodeTexts:
             rows = self._connection.execute("SELECT id, node FROM nodes").fetchall()
         return {id: node for id, node in rows if id in wanted}
 
-    def _fetch(self, columns: str, nodes: list[int]) -> list[Any]:
+    def _fetch_columns(self, columns: str, nodes: list[int]) -> list[Any]:
         rows: list[Any] = []
         left = iter(nodes)
         with self._lock:

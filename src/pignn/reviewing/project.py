@@ -29,11 +29,11 @@ from ..core.errors import ConfigError, DataError
 from ..core.records import Record
 from ..io import files
 from ..noise.kinds import Floats, Ints
-from ..runs.audit_run import AuditOrigin, AuditRun, read_other_columns
+from ..runs.audit_run import AuditOrigin, AuditRun, read_original_node_table
 from .decision_store import DecisionStore
 from .layout import compute_layout
 from .node_texts import NodeTexts, write_node_texts
-from .project_folder import DECISIONS_FILE, HEADER_FILE, check_can_be_created, hold_project, is_project
+from .project_folder import DECISIONS_FILE, HEADER_FILE, check_project_can_be_created, is_project, project_lock_context
 
 VERSION = 1
 STATE_FILE, TEXTS_FILE, LABELS_FILE = "state.safetensors", "nodes.sqlite", "labels.csv"
@@ -94,9 +94,9 @@ def create_project(folder: Path, arguments: Mapping[str, Any], *, audit: Mapping
         arguments: the graph, as `pignn.audit` takes it.
         audit: further options of `pignn.audit`, such as `method`, `noise` and `seed`.
     """
-    check_can_be_created(folder)
+    check_project_can_be_created(folder)
     files.create_writable_folder(folder)
-    with hold_project(folder):
+    with project_lock_context(folder):
         options = dict(audit or {})
         run = runs.audit(**arguments, **options)
         run.save(folder / "audit", force=True)
@@ -104,17 +104,19 @@ def create_project(folder: Path, arguments: Mapping[str, Any], *, audit: Mapping
         seed = int(options.get("seed", 0))
         tensors = {name: torch.from_numpy(np.array(v)) for name, v in _build_state(run.audit, seed).items()}
         files.write_tensors_and_metadata(folder / STATE_FILE, tensors, {"version": VERSION})
-        write_node_texts(folder / TEXTS_FILE, run.audit.evidence.graph, read_other_columns(run.data.get("origin")))
-        header = _build_header(run, {**arguments, **_get_corruption(options)}, seed)
+        write_node_texts(
+            folder / TEXTS_FILE, run.audit.evidence.graph, read_original_node_table(run.data.get("origin"))
+        )
+        header = _build_header(run, {**arguments, **_select_noise_options(options)}, seed)
         files.write_json(folder / HEADER_FILE, header.to_dict())
 
 
-def _get_corruption(options: Mapping[str, Any]) -> dict[str, Any]:
+def _select_noise_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in ("noise", "rate", "seed") if options.get(name) not in (None, "none")}
 
 
 def open_project(folder: Path) -> Project:
-    """Read a project folder. Whoever writes to it holds `hold_project`."""
+    """Read a project folder. Whoever writes to it holds `project_lock_context`."""
     if not is_project(folder):
         raise ConfigError(
             f"{folder} is no project of `pignn review`: it has no {HEADER_FILE}; name a graph to make one"

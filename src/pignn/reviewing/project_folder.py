@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import ConfigError, OutputError
-from ..io.locks import hold_file_lock
+from ..io.locks import file_lock_context
 from ..runs.run_folder import has_finished_or_interrupted_run
 
 HEADER_FILE, DECISIONS_FILE, LOCK_FILE = "project.json", "decisions.sqlite", ".pignn.lock"
@@ -19,7 +19,7 @@ def is_project(folder: Path) -> bool:
     return (folder / HEADER_FILE).is_file()
 
 
-def choose_folder(project: str | Path | None, arguments: Mapping[str, Any]) -> Path:
+def choose_project_folder(project: str | Path | None, arguments: Mapping[str, Any]) -> Path:
     """The folder that was named, or one that is called like the graph."""
     if project is not None:
         return Path(project)
@@ -34,7 +34,7 @@ def check_is_project(folder: Path) -> None:
         raise ConfigError(f"{folder} is no project; name a graph to make one, with --nodes or --dataset")
 
 
-def check_can_be_created(folder: Path) -> None:
+def check_project_can_be_created(folder: Path) -> None:
     """Refuse a folder that holds something else, or a project already."""
     if is_project(folder):
         raise OutputError(f"{folder} is a project already; open it without naming a graph, or choose another folder")
@@ -45,8 +45,8 @@ def check_can_be_created(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def hold_project(folder: Path) -> Iterator[None]:
+def project_lock_context(folder: Path) -> Iterator[None]:
     """Let one server at a time use a project."""
     message = f"{folder} is open in another `pignn review`; go on there, or end it first"
-    with hold_file_lock(folder / LOCK_FILE, message):
+    with file_lock_context(folder / LOCK_FILE, message):
         yield

@@ -36,7 +36,7 @@ class Query(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class ReviewSnapshot:
     """How far a review is, as one reviewer sees it. Arrays have one entry per label."""
 
     state: ProjectState
@@ -48,10 +48,10 @@ class Standing:
     order_rank: Ints  # place in the random order of the estimate; very large for trusted labels
 
 
-def select_labels(query: Query, standing: Standing, found_by_text: Ints | None) -> Ints:
+def select_labels(query: Query, snapshot: ReviewSnapshot, found_by_text: Ints | None) -> Ints:
     """Positions of the labels of a query, in its order."""
-    state, ranking = standing.state, standing.ranking
-    chosen = _get_state_mask(query, standing)
+    state, ranking = snapshot.state, snapshot.ranking
+    chosen = _get_state_mask(query, snapshot)
     for wanted, values in (
         (query.given, state.given),
         (query.suggested, ranking.suggested),
@@ -66,29 +66,29 @@ def select_labels(query: Query, standing: Standing, found_by_text: Ints | None) 
         if nodes is not None:
             chosen &= np.isin(state.nodes, np.asarray(nodes, dtype=np.int64))
     positions = np.flatnonzero(chosen)
-    return positions[np.argsort(_compute_sort_key(query.order, positions, standing), kind="stable")]
+    return positions[np.argsort(_compute_sort_key(query.order, positions, snapshot), kind="stable")]
 
 
-def _get_state_mask(query: Query, standing: Standing) -> Bools:
-    status = standing.status
+def _get_state_mask(query: Query, snapshot: ReviewSnapshot) -> Bools:
+    status = snapshot.status
     if query.state == "open":
-        return standing.is_mine & ~standing.is_done & ~standing.is_skipped & ~standing.state.trusted
+        return snapshot.is_mine & ~snapshot.is_done & ~snapshot.is_skipped & ~snapshot.state.trusted
     if query.state == "skipped":
-        return standing.is_skipped.copy()
+        return snapshot.is_skipped.copy()
     if query.state == "decided":
         return status != UNDECIDED
     wanted = {"relabel": RELABEL, "keep": KEEP, "unsure": UNSURE, "disputed": DISPUTED}
     return np.ones(len(status), dtype=bool) if query.state == "all" else status == wanted[query.state]
 
 
-def _compute_sort_key(order: Order, positions: Ints, standing: Standing) -> Floats:
-    p_wrong, drawn = standing.ranking.p_wrong[positions], standing.order_rank[positions].astype(float)
+def _compute_sort_key(order: Order, positions: Ints, snapshot: ReviewSnapshot) -> Floats:
+    p_wrong, drawn = snapshot.ranking.p_wrong[positions], snapshot.order_rank[positions].astype(float)
     if order == "errors":
         return -p_wrong
     if order == "estimate":
         return drawn
     if order == "model":
-        return -p_wrong * (1 - p_wrong) * (1 + count_open_like(standing)[positions])
+        return -p_wrong * (1 - p_wrong) * (1 + count_open_labels_similar_to_each(snapshot)[positions])
     if order == "node":
         return positions.astype(float)
     surest, random = (np.argsort(np.argsort(key, kind="stable")) for key in (-p_wrong, drawn))
@@ -97,7 +97,7 @@ def _compute_sort_key(order: Order, positions: Ints, standing: Standing) -> Floa
     )  # fmt: skip
 
 
-def count_open_like(standing: Standing) -> Floats:
+def count_open_labels_similar_to_each(snapshot: ReviewSnapshot) -> Floats:
     """How many undecided labels have each one among their most similar: on so many its decision tells something."""
-    is_open = standing.status == UNDECIDED
-    return np.bincount(standing.state.similar[is_open].ravel(), minlength=len(is_open)).astype(float)
+    is_open = snapshot.status == UNDECIDED
+    return np.bincount(snapshot.state.similar[is_open].ravel(), minlength=len(is_open)).astype(float)

@@ -17,7 +17,7 @@ from .verdicts import RELABEL
 
 def build_report_page(session: ReviewSession) -> str:
     """One file that loads nothing."""
-    panel = session.compute_panel()
+    panel = session.compute_progress_panel()
     verdicts = session.get_verdicts_by_position()
     counts = Counter(
         (who, verdict.decision) for each in verdicts.values() for (who, _), verdict in each.items() if verdict.decision
@@ -28,7 +28,7 @@ def build_report_page(session: ReviewSession) -> str:
     known = {position: session.class_names[session.state.given[position]] for position in verdicts}
     agreement = compute_agreement(verdicts, known)
     pairs = [
-        [pair.first, pair.second, str(pair.labels), format_percent(pair.agreement), _format(pair.kappa)]
+        [pair.first, pair.second, str(pair.labels), format_percent(pair.agreement), _format_or_dash(pair.kappa)]
         for pair in agreement.pairs
     ]
     changed = session.status == RELABEL
@@ -41,12 +41,12 @@ def build_report_page(session: ReviewSession) -> str:
     ]
     if pairs:
         header = ["reviewer", "reviewer", "labels", "agreement", "Cohen's kappa"]
-        title = f"Agreement (Krippendorff's alpha {_format(agreement.alpha)})"
+        title = f"Agreement (Krippendorff's alpha {_format_or_dash(agreement.alpha)})"
         sections.append(Section(title, [Table(header, pairs, text_columns=(0, 1))]))
-    return build_page(session.project.header.title, sections, [panel.advice], list_tiles(panel))
+    return build_page(session.project.header.title, sections, [panel.advice], build_tiles(panel))
 
 
-def list_tiles(panel: Panel) -> list[Tile]:
+def build_tiles(panel: Panel) -> list[Tile]:
     """The headline numbers."""
 
     def between(ends: tuple[float, float]) -> str:
@@ -66,5 +66,5 @@ def list_tiles(panel: Panel) -> list[Tile]:
     ]
 
 
-def _format(value: float | None) -> str:
+def _format_or_dash(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"

@@ -16,10 +16,10 @@ from ..core.errors import ConfigError, DataError
 from ..noise.kinds import Ints
 from .dealing import Dealing, deal_labels
 from .decision_store import Action, Change, Verdict
-from .estimates import Panel, compute_panel, count_drawn
+from .estimates import Panel, compute_progress_panel, count_decided_at_front
 from .live_models import LiveModels, Ranking
 from .project import Project
-from .queue import Query, Standing, select_labels
+from .queue import Query, ReviewSnapshot, select_labels
 from .verdicts import KEEP, RELABEL, UNDECIDED, combine_verdicts
 
 REFIT_EVERY = 5  # decisions
@@ -47,7 +47,7 @@ class ReviewSession:
         self._lock = threading.RLock()
         self._wakes, self._is_closed, self._undigested = threading.Event(), False, 0
         for node, reviewer, settles, verdict in project.decisions.list_verdicts():
-            self._put(Change(node, reviewer, settles, None, verdict))
+            self._update_label_in_memory(Change(node, reviewer, settles, None, verdict))
         self._undigested = REFIT_EVERY if self._verdicts else 0
         self._refitter = threading.Thread(target=self._refit_when_woken, name="refit", daemon=True)
         self._refitter.start()
@@ -67,23 +67,27 @@ class ReviewSession:
         queue: str = "", new_class: bool = False,
     ) -> Action:  # fmt: skip
         """Record verdicts on nodes. They are on disk when this returns."""
-        checked = [(node, self._check(node, verdict, queue, new_class)) for node, verdict in verdicts]
+        checked = [
+            (node, self._check_and_complete_verdict(node, verdict, queue, new_class)) for node, verdict in verdicts
+        ]
         with self._lock:
-            action = self.project.decisions.decide(key, check_name(reviewer), checked, verb=verb, queue=queue)
-            self._apply(action)
+            action = self.project.decisions.decide(
+                key, check_and_trim_reviewer_name(reviewer), checked, verb=verb, queue=queue
+            )
+            self._apply_in_memory(action)
         return action
 
     def undo(self, key: str, reviewer: str) -> Action | None:
-        return self._move(self.project.decisions.undo, key, reviewer)
+        return self._undo_or_redo(self.project.decisions.undo, key, reviewer)
 
     def redo(self, key: str, reviewer: str) -> Action | None:
-        return self._move(self.project.decisions.redo, key, reviewer)
+        return self._undo_or_redo(self.project.decisions.redo, key, reviewer)
 
-    def _move(self, how, key: str, reviewer: str) -> Action | None:  # type: ignore[no-untyped-def]
+    def _undo_or_redo(self, store_call, key: str, reviewer: str) -> Action | None:  # type: ignore[no-untyped-def]
         with self._lock:
-            action: Action | None = how(key, check_name(reviewer))
+            action: Action | None = store_call(key, check_and_trim_reviewer_name(reviewer))
             if action is not None:
-                self._apply(action)
+                self._apply_in_memory(action)
         return action
 
     def deal_labels_to_reviewers(self, reviewers: list[str], overlap: float) -> None:
@@ -99,7 +103,9 @@ class ReviewSession:
             raise DataError(f"node {node} has no label in this project")
         return position
 
-    def _check(self, node: int, verdict: Verdict | None, queue: str, new_class: bool) -> Verdict | None:
+    def _check_and_complete_verdict(
+        self, node: int, verdict: Verdict | None, queue: str, new_class: bool
+    ) -> Verdict | None:
         """The verdict with what the page said of the label; one that cannot be is refused."""
         position = self.find_position(node)
         if self.state.trusted[position]:
@@ -129,13 +135,13 @@ class ReviewSession:
             queue=queue,
         )
 
-    def _apply(self, action: Action) -> None:
+    def _apply_in_memory(self, action: Action) -> None:
         for change in action.changes:
-            self._put(change)
+            self._update_label_in_memory(change)
         if self._undigested >= REFIT_EVERY:
             self._wakes.set()
 
-    def _put(self, change: Change) -> None:
+    def _update_label_in_memory(self, change: Change) -> None:
         """Bring one label up to date. Doing it twice changes nothing."""
         position = self.find_position(change.node)
         verdicts, key = self._verdicts[position], (change.reviewer, change.settles)
@@ -144,7 +150,7 @@ class ReviewSession:
         else:
             verdicts[key] = change.after
         if not change.settles:
-            self._note_own(position, change.reviewer, change.after)
+            self._update_reviewer_masks(position, change.reviewer, change.after)
         status, verdict = combine_verdicts((who, settles, each) for (who, settles), each in verdicts.items())
         label = -1
         if status == RELABEL and verdict is not None:
@@ -155,7 +161,7 @@ class ReviewSession:
             self._undigested += 1
         self.status[position], self.label[position] = status, label
 
-    def _note_own(self, position: int, reviewer: str, verdict: Verdict | None) -> None:
+    def _update_reviewer_masks(self, position: int, reviewer: str, verdict: Verdict | None) -> None:
         decision = "" if verdict is None else verdict.decision
         self._done[reviewer][position] = decision in ("relabel", "keep", "unsure")
         self._skipped[reviewer][position] = decision == "skip"
@@ -184,37 +190,37 @@ class ReviewSession:
 
     # ---- what people see ----
 
-    def get_standing(self, reviewer: str) -> Standing:
+    def build_review_snapshot(self, reviewer: str) -> ReviewSnapshot:
         with self._lock:
             is_done, is_skipped = self._done[reviewer].copy(), self._skipped[reviewer].copy()
             if reviewer not in self.dealing.reviewers:
                 is_done |= self.status != UNDECIDED
-            is_done |= np.isin(self.status, (RELABEL, KEEP)) & ~self.dealing.is_shared
+            is_done |= np.isin(self.status, (RELABEL, KEEP)) & ~self.dealing.is_dealt_to_two
             mine = self.dealing.get_mask(reviewer)
-            return Standing(
+            return ReviewSnapshot(
                 self.state, self.ranking, self.status.copy(), mine, is_done, is_skipped & ~is_done, self.order_rank
             )
 
-    def select(self, query: Query, reviewer: str) -> Ints:
+    def select_positions(self, query: Query, reviewer: str) -> Ints:
         """Positions of the labels of a query, in its order."""
         found = self.project.texts.find_nodes_with_text(query.search.strip()) if query.search.strip() else None
-        return select_labels(query, self.get_standing(reviewer), found)
+        return select_labels(query, self.build_review_snapshot(reviewer), found)
 
-    def compute_panel(self) -> Panel:
+    def compute_progress_panel(self) -> Panel:
         with self._lock:
-            status, drawn = self.status.copy(), count_drawn(self.status, self.state.order)
+            status, drawn = self.status.copy(), count_decided_at_front(self.status, self.state.order)
             # What was drawn at random is not among the surest errors, whichever queue it came from.
             outcomes = sorted(
                 each for (position, _), each in self._outcomes.items() if self.order_rank[position] >= drawn
             )
         top = [is_wrong for _, is_wrong in outcomes]
-        return compute_panel(status, self.state.order, self.ranking.p_wrong, top)
+        return compute_progress_panel(status, self.state.order, self.ranking.p_wrong, top)
 
     def get_verdicts(self, position: int) -> dict[tuple[str, bool], Verdict]:
         with self._lock:
             return dict(self._verdicts.get(position, {}))
 
-    def get_label(self, position: int) -> str:
+    def get_relabeled_class_or_empty(self, position: int) -> str:
         """The class that a label was given instead; empty if it was not relabeled."""
         label = self.label[position]
         return self.class_names[label] if label >= 0 else ""
@@ -231,17 +237,17 @@ def check_new_class(label: str, class_names: Sequence[str], *, is_allowed: bool)
         raise DataError(f"'{label[:40]}' is no class of this project; to add it, give it to one label with the key W")
     if not label.isprintable():
         raise DataError("a new class must be printable: one line, without invisible characters")
-    same = [name for name in class_names if _fold(name) == _fold(label)]
+    same = [name for name in class_names if _normalize_class_name(name) == _normalize_class_name(label)]
     if same:
         raise DataError(f"'{label[:40]}' is there already, written '{same[0][:40]}'; choose that one")
 
 
-def _fold(name: str) -> str:
+def _normalize_class_name(name: str) -> str:
     """What is left of a name without case, spacing and forms of the same letter."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
-def check_name(name: str) -> str:
+def check_and_trim_reviewer_name(name: str) -> str:
     """The name of a reviewer, trimmed."""
     name = name.strip()
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():

@@ -13,9 +13,9 @@ from torch_geometric.data import Data
 from ..core.errors import ConfigError
 from ..serving.server import check_server_packages, run_app
 from .guard import LOCAL_NAMES, hash_token, make_token
-from .project import create_project, hold_project, open_project
-from .project_folder import check_is_project, choose_folder
-from .review_session import ReviewSession, check_name
+from .project import create_project, open_project, project_lock_context
+from .project_folder import check_is_project, choose_project_folder
+from .review_session import ReviewSession, check_and_trim_reviewer_name
 
 
 def review(
@@ -48,8 +48,8 @@ def review(
     """
     check_server_packages("review")
     arguments = {"graph": graph, **graph_options}
-    folder = choose_folder(project, arguments)
-    names = [check_name(name) for name in reviewers]
+    folder = choose_project_folder(project, arguments)
+    names = [check_and_trim_reviewer_name(name) for name in reviewers]
     if graph is not None or graph_options.get("nodes") is not None:
         create_project(folder, arguments, audit=audit)
 
@@ -74,13 +74,13 @@ def _serve_project(
 
     check_is_project(folder)
     is_local = host in LOCAL_NAMES
-    with hold_project(folder):
+    with project_lock_context(folder):
         session = ReviewSession(open_project(folder))
         try:
             store = session.project.decisions
             tokens = {} if is_local else {name: make_token() for name in names}
             for name in names:
-                store.add_reviewer(name, hash_token(tokens[name]) if name in tokens else None)
+                store.add_or_update_reviewer(name, hash_token(tokens[name]) if name in tokens else None)
             if not is_local and not any(hashed for _, hashed in store.list_reviewers()):
                 raise ConfigError(f"on {host}, others can come in: name the reviewers who get a token with --reviewer")
             if overlap is not None:

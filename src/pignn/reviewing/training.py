@@ -8,17 +8,17 @@ from typing import Any
 from ..auditing import write_rounded_csv
 from ..core.errors import ConfigError, DataError
 from .exchange import build_decision_table
-from .project import hold_project, open_project
+from .project import open_project, project_lock_context
 from .review_session import ReviewSession
 
 
-def build_training_arguments(folder: str | Path) -> dict[str, Any]:
+def write_decisions_and_build_training_arguments(folder: str | Path) -> dict[str, Any]:
     """The arguments of `pignn.train` for the graph of a project with its decisions, whose labels are trusted.
 
     The decisions are written into the project, as `decisions.csv`.
     """
     folder = Path(folder)
-    with hold_project(folder) if (folder / "project.json").is_file() else _refuse(folder):
+    with project_lock_context(folder) if (folder / "project.json").is_file() else _raise_no_project(folder):
         session = ReviewSession(open_project(folder))
         try:
             graph = session.project.header.graph
@@ -35,5 +35,5 @@ def build_training_arguments(folder: str | Path) -> dict[str, Any]:
     return {**graph, "decisions": folder / "decisions.csv"}
 
 
-def _refuse(folder: Path) -> Any:
+def _raise_no_project(folder: Path) -> Any:
     raise ConfigError(f"{folder} is no project of `pignn review`")

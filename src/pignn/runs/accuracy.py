@@ -66,7 +66,7 @@ class HeldOutLabels:
         posterior[self.trusted] = np.eye(posterior.shape[1])[self.given[self.trusted]]
         return posterior
 
-    def score_both_ways(self, model: NoiseModel) -> tuple[Floats, Floats]:
+    def score_by_matrix_and_by_posterior(self, model: NoiseModel) -> tuple[Floats, Floats]:
         """What each prediction adds to the accuracy by the matrix and by the node, both [labels, repeats].
 
         The trace of P(true, predicted) = T⁻ᵀ·P(given, predicted) is the mean of T⁻¹[given, predicted].
@@ -77,9 +77,9 @@ class HeldOutLabels:
         inverse = np.linalg.inv(model.transition).astype(np.float64)
         return inverse[self.given[:, None], self.predicted], p_right
 
-    def estimate_both_ways(self, model: NoiseModel) -> tuple[float, float, float, Floats]:
+    def estimate_accuracies_and_noise_rate(self, model: NoiseModel) -> tuple[float, float, float, Floats]:
         """Accuracy by the matrix and by the node, the rate of wrong labels, and accuracy by class."""
-        by_matrix, p_right = self.score_both_ways(model)
+        by_matrix, p_right = self.score_by_matrix_and_by_posterior(model)
         posterior = self.compute_posterior(model)
         num_classes, repeats = posterior.shape[1], self.predicted.shape[1]
         right = np.bincount(self.predicted.ravel(), p_right.ravel(), num_classes) / repeats
@@ -91,12 +91,12 @@ class HeldOutLabels:
 def estimate_accuracy(labels: HeldOutLabels, *, level: float = LEVEL, seed: int = 0) -> AccuracyEstimate:
     """Accuracy of predictions with an interval, from given labels that were held out."""
     rng, size = np.random.default_rng(seed), len(labels.given)
-    fitted = labels.take(_sample(rng, size, MAX_BOOTSTRAP_LABELS * 2)).fit_noise()
-    by_matrix, by_node, rate, by_class = labels.estimate_both_ways(fitted)
+    fitted = labels.take(_sample_positions(rng, size, MAX_BOOTSTRAP_LABELS * 2)).fit_noise()
+    by_matrix, by_node, rate, by_class = labels.estimate_accuracies_and_noise_rate(fitted)
     drawn = []
     for _ in range(NUM_BOOTSTRAP_SAMPLES):
         sample = labels.take(rng.integers(0, size, min(size, MAX_BOOTSTRAP_LABELS)))
-        one_matrix, one_node, one_rate, one_class = sample.estimate_both_ways(sample.fit_noise(fitted))
+        one_matrix, one_node, one_rate, one_class = sample.estimate_accuracies_and_noise_rate(sample.fit_noise(fitted))
         drawn.append([(one_matrix + one_node) / 2, one_rate, *one_class])
     shrink = np.sqrt(min(size, MAX_BOOTSTRAP_LABELS) / size)  # a smaller sample varies more than all labels do
     spread = float(norm.ppf((1 + level) / 2)) * np.nanstd(drawn, axis=0, ddof=1) * shrink
@@ -106,19 +106,19 @@ def estimate_accuracy(labels: HeldOutLabels, *, level: float = LEVEL, seed: int 
     class_half = half_width[2:] + 1 / np.maximum(counts.sum(axis=0), 1)  # rare classes: one node more or less
     return AccuracyEstimate(
         accuracy=accuracy,
-        interval=_bound(accuracy, float(np.hypot(half_width[0], by_matrix - by_node))),
+        interval=_build_clipped_interval(accuracy, float(np.hypot(half_width[0], by_matrix - by_node))),
         class_accuracy=np.where(counts.sum(axis=0) >= 1, by_class, np.nan),
-        class_intervals=np.array([_bound(a, h) for a, h in zip(by_class, class_half, strict=True)]),
+        class_intervals=np.array([_build_clipped_interval(a, h) for a, h in zip(by_class, class_half, strict=True)]),
         noise_rate=rate,
-        noise_rate_interval=_bound(rate, float(half_width[1])),
+        noise_rate_interval=_build_clipped_interval(rate, float(half_width[1])),
         posterior=counts,
         model=fitted,
     )
 
 
-def _sample(rng: np.random.Generator, size: int, largest: int) -> Ints:
-    return np.arange(size) if size <= largest else np.sort(rng.choice(size, largest, replace=False))
+def _sample_positions(rng: np.random.Generator, size: int, max_size: int) -> Ints:
+    return np.arange(size) if size <= max_size else np.sort(rng.choice(size, max_size, replace=False))
 
 
-def _bound(value: float, half_width: float) -> tuple[float, float]:
+def _build_clipped_interval(value: float, half_width: float) -> tuple[float, float]:
     return max(value - half_width, 0.0), min(value + half_width, 1.0)

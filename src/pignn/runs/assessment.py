@@ -13,7 +13,7 @@ import torch
 from torch_geometric.data import Data
 
 from ..auditing.crossfit import VAL_SHARE, Bools, assign_folds, iter_fold_probs
-from ..auditing.evidence import check_labels_and_assign_folds
+from ..auditing.evidence import build_checked_evidence
 from ..auditing.judging import judge_labels
 from ..core.errors import DataError, PignnWarning
 from ..core.notebook import CardTable, render_card
@@ -123,7 +123,7 @@ class LabelEvidence:
     trusted: Bools
 
     @classmethod
-    def gather(
+    def from_audit(
         cls, data: Data, nodes: Ints, given: Ints, seed: int, training_data: Data | None = None
     ) -> LabelEvidence:
         """Audit the given labels of some nodes, whatever their splits are."""
@@ -135,13 +135,13 @@ class LabelEvidence:
         audited.y[nodes] = torch.from_numpy(given)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PignnWarning)
-            evidence = check_labels_and_assign_folds(audited, NUM_FOLDS, seed)
+            evidence = build_checked_evidence(audited, NUM_FOLDS, seed)
             with threads_context(evidence.graph.x.numel()):
                 log_probs = judge_labels(evidence, None).log_probs
         return cls(graph, nodes, given, log_probs, evidence.trusted)
 
 
-def find_judged_nodes(data: Data, *, with_val: bool) -> Ints:
+def find_labeled_train_nodes(data: Data, *, with_val: bool) -> Ints:
     """Nodes whose given labels are held out in turn: those that are learned from."""
     mask = data.train_mask | data.val_mask if with_val else data.train_mask
     return np.flatnonzero((mask & (data.y >= 0)).numpy())
@@ -169,17 +169,19 @@ def assess(
         predicted: classes of all nodes by the method that learned from all labels, to compare with true ones.
     """
     start = time.perf_counter()
-    nodes = find_judged_nodes(data, with_val=method.get_params().get("labels") == "train+val")
+    nodes = find_labeled_train_nodes(data, with_val=method.get_params().get("labels") == "train+val")
     given = data.y[nodes].numpy()
     if len(nodes) < MIN_LABELS or len(np.unique(given)) < 2:
         raise DataError(f"{len(nodes)} labels are too few to say what a model is worth; {MIN_LABELS} are needed")
-    evidence = LabelEvidence.gather(data, nodes, given, seed, training_data)
+    evidence = LabelEvidence.from_audit(data, nodes, given, seed, training_data)
     folds = folds or (NUM_NETWORK_FOLDS if "epochs" in method.get_params() else NUM_FOLDS)
-    probs = hold_out(method, evidence, folds, seed, None if max_seconds is None else start + max_seconds)
+    probs = predict_held_out_probs(method, evidence, folds, seed, None if max_seconds is None else start + max_seconds)
     return build_assessment(method, data, evidence, probs, folds, seed, start, predicted)
 
 
-def hold_out(method: Method, evidence: LabelEvidence, folds: int, seed: int, deadline: float | None = None) -> Floats:
+def predict_held_out_probs(
+    method: Method, evidence: LabelEvidence, folds: int, seed: int, deadline: float | None = None
+) -> Floats:
     """Class probabilities of held-out labels, [labels, classes]; NaN in folds that the time did not suffice for."""
     count = num_classes(evidence.data)
     fold = assign_folds(evidence.given, folds, seed)

@@ -29,9 +29,9 @@ from ..methods import Method
 from ..methods.core.data_hash import hash_training_data
 from ..noise import Corrupt, NoiseEstimate
 from ..report.cards import build_audit_card
-from .consensus_files import CONSENSUS_FILES, list_consensus_files, write_consensus
+from .consensus_files import CONSENSUS_FILES, list_consensus_files, write_or_remove_consensus_files
 from .graph_source import GraphSource, build_corruption, is_no_noise
-from .run_folder import check_audit_folder, open_output_folder
+from .run_folder import check_audit_folder, output_folder_context
 from .store_limits import StoreLimits
 
 if TYPE_CHECKING:
@@ -97,12 +97,12 @@ class AuditRun:
         folder = Path(folder)
         more = () if self.audit.consensus is None else CONSENSUS_FILES
         check_audit_folder(folder, self.review is not None, self.input_paths, force=force, more_files=more)
-        with open_output_folder(folder):
+        with output_folder_context(folder):
             self.write_files(folder)
 
     def write_files(self, folder: Path) -> None:
         """Write into a folder that was checked. audit.json comes last and says that the rest is whole."""
-        write_consensus(folder, self.audit.consensus, "audit.json")
+        write_or_remove_consensus_files(folder, self.audit.consensus, "audit.json")
         (folder / "audit.json").unlink(missing_ok=True)
         names = self.audit.class_names
         tables.write_rounded_csv(folder / "suspects.csv", tables.replace_class_numbers_by_names(self.issues, names))
@@ -111,7 +111,7 @@ class AuditRun:
         origin = self.data.get("origin")
         name = self.data.get("name") if origin is None else origin.nodes
         card = build_audit_card(name, hash_training_data(self.data), self.audit.overview)
-        files.write_bytes(folder / "card.md", card.encode())
+        files.write_bytes_atomically(folder / "card.md", card.encode())
         self.report(folder / "audit.html")
         record = msgspec.structs.replace(self.summary, pignn=__version__)
         if origin is not None:
@@ -124,15 +124,15 @@ class AuditRun:
         title = f"Audit of the labels of {self.data.get('name') if origin is None else Path(origin.nodes).name}"
         page = self.audit.report(
             review=self.review,
-            node_table=read_other_columns(origin),
+            node_table=read_original_node_table(origin),
             title=title,
-            apply_command="" if path is None else self.apply_command("decisions.csv", Path(path).parent),
+            apply_command="" if path is None else self.build_apply_command("decisions.csv", Path(path).parent),
         )
         if path is not None:
-            files.write_bytes(Path(path), page.encode())
+            files.write_bytes_atomically(Path(path), page.encode())
         return page
 
-    def apply_command(self, decisions: str | Path, folder: Path) -> str:
+    def build_apply_command(self, decisions: str | Path, folder: Path) -> str:
         """The ``pignn apply`` for the audited file; empty where its labels cannot be corrected."""
         origin = self.data.get("origin")
         nodes = Path("" if origin is None else origin.nodes)
@@ -163,12 +163,12 @@ class AuditRun:
         """The ``n`` labels that are most probably wrong, if they probably are, with names of nodes and classes."""
         return self.audit.suspects(n)
 
-    def plot_classes(self) -> Figure:
+    def plot_class_quality(self) -> Figure:
         """The expected share of right labels per given class, as a matplotlib figure."""
-        return self.audit.plot_classes()
+        return self.audit.plot_class_quality()
 
     def __repr__(self) -> str:
-        return f"AuditRun({self.audit.overview.headline()})"
+        return f"AuditRun({self.audit.overview.format_headline()})"
 
     def _repr_html_(self) -> str:
         return self.audit._repr_html_()
@@ -214,7 +214,7 @@ def audit(
         resume: go on with what an audit with ``memory`` or ``ray`` into ``out`` had finished when it was stopped.
         graph_options: those of :func:`pignn.read_graph`, or of :func:`pignn.load`; see ``GraphSource``.
     """
-    judge = _choose_audit_method(method, settings or {}, seed)
+    judge = _make_checked_audit_method(method, settings or {}, seed)
     source = GraphSource(graph, graph_options, adds_noise=not is_no_noise(noise))
     corruption = build_corruption(noise, rate, seed, source, splits=("all",))
     folder = None if out is None else Path(out)
@@ -223,10 +223,10 @@ def audit(
         check_audit_folder(folder, review is not None, inputs, force=force, more_files=list_consensus_files(source))
     table = auditing.read_decisions(decisions) if isinstance(decisions, str | Path) else decisions
     limits = StoreLimits(memory, ray, resume).check(source, judge)
-    with open_output_folder(folder), limits.open_block_work(source, folder):
+    with output_folder_context(folder), limits.block_work_context(source, folder):
         data = _load_data(source, corruption, table, on_graph_read)
         start, chosen = time.perf_counter(), None
-        result = _judge_labels(data, judge, warn, folds=folds, seed=seed, intervals=intervals)
+        result = _audit_labels_and_warn_if_asked(data, judge, warn, folds=folds, seed=seed, intervals=intervals)
         seconds = time.perf_counter() - start
         if review is not None:
             chosen = auditing.sample_for_review(result.issues, review, random_share=random_share, seed=seed)
@@ -236,7 +236,7 @@ def audit(
     return run
 
 
-def _judge_labels(data: Data, judge: str | Method, warn: bool, **options: Any) -> Audit:
+def _audit_labels_and_warn_if_asked(data: Data, judge: str | Method, warn: bool, **options: Any) -> Audit:
     with warnings.catch_warnings(), progress_context():
         if not warn:
             warnings.simplefilter("ignore")
@@ -260,7 +260,7 @@ def _load_data(
     return data
 
 
-def _choose_audit_method(method: str | Method, settings: Mapping[str, Any], seed: int) -> str | Method:
+def _make_checked_audit_method(method: str | Method, settings: Mapping[str, Any], seed: int) -> str | Method:
     """The method that judges labels, checked before the work begins."""
     if method == DEFAULT_METHOD or isinstance(method, Method):
         if settings:
@@ -284,7 +284,7 @@ def _warn_if_already_corrected(data: Data) -> None:
         warn_user(message)
 
 
-def read_other_columns(origin: Any) -> pd.DataFrame | None:
+def read_original_node_table(origin: Any) -> pd.DataFrame | None:
     """What the user's table says of the nodes, for the page: node i is row i. None where it is not a table."""
     if origin is None or has_graph_suffix(origin.nodes) or not Path(origin.nodes).is_file():
         return None

@@ -13,17 +13,17 @@ from .. import methods as method_registry
 from ..core.errors import ConfigError
 from ..core.progress import progress_context, track
 from ..core.settings import Int, list_settings
-from ..io.digests import compute_digest
+from ..io.digests import compute_digest_of_parts
 from ..methods import Method
 from ..methods.factory import resolve_method_class
-from ..methods.registry import find_method
+from ..methods.registry import resolve_method_and_backbone_names
 from .assessment import LabelEvidence
 from .comparison_result import Comparison, build_comparison
 from .graph_source import GraphSource, build_corruption
 from .journal import Journal
-from .method_list import list_named_methods, name_methods
+from .method_list import build_named_methods_or_short_list, map_distinct_names_to_themselves
 from .repeated_folds import FoldResult, RepeatedFolds
-from .run_folder import check_own_folder, open_output_folder
+from .run_folder import check_holds_no_run_or_audit, output_folder_context
 
 JOURNAL_FILE = "folds.jsonl"
 
@@ -37,7 +37,7 @@ class ComparedMethod:
 
     def digest(self) -> str:
         settings = sorted(self.method.get_json_compatible_settings().items())
-        return compute_digest(self.method.name, str(settings), length=16)
+        return compute_digest_of_parts(self.method.name, str(settings), length=16)
 
 
 def compare(
@@ -78,17 +78,17 @@ def compare(
     Int(min=1).raise_unless_valid("repeats", repeats)
     compared = choose_methods(methods, settings or {}, seed)
     folder = None if out is None else Path(out)
-    check_own_folder(folder)
+    check_holds_no_run_or_audit(folder)
     source = GraphSource(graph, graph_options)
     corruption = build_corruption(noise, rate, seed, source)
-    with open_output_folder(folder), progress_context(progress):
+    with output_folder_context(folder), progress_context(progress):
         data = source.load()
         if on_graph_read is not None:
             on_graph_read(data)
         data = data if corruption is None else corruption(data)
         design = RepeatedFolds.draw(data, folds, repeats, seed)
         results = run_all_fits(design, compared, _open_journal(folder, design, force))
-        evidence = LabelEvidence.gather(design.data, design.nodes, design.given, seed)
+        evidence = LabelEvidence.from_audit(design.data, design.nodes, design.given, seed)
         found = build_comparison(design, evidence, {each.label: each.method for each in compared}, results)
         if folder is not None:
             found.write_files(folder)
@@ -102,10 +102,10 @@ def choose_methods(
     if isinstance(methods, str | Method):
         raise ConfigError("methods must be a list, such as ['auto', 'GCN'], or a dictionary with names of your own")
     if methods is not None and not isinstance(methods, Mapping):
-        name_methods([_name_method(each) for each in methods])
-        methods = {_name_method(each): each for each in methods}
+        map_distinct_names_to_themselves([_get_method_name(each) for each in methods])
+        methods = {_get_method_name(each): each for each in methods}
     names = None if methods is None else {label: each for label, each in methods.items() if isinstance(each, str)}
-    listed = {each.label: each for each in list_named_methods(names, settings, has_setting)}
+    listed = {each.label: each for each in build_named_methods_or_short_list(names, settings, has_setting)}
     chosen = []
     for label in methods or listed:
         method = (methods or {}).get(label, label)
@@ -118,7 +118,9 @@ def choose_methods(
 
 def has_setting(method: str, name: str) -> bool:
     """Whether a method has a setting."""
-    return name in {each.name for each in list_settings(resolve_method_class(find_method(method)[0]))}
+    return name in {
+        each.name for each in list_settings(resolve_method_class(resolve_method_and_backbone_names(method)[0]))
+    }
 
 
 def run_all_fits(
@@ -135,7 +137,7 @@ def run_all_fits(
     # All methods of a fold, then the next fold: a run that is cut short has compared them on the same labels.
     todo = [
         (repeat, fold, each)
-        for repeat, fold in design.list_places()
+        for repeat, fold in design.list_repeats_and_folds()
         for each in compared
         if (digests[each.label], repeat, fold) not in done
     ]
@@ -145,10 +147,13 @@ def run_all_fits(
         key = {"method": digests[each.label], "label": each.label, "repeat": repeat, "fold": fold}
         error = {} if result.error is None else {"error": result.error}
         journal.append(key | {"seconds": result.seconds, "predicted": result.predicted} | error)
-    return {label: {place: done[digest, *place] for place in design.list_places()} for label, digest in digests.items()}
+    return {
+        label: {place: done[digest, *place] for place in design.list_repeats_and_folds()}
+        for label, digest in digests.items()
+    }
 
 
-def _name_method(method: str | Method) -> str:
+def _get_method_name(method: str | Method) -> str:
     if isinstance(method, str | Method):
         return method if isinstance(method, str) else method.name
     raise ConfigError(

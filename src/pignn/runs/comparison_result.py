@@ -66,11 +66,11 @@ class Comparison:
     noise_rate: float
 
     @property
-    def best(self) -> MethodScore:
+    def best_score(self) -> MethodScore:
         return self.scores[0]
 
     @cached_property
-    def recommended(self) -> MethodScore:
+    def recommended_score(self) -> MethodScore:
         """The best method, or the cheapest one of its equals.
 
         Equals differ by less than half a percentage point, and surely by less than two: methods whose difference is
@@ -83,12 +83,12 @@ class Comparison:
     @property
     def recommended_method(self) -> Method:
         """The method to take, not fitted."""
-        return self.methods[self.recommended.method]
+        return self.methods[self.recommended_score.method]
 
     @cached_property
     def recommendation(self) -> str:
         """One line: what to take, what is as good, and what is not."""
-        taken, best = self.recommended, self.best
+        taken, best = self.recommended_score, self.best_score
         text = f"take {taken.method}"
         if taken is not best:
             text += (
@@ -113,7 +113,7 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
-            "recommended": self.recommended.method,
+            "recommended": self.recommended_score.method,
             "recommendation": self.recommendation,
             "labels": self.num_labels,
             "folds": self.folds,
@@ -132,7 +132,7 @@ class Comparison:
     def report(self, path: str | Path | None = None) -> str:
         """A self-contained HTML page, also written to ``path`` if there is one."""
         sections = [
-            Section("Methods", [self.build_table()]),
+            Section("Methods", [self.build_display_table()]),
             Section("Picture", [Markup(draw_panels(self._build_panels(), form="page").decode())]),
             Section("How it was measured", [render_facts(self._list_facts())]),
         ]
@@ -141,7 +141,7 @@ class Comparison:
             sections.append(Section("Methods that failed", [Table(["method", "reason"], rows)]))
         page = build_page("Comparison of methods", sections, [self.recommendation])
         if path is not None:
-            files.write_bytes(Path(path), page.encode())
+            files.write_bytes_atomically(Path(path), page.encode())
         return page
 
     def save(self, folder: str | Path) -> None:
@@ -154,7 +154,7 @@ class Comparison:
         self.report(folder / "comparison.html")
         files.write_json(folder / "comparison.json", self.to_dict())
 
-    def build_table(self) -> Table:
+    def build_display_table(self) -> Table:
         """The table as people read it."""
         names = ["method", "accuracy", "interval", "agreement", "difference", "error", "as good", "seconds per fit"]
         rows = [
@@ -163,9 +163,9 @@ class Comparison:
                 f"{score.accuracy:.1%}",
                 f"{score.low:.1%} to {score.high:.1%}",
                 f"{score.agreement:.1%}",
-                "" if score is self.best else f"{score.difference:+.1%}",
-                "" if score is self.best else f"{score.error:.1%}",
-                "best" if score is self.best else "yes" if score.as_good else "no",
+                "" if score is self.best_score else f"{score.difference:+.1%}",
+                "" if score is self.best_score else f"{score.error:.1%}",
+                "best" if score is self.best_score else "yes" if score.as_good else "no",
                 f"{score.seconds:.2f}",
             ]
             for score in self.scores
@@ -177,10 +177,10 @@ class Comparison:
 
     def __str__(self) -> str:
         failed = [f"note: {label} could not be compared: {reason}" for label, reason in self.failures.items()]
-        return "\n".join([self.build_table().to_text(), "", self.recommendation, *failed])
+        return "\n".join([self.build_display_table().to_text(), "", self.recommendation, *failed])
 
     def _repr_html_(self) -> str:
-        return f"<p>{Markup.escape(self.recommendation)}</p>{self.build_table().to_html()}"
+        return f"<p>{Markup.escape(self.recommendation)}</p>{self.build_display_table().to_html()}"
 
     def _list_facts(self) -> dict[str, str]:
         return {
@@ -225,7 +225,7 @@ def build_comparison(
     for label, classes in predicted.items():
         labels = HeldOutLabels(design.given, classes, evidence.log_probs, evidence.trusted.astype(bool))
         estimates[label] = estimate_accuracy(labels, seed=design.seed)
-        values[label] = np.mean(labels.score_both_ways(estimates[label].model), axis=0)
+        values[label] = np.mean(labels.score_by_matrix_and_by_posterior(estimates[label].model), axis=0)
     best = max(values, key=lambda label: float(values[label].mean()))
     scores = []
     for label, estimate in estimates.items():
@@ -259,7 +259,7 @@ def collect_predictions(design: RepeatedFolds, results: Mapping[Place, FoldResul
     """The held-out predictions of every label, [labels, repeats]."""
     predicted = np.full(design.fold.T.shape, -1)
     for (repeat, fold), result in results.items():
-        predicted[design.find_held_out(repeat, fold), repeat] = result.predicted
+        predicted[design.find_held_out_positions(repeat, fold), repeat] = result.predicted
     return predicted
 
 
@@ -270,7 +270,10 @@ def compute_difference_and_error(design: RepeatedFolds, differences: Floats) -> 
     folds in all, the variance of the mean is (1/J + n_test/n_train)·s², the corrected resampled t-test of Nadeau and
     Bengio (2003).
     """
-    means = [differences[design.find_held_out(repeat, fold), repeat].mean() for repeat, fold in design.list_places()]
+    means = [
+        differences[design.find_held_out_positions(repeat, fold), repeat].mean()
+        for repeat, fold in design.list_repeats_and_folds()
+    ]
     factor = 1 / len(means) + 1 / (design.folds - 1)
     return float(np.mean(differences)), math.sqrt(factor * float(np.var(means, ddof=1)))
 

@@ -22,7 +22,7 @@ def list_consensus_files(source: GraphSource) -> list[str]:
     return list(CONSENSUS_FILES) if has_votes or has_columns or source.options.get("votes") is not None else []
 
 
-def write_consensus(folder: Path, consensus: Consensus | None, record: str) -> None:
+def write_or_remove_consensus_files(folder: Path, consensus: Consensus | None, record: str) -> None:
     """Write the tables of a consensus into a folder that was checked.
 
     Without a consensus, those of an earlier run are removed. ``record`` is the file that says whether it had votes:

@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from .. import auditing
 from ..auditing import ReviewEstimate
-from ..auditing.decisions import get_reviewed_labels
+from ..auditing.decisions import get_labels_shown_in_review
 from ..core.errors import ConfigError, DataError
 from ..core.notebook import render_card
 from .audit_run import AuditOrigin
@@ -48,13 +48,13 @@ class Correction:
     @cached_property
     def trusted_label_table(self) -> pd.DataFrame:
         """The labels that were verified: node, label, decision and, where they are known, reviewer and time."""
-        decided = self._decided
-        labels = decided["label"].where(decided["decision"] == "relabel", get_reviewed_labels(decided))
+        decided = self._decided_rows
+        labels = decided["label"].where(decided["decision"] == "relabel", get_labels_shown_in_review(decided))
         columns = ["node", "label", "decision", *(name for name in ("reviewer", "time") if name in decided)]
         return decided.assign(label=labels)[columns]
 
     @cached_property
-    def _decided(self) -> pd.DataFrame:
+    def _decided_rows(self) -> pd.DataFrame:
         return self.decisions[self.decisions["decision"].isin(["relabel", "keep"])]
 
     @property
@@ -69,7 +69,7 @@ class Correction:
         saved = replace(self, out=Path(out))
         path, trusted_path = Path(out), Path(str(saved.trusted_path))
         check_outputs((path, trusted_path), self.inputs, force=force)
-        relabeled = self._decided[self._decided["decision"] == "relabel"]
+        relabeled = self._decided_rows[self._decided_rows["decision"] == "relabel"]
         num_changed = auditing.write_corrected_labels(
             self.nodes,
             path,
@@ -77,7 +77,7 @@ class Correction:
             label_column=self.label,
             id_column=self.id,
             new_class=self.new_class,
-            reviewed=dict(zip(self._decided["node"], get_reviewed_labels(self._decided), strict=True)),
+            reviewed=dict(zip(self._decided_rows["node"], get_labels_shown_in_review(self._decided_rows), strict=True)),
         )
         auditing.write_rounded_csv(trusted_path, self.trusted_label_table)
         return replace(saved, num_changed=num_changed)

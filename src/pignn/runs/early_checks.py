@@ -14,12 +14,12 @@ from ..core.errors import ConfigError, DataError, ModelFileError
 from ..graphs.datasets.base import FileDataset
 from ..graphs.datasets.registry import get_dataset, list_datasets
 from ..graphs.tables import get_format_suffix, list_suffixes
-from ..noise.registry import is_noise_file, resolve_noise_name
+from ..noise.registry import check_and_tell_if_noise_file, resolve_noise_name
 
 NOT_OF_FILES = ("nodes", "edges", "split_seed", "split_index", "known")
 
 
-def check_graph(arguments: Mapping[str, Any], *, class_names: list[str] | None = None) -> None:
+def check_graph_arguments(arguments: Mapping[str, Any], *, class_names: list[str] | None = None) -> None:
     """Check the graph of a run as its options name it."""
     if arguments.get("graph") is not None:
         _check_dataset(str(arguments["graph"]), arguments)
@@ -31,7 +31,7 @@ def check_graph(arguments: Mapping[str, Any], *, class_names: list[str] | None =
     check_graph_files(arguments["nodes"], arguments.get("edges"), spec)
 
 
-def check_files_exist(arguments: Mapping[str, Any]) -> None:
+def check_graph_files_exist(arguments: Mapping[str, Any]) -> None:
     """Check the graph of a prediction, whose columns the model knows: its files, or the name of its dataset."""
     if arguments.get("graph") is not None:
         _check_dataset(str(arguments["graph"]), arguments)
@@ -48,12 +48,12 @@ def check_files_exist(arguments: Mapping[str, Any]) -> None:
 def _check_dataset(name: str, arguments: Mapping[str, Any]) -> None:
     if is_graph_store(name):
         return
-    check_is_no_file(name)
+    check_dataset_name_is_no_file(name)
     dataset = get_dataset(name)
     if isinstance(dataset, FileDataset):  # of a generated one, torch knows the options
         options = {"features": arguments.get("features"), **arguments.get("dataset_options", {})}
         dataset.check_options({key: value for key, value in options.items() if value is not None})
-        dataset.get_location_text(arguments.get("root"))  # which refuses a root that is no folder
+        dataset.find_location_or_empty(arguments.get("root"))  # which refuses a root that is no folder
 
 
 def is_graph_store(name: str) -> bool:
@@ -62,17 +62,17 @@ def is_graph_store(name: str) -> bool:
     return bool(name) and not is_dataset and not Path(name).is_file() and (os.sep in name or Path(name).is_dir())
 
 
-def check_is_no_file(name: str) -> None:
+def check_dataset_name_is_no_file(name: str) -> None:
     """Refuse a file where the name of a dataset is expected."""
     if get_format_suffix(name) in list_suffixes():
         raise ConfigError(f"{name} is not the name of a dataset; read your own graph with nodes=, edges= and label=")
 
 
-def check_noise(noise: str, rate: float | None) -> None:
+def check_noise_and_rate(noise: str, rate: float | None) -> None:
     """Check the label noise to add: a name that exists, or a file that does, and its rate."""
     from ..noise.kinds import parse_rate
 
-    if is_noise_file(noise):
+    if check_and_tell_if_noise_file(noise):
         return
     if resolve_noise_name(noise) != "none":
         if rate is None:

@@ -49,7 +49,7 @@ def export_network(model: Method | str | Path, path: str | Path, *, force: bool 
         raise ConfigError(f"{path}: torch.export writes {SUFFIX} files; choose such a name")
     check_outputs([path], [], force=force)
     method = model if isinstance(model, Method) else load_model(model)
-    method.fit_facts()  # tells if it is not fitted
+    method.get_fit_facts()  # tells if it is not fitted
     program = build_exported_program(method)
     facts = {
         "pignn": __version__,
@@ -61,7 +61,7 @@ def export_network(model: Method | str | Path, path: str | Path, *, force: bool 
     }
     content = io.BytesIO()
     torch.export.save(program, content, extra_files={FACTS_FILE: json.dumps(facts)})
-    files.write_bytes(path, content.getvalue())
+    files.write_bytes_atomically(path, content.getvalue())
     return path
 
 

@@ -15,8 +15,8 @@ from torch_geometric.data import Data
 from .. import graphs
 from ..core.errors import ConfigError, DataError, warn_user
 from ..graphs.checks import check_data_type
-from ..noise import Corrupt, check_noise_name_or_load_file
-from .early_checks import check_is_no_file, is_graph_store
+from ..noise import Corrupt, load_noise_file_or_check_name
+from .early_checks import check_dataset_name_is_no_file, is_graph_store
 
 MASKS = ("train_mask", "val_mask", "test_mask")
 
@@ -50,7 +50,7 @@ class GraphSource:
             )
 
     @property
-    def is_named(self) -> bool:
+    def is_dataset_or_experiment_store(self) -> bool:
         """Whether it is a dataset, or a graph store in an experiment, whose labels are known to be true."""
         return isinstance(self.graph, str | Path) and (self.adds_noise or not is_graph_store(str(self.graph)))
 
@@ -68,7 +68,7 @@ class GraphSource:
             for name in ("val_mask", "test_mask"):
                 if graph.get(name) is None:
                     graph[name] = torch.zeros(graph.num_nodes, dtype=torch.bool)
-            return reduce_masks_to_split(graph, options.get("split_index"), graph.get("name") or "the graph")
+            return reduce_masks_to_split_in_place(graph, options.get("split_index"), graph.get("name") or "the graph")
         if self.graph is not None:
             return _load_dataset_or_store(str(self.graph), options, self.adds_noise)
         index = options.pop("split_index", None)
@@ -76,7 +76,7 @@ class GraphSource:
             options["seed"] = options.pop("split_seed")
         nodes = options["nodes"]
         title = "the graph" if isinstance(nodes, pd.DataFrame) else str(nodes)
-        return reduce_masks_to_split(graphs.read_graph(**options, **more_options), index, title)
+        return reduce_masks_to_split_in_place(graphs.read_graph(**options, **more_options), index, title)
 
     def to_json_dict(self) -> dict[str, Any]:
         """The options as run.json holds them."""
@@ -94,16 +94,16 @@ def is_no_noise(noise: Any) -> bool:
 
 def build_corruption(noise: Any, rate: float | None, seed: int, source: GraphSource, **options: Any) -> Corrupt | None:
     """The label noise to add, checked; None for none. ``noise`` may be a file of labels or of a transition matrix."""
-    kind = check_noise_name_or_load_file(str(noise)) if isinstance(noise, str | Path) else noise
+    kind = load_noise_file_or_check_name(str(noise)) if isinstance(noise, str | Path) else noise
     is_none = is_no_noise(kind)
-    if is_none and rate is not None and not source.is_named:
+    if is_none and rate is not None and not source.is_dataset_or_experiment_store:
         raise ConfigError("noise 'none' takes no rate; leave the rate out or choose a kind of noise")
     corruption = Corrupt(kind, rate, seed=seed, **options)
     # The labels of a dataset are true, and go to y_true; nobody knows the true labels of the user's own graph.
-    return corruption if source.is_named or not is_none else None
+    return corruption if source.is_dataset_or_experiment_store or not is_none else None
 
 
-def reduce_masks_to_split(graph: Data, split_index: int | None, title: str) -> Data:
+def reduce_masks_to_split_in_place(graph: Data, split_index: int | None, title: str) -> Data:
     """Reduce masks that have several splits to one: column ``split_index``, or the first with a warning."""
     several = {name: graph[name] for name in MASKS if graph.get(name) is not None and graph[name].dim() == 2}
     count = min((mask.shape[1] for mask in several.values()), default=1)
@@ -123,10 +123,10 @@ def reduce_masks_to_split(graph: Data, split_index: int | None, title: str) -> D
 def _load_dataset_or_store(name_or_path: str, options: dict[str, Any], adds_noise: bool) -> Data:
     if is_graph_store(name_or_path):
         return _load_store(name_or_path, options, adds_noise)
-    check_is_no_file(name_or_path)
+    check_dataset_name_is_no_file(name_or_path)
     graph = graphs.load(name_or_path, **options)
     # An index was used while loading.
-    return reduce_masks_to_split(graph, None, name_or_path) if options.get("split") == "own" else graph
+    return reduce_masks_to_split_in_place(graph, None, name_or_path) if options.get("split") == "own" else graph
 
 
 def _load_store(path: str, options: dict[str, Any], adds_noise: bool) -> Data:

@@ -87,8 +87,8 @@ def write_hub_folder(
         )
     source = Path(run)
     check_model_folder(source)
-    record, header = _read_record(source), _read_header(source / "model" / "model.json")
-    with files.open_new_folder(Path(folder)) as new:
+    record, header = _read_training_record(source), _read_model_header(source / "model" / "model.json")
+    with files.new_folder_context(Path(folder)) as new:
         for name in MODEL_FILES:
             if (source / "model" / name).exists():
                 shutil.copyfile(source / "model" / name, new / name)
@@ -96,11 +96,11 @@ def write_hub_folder(
         card = build_hub_card(
             record, header.class_names, header.num_features, repo_id, license, has_columns=has_columns
         )
-        files.write_bytes(new / CARD_FILE, card.encode())
+        files.write_bytes_atomically(new / CARD_FILE, card.encode())
     return Path(folder)
 
 
-def _read_record(folder: Path) -> TrainingRecord:
+def _read_training_record(folder: Path) -> TrainingRecord:
     try:
         return msgspec.json.decode((folder / "run.json").read_bytes(), type=TrainingRecord)
     except FileNotFoundError:
@@ -111,7 +111,7 @@ def _read_record(folder: Path) -> TrainingRecord:
         raise ModelFileError(f"{folder / 'run.json'} is damaged: {format_error_in_one_line(error)}") from None
 
 
-def _read_header(path: Path) -> ModelHeader:
+def _read_model_header(path: Path) -> ModelHeader:
     try:
         return msgspec.json.decode(path.read_bytes(), type=ModelHeader)
     except (OSError, msgspec.DecodeError) as error:

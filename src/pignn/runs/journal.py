@@ -26,31 +26,31 @@ class Journal:
             whole = path.read_bytes() if path.exists() else b""
             lines, end = whole.split(b"\n")[:-1], whole.rfind(b"\n") + 1
             if not lines:
-                path.write_bytes(_encode(work))
+                path.write_bytes(_encode_record(work))
                 return
-            if _decode(lines[0]) != work:
+            if _decode_record(lines[0]) != work:
                 raise OutputError(
                     f"{path} is of another graph, other labels or another way to hold them out; choose another folder, "
                     "or force=True replaces it"
                 )
             os.truncate(path, end)
-        self.records = [record for record in map(_decode, lines[1:]) if record is not None]
+        self.records = [record for record in map(_decode_record, lines[1:]) if record is not None]
 
     def append(self, record: dict[str, Any]) -> None:
         """Add a record, which a kill from now on does not lose."""
         self.records.append(record)
         if self.path is not None:
             with output_errors_context(self.path), open(self.path, "ab") as file:
-                file.write(_encode(record))
+                file.write(_encode_record(record))
                 file.flush()
                 os.fsync(file.fileno())
 
 
-def _encode(record: dict[str, Any]) -> bytes:
+def _encode_record(record: dict[str, Any]) -> bytes:
     return json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
 
-def _decode(line: bytes) -> dict[str, Any] | None:
+def _decode_record(line: bytes) -> dict[str, Any] | None:
     """The record of a line; None for one that is damaged."""
     try:
         record = json.loads(line)

@@ -16,7 +16,7 @@ from ..graphs.importers.node_ids import ID_NAMES, to_id_texts
 from ..graphs.tables import has_graph_suffix, open_table
 
 
-def join_known_nodes(
+def join_new_and_known_node_tables(
     nodes: Any, known: Any, encoder: FeatureEncoder, id: str | None, delimiter: str | None
 ) -> tuple[pd.DataFrame, str, int]:
     """One table of the new nodes and, below them, the old ones; the column of ids; and how many are new.
@@ -50,7 +50,7 @@ def join_known_nodes(
     return pd.concat([new, old], ignore_index=True), id, len(new)
 
 
-def keep_first_nodes(data: Data, number: int) -> Data:
+def copy_first_nodes_without_features(data: Data, number: int) -> Data:
     """The graph of the first nodes, as tables and summaries read it; features and inner edges are not kept."""
     kept = Data(y=data.y[:number], num_nodes=number)
     kept.edge_index = data.edge_index[:, (data.edge_index < number).any(dim=0)]

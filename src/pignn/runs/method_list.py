@@ -30,7 +30,7 @@ SHORT_LIST = (
 )
 
 
-def list_named_methods(
+def build_named_methods_or_short_list(
     names: Mapping[str, str] | None, settings: Mapping[str, Any], has_setting: Callable[[str, str], bool]
 ) -> list[NamedMethod]:
     """The methods of some names, by what they are to be called, with their settings. By default the short list.
@@ -55,7 +55,7 @@ def list_named_methods(
     return [NamedMethod(method.label, method.name, own[method.label]) for method in methods]
 
 
-def name_methods(names: Sequence[str]) -> dict[str, str]:
+def map_distinct_names_to_themselves(names: Sequence[str]) -> dict[str, str]:
     """Names by themselves; one that is given twice is refused."""
     if not names:
         raise ConfigError("no method to compare: give names, such as auto,GCN,pi-gnn")

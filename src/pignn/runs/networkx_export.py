@@ -9,7 +9,7 @@ import pandas as pd
 from torch_geometric.data import Data
 
 from ..core.errors import ConfigError, DataError
-from ..graphs.checks import get_node_ids
+from ..graphs.checks import parse_node_ids_or_none
 from ..methods.core.base import get_class_names_or_numbers
 from .audit_run import AuditRun
 from .predictions import Predictions
@@ -37,7 +37,7 @@ def to_networkx(graph: Data, found: AuditRun | TrainingRun | Predictions | None 
 
     if not isinstance(graph, Data):
         raise DataError(f"expected a torch_geometric Data, not {type(graph).__name__}")
-    num_nodes, ids = int(graph.num_nodes), get_node_ids(graph)
+    num_nodes, ids = int(graph.num_nodes), parse_node_ids_or_none(graph)
     nodes = list(range(num_nodes)) if ids is None else [_to_plain_value(each) for each in ids]
     attributes = _collect_attributes(graph, num_nodes)
     if found is not None:

@@ -19,10 +19,10 @@ from ..core.records import Record
 from ..graphs.checks import has_csr_edges
 from ..methods import Method, load_model
 from ..methods.core.scoring import select_scored_nodes_and_labels
-from ..report.predictions import build_prediction_table, write_predictions
+from ..report.predictions import build_prediction_table, write_predictions_csv
 from ..training.metrics import score as metric_score
 from .graph_source import GraphSource
-from .known_nodes import join_known_nodes, keep_first_nodes
+from .known_nodes import copy_first_nodes_without_features, join_new_and_known_node_tables
 from .run_folder import check_outputs
 
 NUM_SHOWN_NODES, MAX_SHOWN_COLUMNS = 10, 12  # in a notebook
@@ -110,7 +110,7 @@ class Predictions:
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the table as CSV."""
         check_outputs([Path(path)], [], force=force)
-        write_predictions(Path(path), self.table)
+        write_predictions_csv(Path(path), self.table)
 
     def _repr_html_(self) -> str:
         rows = self.table.head(NUM_SHOWN_NODES).to_dict("records")
@@ -152,13 +152,15 @@ def predict(
     fitted = model if isinstance(model, Method) else load_model(model)
     if known is not None:
         return _predict_with_known_nodes(fitted, folder, source, known, out)
-    data = _load_for_prediction(fitted, folder, source) if source.graph is None else source.load()
-    if isinstance(graph, str | Path) and not source.is_named:  # a graph store, whose labels are compared and no more
+    data = _load_graph_with_model_features(fitted, folder, source) if source.graph is None else source.load()
+    if (
+        isinstance(graph, str | Path) and not source.is_dataset_or_experiment_store
+    ):  # a graph store, whose labels are compared and no more
         data.train_mask = data.train_mask & False
-    has_true_labels = source.is_named or data.get("y_true") is not None
+    has_true_labels = source.is_dataset_or_experiment_store or data.get("y_true") is not None
     predictions = Predictions.infer(fitted, data, model_folder=folder, has_true_labels=has_true_labels)
     if out is not None:
-        write_predictions(Path(out), predictions.table)
+        write_predictions_csv(Path(out), predictions.table)
     if has_true_labels and list(data.get("class_names") or []) != fitted.class_names_:
         warn_user("the graph has other classes than the model; nothing is scored")
     return predictions
@@ -172,13 +174,17 @@ def _predict_with_known_nodes(
     if encoder is None or source.options.get("nodes") is None:
         raise ConfigError("known= is for tables of nodes and the folder of a model that was trained on such")
     options = dict(source.options)
-    frame, id, num_new = join_known_nodes(options["nodes"], known, encoder, options.get("id"), options.get("delimiter"))
+    frame, id, num_new = join_new_and_known_node_tables(
+        options["nodes"], known, encoder, options.get("id"), options.get("delimiter")
+    )
     joined = GraphSource(None, options | {"nodes": frame, "id": id, "label": None, "name": None})
     data = joined.load(encoder=encoder, class_names=model.class_names_)
     logits = model.embed(data)[:num_new]
-    predictions = Predictions(model, keep_first_nodes(data, num_new), logits, folder, has_true_labels=False)
+    predictions = Predictions(
+        model, copy_first_nodes_without_features(data, num_new), logits, folder, has_true_labels=False
+    )
     if out is not None:
-        write_predictions(Path(out), predictions.table)
+        write_predictions_csv(Path(out), predictions.table)
     return predictions
 
 
@@ -187,7 +193,7 @@ def resolve_model_folder(folder: Path) -> Path:
     return folder / "model" if (folder / "model").is_dir() else folder
 
 
-def _load_for_prediction(model: Method, folder: Path | None, source: GraphSource) -> Data:
+def _load_graph_with_model_features(model: Method, folder: Path | None, source: GraphSource) -> Data:
     """The user's files with the features that the model was trained on."""
     encoder = None if folder is None else graphs.load_feature_encoder(folder)
     data = source.load(encoder=encoder, class_names=model.class_names_)

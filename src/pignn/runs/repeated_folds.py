@@ -23,7 +23,7 @@ from ..auditing.crossfit import Bools, assign_folds
 from ..core.errors import DataError, PignnError, PignnWarning
 from ..core.progress import progress_context
 from ..core.threads import threads_context
-from ..io.digests import compute_digest
+from ..io.digests import compute_digest_of_parts
 from ..methods import Method
 from ..methods.core.data_hash import hash_training_data
 from ..noise.kinds import Ints
@@ -54,8 +54,8 @@ class RepeatedFolds:
     def draw(cls, data: Data, folds: int, repeats: int, seed: int) -> RepeatedFolds:
         """The given labels of training and validation nodes; of the consensus, where several annotators gave some."""
         if data.get("votes") is not None:
-            data = auditing.combine_votes(data, seed=seed).copy_with_consensus_labels(data)
-        data = remove_unseen_labels(graphs.copy_checked_graph(data))
+            data = auditing.combine_votes(data, seed=seed).copy_with_weighted_consensus_labels(data)
+        data = copy_without_test_and_true_labels(graphs.copy_checked_graph(data))
         nodes = np.flatnonzero(data.y.numpy() >= 0)
         given = data.y.numpy()[nodes]
         if len(nodes) < MIN_LABELS or len(np.unique(given)) < 2:
@@ -76,19 +76,19 @@ class RepeatedFolds:
 
     def digest(self) -> str:
         """Equal where the same methods would give the same results."""
-        return compute_digest(hash_training_data(self.data), self.fold[:1], str(self.seed), length=16)
+        return compute_digest_of_parts(hash_training_data(self.data), self.fold[:1], str(self.seed), length=16)
 
-    def list_places(self) -> Iterator[tuple[int, int]]:
+    def list_repeats_and_folds(self) -> Iterator[tuple[int, int]]:
         """Repeat and fold of every fit of a method."""
         return ((repeat, fold) for repeat in range(self.repeats) for fold in range(self.folds))
 
-    def find_held_out(self, repeat: int, fold: int) -> Ints:
+    def find_held_out_positions(self, repeat: int, fold: int) -> Ints:
         """The positions of the labels that are held out there."""
         return np.flatnonzero(self.fold[repeat] == fold)
 
     def fit_and_predict(self, method: Method, repeat: int, fold: int, **fit_options: Any) -> FoldResult:
         """What a copy of a method predicts for labels that it did not learn from. It chooses, if it does, anew."""
-        held_out = self.find_held_out(repeat, fold)
+        held_out = self.find_held_out_positions(repeat, fold)
         graph = copy_without_labels(self.data, self.nodes[held_out])
         copy = clone(method).set_params(seed=int(method.get_params()["seed"]) + repeat)
         start = time.perf_counter()
@@ -101,7 +101,7 @@ class RepeatedFolds:
         return FoldResult(predicted.tolist(), round(time.perf_counter() - start, 4))
 
 
-def remove_unseen_labels(data: Data) -> Data:
+def copy_without_test_and_true_labels(data: Data) -> Data:
     """A copy without true labels and without labels of nodes that are neither for training nor for validation."""
     data = data.__copy__()
     data.y = torch.where(data.train_mask | data.val_mask, data.y, -1)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.errors import ConfigError, OutputError
 from ..io import files
-from ..io.locks import hold_file_lock
+from ..io.locks import file_lock_context
 from ..training.checkpoint_files import has_checkpoint
 
 RUN_FILES = (
@@ -76,7 +76,7 @@ def check_audit_folder(
     check_outputs((folder / name for name in names), inputs, force=force)
 
 
-def check_own_folder(folder: Path | None) -> None:
+def check_holds_no_run_or_audit(folder: Path | None) -> None:
     """Refuse a folder whose files are of a training or of an audit."""
     if folder is None:
         return
@@ -87,7 +87,7 @@ def check_own_folder(folder: Path | None) -> None:
 
 
 @contextlib.contextmanager
-def open_output_folder(folder: Path | None) -> Iterator[None]:
+def output_folder_context(folder: Path | None) -> Iterator[None]:
     """Create a writable folder. If the run fails before it writes anything, remove the folder again."""
     created = [] if folder is None else [path for path in (folder, *folder.parents) if not path.exists()]
     before = set() if folder is None or not folder.is_dir() else {path.name for path in folder.iterdir()}
@@ -96,7 +96,7 @@ def open_output_folder(folder: Path | None) -> Iterator[None]:
             files.create_writable_folder(folder)
             if (folder / "model").exists() and not (folder / "model").is_dir():
                 raise OutputError(f"{folder / 'model'} is a file where the model's folder would go; choose another")
-        with _lock_folder(folder):
+        with _folder_lock_context(folder):
             yield
     except BaseException as error:
         if folder is not None and isinstance(error, OutputError):  # a part would stand in the way of the next try
@@ -110,13 +110,13 @@ def open_output_folder(folder: Path | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _lock_folder(folder: Path | None) -> Iterator[None]:
+def _folder_lock_context(folder: Path | None) -> Iterator[None]:
     """Let one run at a time write into a folder. Of the processes that torchrun started, the first one holds it."""
     if folder is None or os.environ.get("RANK", "0") != "0":
         yield
         return
     path = folder / LOCK_FILE
-    with hold_file_lock(path, f"another run is writing into {folder} now; wait for it, or choose another folder"):
+    with file_lock_context(path, f"another run is writing into {folder} now; wait for it, or choose another folder"):
         try:
             yield
         finally:
@@ -124,7 +124,7 @@ def _lock_folder(folder: Path | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def note_checkpoint_on_interrupt(folder: Path | None) -> Iterator[None]:
+def note_checkpoint_on_interrupt_context(folder: Path | None) -> Iterator[None]:
     """Add to an interrupt that leaves nothing but a checkpoint where that is."""
     try:
         yield

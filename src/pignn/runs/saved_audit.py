@@ -13,7 +13,7 @@ import pandas as pd
 from torch_geometric.data import Data
 
 from ..core.errors import DataError
-from ..graphs.checks import get_node_ids
+from ..graphs.checks import parse_node_ids_or_none
 from ..report.spreadsheet import unescape_formula
 from .early_checks import check_review_files
 
@@ -50,7 +50,7 @@ def read_saved_audit(folder: Path, data: Data) -> SavedAudit:
         table[["p_wrong", "suspect", "trusted"]] = table[["p_wrong", "suspect", "trusted"]].astype(float)
     except (OSError, ValueError, KeyError, TypeError, csv.Error, msgspec.DecodeError):
         raise DataError(f"{folder} is damaged: audit.json or suspects.csv cannot be read; audit again") from None
-    ids = get_node_ids(data)
+    ids = parse_node_ids_or_none(data)
     numbers = pd.Series(
         np.arange(data.num_nodes or 0), index=list(map(str, range(data.num_nodes or 0) if ids is None else ids))
     )

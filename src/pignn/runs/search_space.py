@@ -38,10 +38,10 @@ def build_search_space(method: type[Method], search: Mapping[str, Any] | Sequenc
     for name in wanted:
         if name not in declared or name == "seed":
             raise build_unknown_name_error("setting to search", name, [each for each in declared if each != "seed"])
-    return {name: _choose_values(declared[name], values) for name, values in wanted.items()}
+    return {name: _choose_values_to_try(declared[name], values) for name, values in wanted.items()}
 
 
-def _choose_values(setting: Setting, values: Any) -> Range | tuple[Any, ...]:
+def _choose_values_to_try(setting: Setting, values: Any) -> Range | tuple[Any, ...]:
     """What a user says, checked; else what is declared, or all there is where that is little."""
     if values is None:
         if setting.search is not None:
@@ -52,7 +52,7 @@ def _choose_values(setting: Setting, values: Any) -> Range | tuple[Any, ...]:
             return tuple(setting.constraint.options)
         raise ConfigError(f"{setting.name} does not declare what to try: give (low, high) or a list of values")
     is_range = isinstance(values, tuple) and len(values) == 2 and all(type(value) in (int, float) for value in values)
-    chosen = Range.between(*values) if is_range else None
+    chosen = Range.from_ends_with_log_if_wide(*values) if is_range else None
     listed = values if is_range or isinstance(values, list | tuple) else [values]
     for value in listed:
         setting.constraint.raise_unless_valid(setting.name, value)
@@ -63,7 +63,7 @@ def _choose_values(setting: Setting, values: Any) -> Range | tuple[Any, ...]:
     return chosen or tuple(listed)
 
 
-def build_distribution(values: Range | tuple[Any, ...]) -> BaseDistribution:
+def build_optuna_distribution(values: Range | tuple[Any, ...]) -> BaseDistribution:
     """The same as Optuna has it."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 

@@ -12,7 +12,7 @@ from typing import Self
 from ..auditing.audit import DEFAULT_METHOD
 from ..core.errors import ConfigError
 from ..methods import Method
-from ..propagation import BlockWork, block_work_context
+from ..propagation import BlockWork, block_work_and_cleanup_context
 from .early_checks import is_graph_store
 from .graph_source import GraphSource
 
@@ -46,12 +46,12 @@ class StoreLimits:
         return self
 
     @contextlib.contextmanager
-    def open_block_work(self, source: GraphSource, out: Path | None) -> Iterator[BlockWork | None]:
+    def block_work_context(self, source: GraphSource, out: Path | None) -> Iterator[BlockWork | None]:
         """Inside, the store is smoothed within the limits. What is finished is kept beside ``out`` until the end."""
         if not self.are_given:
             yield None
             return
         with tempfile.TemporaryDirectory() if out is None else contextlib.nullcontext(f"{out}.blocks") as folder:
             work = BlockWork(Path(str(source.graph)), Path(folder), self.memory or DEFAULT_MEMORY, self.ray)
-            with block_work_context(work, resume=self.resume):
+            with block_work_and_cleanup_context(work, reuse_saved_blocks=self.resume):
                 yield work

@@ -32,8 +32,8 @@ from .run_folder import (
     check_outputs,
     check_training_options,
     has_finished_or_interrupted_run,
-    note_checkpoint_on_interrupt,
-    open_output_folder,
+    note_checkpoint_on_interrupt_context,
+    output_folder_context,
 )
 from .saved_audit import SavedAudit, read_saved_audit
 from .training_run import TREATMENTS, TrainingRun, list_run_files
@@ -94,8 +94,8 @@ class TrainingJob:
         device = str(self.model.get_params().get("device", "cpu"))
         noted_folder = None if self.force else self.folder
         with (
-            open_output_folder(self.folder),
-            note_checkpoint_on_interrupt(noted_folder),
+            output_folder_context(self.folder),
+            note_checkpoint_on_interrupt_context(noted_folder),
             distributed.open_process_group(device),
         ):
             data = self.source.load()
@@ -121,9 +121,9 @@ class TrainingJob:
             raise ConfigError(
                 f"clean='{self.clean}' is for one label per node; votes are weighted already: leave it out"
             )
-        data = data if consensus is None else consensus.copy_with_consensus_labels(data)
+        data = data if consensus is None else consensus.copy_with_weighted_consensus_labels(data)
         data = data if self.decisions is None else auditing.apply_decisions_to_graph(data, self.decisions)
-        audit = None if self.clean is None else self._audit(data)
+        audit = None if self.clean is None else self._read_or_make_audit(data)
         training_data = data if audit is None else auditing.clean_labels(data, audit.issues, str(self.clean))
         try:
             self.model.fit(training_data, **self.fit_options)
@@ -146,7 +146,7 @@ class TrainingJob:
         )
         return run, signal
 
-    def _audit(self, data: Data) -> Audit | SavedAudit:
+    def _read_or_make_audit(self, data: Data) -> Audit | SavedAudit:
         """The audit that was made before, else one now."""
         if self.audit_folder is not None:
             return read_saved_audit(self.audit_folder, data)
@@ -210,8 +210,8 @@ def train(
         graph_options: those of :func:`pignn.read_graph`, or of :func:`pignn.load`; see ``GraphSource``.
     """
     folder, audit_folder = (None if path is None else Path(path) for path in (out, audit))
-    model, reason = choose_method(method, settings or {}, seed, folder if resume else None)
-    model = hold_out_validation_labels(model, settings or {}) if graph_options.get("val") else model
+    model, reason = choose_method_and_reason(method, settings or {}, seed, folder if resume else None)
+    model = copy_method_to_learn_without_val_labels(model, settings or {}) if graph_options.get("val") else model
     source = GraphSource(graph, _default_directed_to_model(graph, graph_options, model), not is_no_noise(noise))
     job = TrainingJob(
         model=model,
@@ -233,7 +233,7 @@ def train(
     return job.execute(on_graph_read)
 
 
-def hold_out_validation_labels(model: Method, settings: Mapping[str, Any]) -> Method:
+def copy_method_to_learn_without_val_labels(model: Method, settings: Mapping[str, Any]) -> Method:
     """The method without the labels that the user holds out; ``auto`` and linear methods learn from them otherwise."""
     if model.get_params().get("labels") != "train+val":
         return model
@@ -269,7 +269,7 @@ def has_epochs(method: Method) -> bool:
     return "checkpoint" in inspect.signature(method.fit).parameters
 
 
-def choose_method(
+def choose_method_and_reason(
     method: str | Method | None, settings: Mapping[str, Any], seed: int, resumed_folder: Path | None
 ) -> tuple[Method, str]:
     """The method with its settings, checked, and why it is not ``auto`` where nobody named one."""

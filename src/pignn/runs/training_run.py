@@ -28,17 +28,22 @@ from ..report import (
     plot_map,
     plot_transition,
     render_figure,
-    write_predictions,
+    write_predictions_csv,
 )
 from ..report.cards import build_model_card
-from ..report.training.scores import LabelComparison, compare_with_labels, list_named_comparisons, project_nodes
+from ..report.training.scores import (
+    LabelComparison,
+    compare_with_labels,
+    list_given_and_test_comparisons,
+    project_nodes,
+)
 from ..report.training.summary import TrainingRecord, TrainingSummary
 from ..training import checkpoint
 from .assessment import Assessment
-from .consensus_files import list_consensus_files, write_consensus
+from .consensus_files import list_consensus_files, write_or_remove_consensus_files
 from .graph_source import GraphSource
 from .predictions import Predictions
-from .run_folder import RUN_FILES, check_outputs, open_output_folder
+from .run_folder import RUN_FILES, check_outputs, output_folder_context
 from .saved_audit import SavedAudit
 
 if TYPE_CHECKING:
@@ -89,7 +94,7 @@ class TrainingRun:
     @cached_property
     def fit_facts(self) -> FitFacts:
         """What the method says about its training."""
-        return self.model.fit_facts()
+        return self.model.get_fit_facts()
 
     @cached_property
     def summary(self) -> TrainingSummary:
@@ -156,29 +161,29 @@ class TrainingRun:
         folder = Path(folder)
         names = list_run_files(folder, report) + [folder / name for name in list_consensus_files(self.source)]
         check_outputs(names, self.source.input_paths, force=force)
-        with open_output_folder(folder):
+        with output_folder_context(folder):
             self.write_files(folder, report=report)
 
     def write_files(self, folder: Path, *, report: bool = False) -> None:
         """Write into a folder that was checked. run.json comes last and says that the rest is whole."""
-        write_consensus(folder, self.consensus, "run.json")
+        write_or_remove_consensus_files(folder, self.consensus, "run.json")
         if (folder / "run.json").exists():  # the report of that run would be taken for one of this
             (folder / "report.html").unlink(missing_ok=True)
         (folder / "run.json").unlink(missing_ok=True)
         self.save_model(folder / "model")
-        write_predictions(folder / "predictions.csv", self.predictions.table)
+        write_predictions_csv(folder / "predictions.csv", self.predictions.table)
         has_checkpoint = self.fit_facts.history and self.folder == folder
         stale = [] if has_checkpoint else [checkpoint.CHECKPOINT_FILE, checkpoint.PREVIOUS_FILE]
         if self.fit_facts.history:
             files.write_csv_records(folder / "history.csv", self.fit_facts.history)
-            files.write_bytes(folder / "learning-curve.png", render_figure(self.plot_history()))
+            files.write_bytes_atomically(folder / "learning-curve.png", render_figure(self.plot_history()))
         else:
             stale += ["history.csv", "learning-curve.png"]
         stale += [] if self.assessment is not None else ["disagreements.csv"]
         for name in stale:  # of a run that this one replaces
             (folder / name).unlink(missing_ok=True)
         if self.assessment is not None:
-            write_predictions(folder / "disagreements.csv", self.assessment.disagreements)
+            write_predictions_csv(folder / "disagreements.csv", self.assessment.disagreements)
         if report:
             self.report(folder / "report.html")
         record = TrainingRecord(
@@ -194,14 +199,14 @@ class TrainingRun:
         if encoder is None:
             self.model.save(folder)
             return
-        with files.open_new_folder(folder) as new:
+        with files.new_folder_context(folder) as new:
             self.model.save(new / "saved")
             for file in (new / "saved").iterdir():
                 os.replace(file, new / file.name)
             (new / "saved").rmdir()
             encoder.save(new)
             card = build_model_card(self.model, self.training_data, self.summary)
-            files.write_bytes(new / "card.md", card.encode())
+            files.write_bytes_atomically(new / "card.md", card.encode())
 
     def plot_history(self) -> Figure:
         """Learning curves as a matplotlib figure; the epoch that is kept is marked."""
@@ -222,12 +227,12 @@ class TrainingRun:
 
     def plot_confusion(self) -> Figure:
         """How many nodes of each class are predicted as each class, by given and by true labels, if they are known."""
-        counts = {name: comparison.count_confusion() for name, comparison in self._list_comparisons()}
+        counts = {name: comparison.count_confusion() for name, comparison in self._list_label_comparisons()}
         return plot_confusion(counts, self.model.class_names_, ("label", "predicted"))
 
     def plot_calibration(self) -> Figure:
         """How often predictions equal the labels, by confidence. Wrong labels pull the line down."""
-        bins = {name: list(one.compute_calibration_bins().values()) for name, one in self._list_comparisons()}
+        bins = {name: list(one.compute_calibration_bins().values()) for name, one in self._list_label_comparisons()}
         return plot_calibration(bins, "mean confidence", "share of equal labels")
 
     def plot_map(self) -> Figure:
@@ -240,9 +245,9 @@ class TrainingRun:
         names = self.model.class_names_
         return plot_map(positions.xy, predicted, names, title, marked, f"given another label ({marked.sum():,})")
 
-    def _list_comparisons(self) -> list[tuple[str, LabelComparison]]:
+    def _list_label_comparisons(self) -> list[tuple[str, LabelComparison]]:
         scores = compare_with_labels(self.training_data, self.predictions.logits, self.fit_facts.learns_from_val)
-        return list_named_comparisons(scores)
+        return list_given_and_test_comparisons(scores)
 
     def suspects(self, n: int = 10) -> pd.DataFrame:
         """The ``n`` given labels that the model contradicts most surely, with names of nodes and classes.
@@ -262,17 +267,17 @@ class TrainingRun:
         logits = self.predictions.logits
         page = build_training_page(self.model, self.training_data, summary=self.summary, logits=logits)
         if path is not None:
-            files.write_bytes(Path(path), page.encode())
+            files.write_bytes_atomically(Path(path), page.encode())
         return page
 
     def _repr_html_(self) -> str:
-        return render_training_card(self)
+        return render_training_run_html(self)
 
 
-def render_training_card(run: TrainingRun) -> str:
+def render_training_run_html(run: TrainingRun) -> str:
     """How a notebook shows a run: what it is worth, its settings, why, and the labels that it contradicts."""
     summary, assessment = run.summary, run.assessment
-    settings = run.model.list_changed_settings()
+    settings = run.model.get_changed_settings()
     facts = {
         **({} if assessment is None else assessment.list_facts()),
         "test accuracy": summary.test_accuracy,

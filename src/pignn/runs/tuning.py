@@ -23,8 +23,8 @@ from .comparison_result import Comparison, build_comparison
 from .graph_source import GraphSource, build_corruption
 from .journal import Journal
 from .repeated_folds import RepeatedFolds
-from .run_folder import check_own_folder, open_output_folder
-from .search_space import SearchSpace, build_distribution, build_search_space
+from .run_folder import check_holds_no_run_or_audit, output_folder_context
+from .search_space import SearchSpace, build_optuna_distribution, build_search_space
 from .training import has_epochs, train
 from .tuning_result import DEFAULTS, TUNED, Trial, Tuning
 
@@ -77,29 +77,29 @@ def tune(
         on_graph_read: is called with the graph before anything is computed.
         graph_options: those of :func:`pignn.read_graph`, or of :func:`pignn.load`; see ``GraphSource``.
     """
-    import_optuna()
+    check_optuna_is_installed()
     Int(min=1).raise_unless_valid("trials", trials)
     Int(min=2).raise_unless_valid("folds", folds)
     if time_limit is not None:
         Float(open_min=True).raise_unless_valid("time_limit", time_limit)
-    start = choose_start(method, settings or {}, seed)
+    start = make_start_method(method, settings or {}, seed)
     space = build_search_space(type(start), search)
     folder = None if out is None else Path(out)
-    check_own_folder(folder)
+    check_holds_no_run_or_audit(folder)
     source = GraphSource(graph, graph_options)
     corruption = build_corruption(noise, rate, seed, source)
-    with open_output_folder(folder), progress_context(progress):
+    with output_folder_context(folder), progress_context(progress):
         data = source.load()
         if on_graph_read is not None:
             on_graph_read(data)
         design = RepeatedFolds.draw(data if corruption is None else corruption(data), folds, 1, seed)
-        found = search_and_check(design, start, space, trials, time_limit, folder, force)
+        found = search_compare_and_fit(design, start, space, trials, time_limit, folder, force)
         if folder is not None:
             found.write_files(folder)
     return found
 
 
-def search_and_check(
+def search_compare_and_fit(
     design: RepeatedFolds,
     start: Method,
     space: SearchSpace,
@@ -112,11 +112,11 @@ def search_and_check(
     done = Search(start, space, design, _open_journal(folder, design, start, space, force)).run(trials, time_limit)
     best = max(done, key=lambda trial: trial.agreement if trial.state == "complete" else -1.0)
     tuned = clone(start).set_params(**best.settings)
-    check = check_on_fresh_folds(design, start, tuned, folder, force) if best.settings else None
+    check = compare_on_fresh_folds(design, start, tuned, folder, force) if best.settings else None
     return Tuning(start, space, done, best, check, train(design.data, tuned, seed=design.seed, assess=False))
 
 
-def import_optuna() -> None:
+def check_optuna_is_installed() -> None:
     """Tell in one line that Optuna is missing."""
     try:
         import optuna
@@ -125,7 +125,7 @@ def import_optuna() -> None:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
-def choose_start(method: str | Method, settings: Mapping[str, Any], seed: int) -> Method:
+def make_start_method(method: str | Method, settings: Mapping[str, Any], seed: int) -> Method:
     """The method that the search begins with, checked."""
     if isinstance(method, Method):
         if settings:
@@ -144,7 +144,7 @@ class Search:
 
     def __init__(self, start: Method, space: SearchSpace, design: RepeatedFolds, journal: Journal) -> None:
         self.start, self.design, self.journal = start, design, journal
-        self.distributions = {name: build_distribution(values) for name, values in space.items()}
+        self.distributions = {name: build_optuna_distribution(values) for name, values in space.items()}
 
     def run(self, num_trials: int, time_limit: float | None) -> list[Trial]:
         """All trials, those of the journal first. The first one has the settings as they are given."""
@@ -155,7 +155,7 @@ class Search:
         )
         done = [Trial.from_dict(record) for record in self.journal.records][: num_trials + 1]
         for trial in done[1:]:
-            study.add_trial(self._build_finished_trial(trial))
+            study.add_trial(self._build_optuna_trial(trial))
         for number in track(range(len(done), num_trials + 1), "tuning: trials"):
             if time_limit is not None and number and sum(trial.seconds for trial in done) > time_limit:
                 break
@@ -163,16 +163,18 @@ class Search:
                 seed=(self.design.seed * 100_003 + number) % 2**32, n_startup_trials=NUM_RANDOM_TRIALS
             )
             drawn = study.ask(self.distributions) if number else None
-            trial = self._try(number, {} if drawn is None else drawn.params, drawn)
+            trial = self._run_trial(number, {} if drawn is None else drawn.params, drawn)
             if not number and trial.error is not None:
                 raise DataError(trial.error)
             if drawn is not None:
-                study.tell(drawn, trial.agreement if trial.state == "complete" else None, self._get_trial_state(trial))
+                study.tell(
+                    drawn, trial.agreement if trial.state == "complete" else None, self._get_optuna_trial_state(trial)
+                )
             done.append(trial)
             self.journal.append(trial.to_dict())
         return done
 
-    def _try(self, number: int, settings: dict[str, Any], drawn: optuna.Trial | None) -> Trial:
+    def _run_trial(self, number: int, settings: dict[str, Any], drawn: optuna.Trial | None) -> Trial:
         """Fit with these settings in fold after fold, as long as that is worth it."""
         import optuna
 
@@ -190,7 +192,7 @@ class Search:
             if result.error is not None:
                 state, error = "failed", result.error
                 break
-            given = self.design.given[self.design.find_held_out(0, fold)]
+            given = self.design.given[self.design.find_held_out_positions(0, fold)]
             agreed = np.concatenate([agreed, given == np.array(result.predicted)])
             is_last = fold == self.design.folds - 1
             if follower.report_and_ask_to_stop((fold + 1) * STEPS_PER_FOLD, float(agreed.mean())) and not is_last:
@@ -199,18 +201,18 @@ class Search:
         agreement = float(agreed.mean()) if len(agreed) else 0.0
         return Trial(number, settings, state, agreement, round(time.perf_counter() - start, 3), reports, error)
 
-    def _build_finished_trial(self, trial: Trial) -> optuna.trial.FrozenTrial:
+    def _build_optuna_trial(self, trial: Trial) -> optuna.trial.FrozenTrial:
         import optuna
 
         return optuna.trial.create_trial(
-            state=self._get_trial_state(trial),
+            state=self._get_optuna_trial_state(trial),
             params=trial.settings,
             distributions=self.distributions,
             value=trial.agreement if trial.state == "complete" else None,
             intermediate_values={int(step): value for step, value in trial.reports.items()},
         )
 
-    def _get_trial_state(self, trial: Trial) -> optuna.trial.TrialState:
+    def _get_optuna_trial_state(self, trial: Trial) -> optuna.trial.TrialState:
         from optuna.trial import TrialState
 
         states = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "failed": TrialState.FAIL}
@@ -247,14 +249,16 @@ class EpochFollower(Callback):
         return self.drawn.should_prune()
 
 
-def check_on_fresh_folds(
+def compare_on_fresh_folds(
     design: RepeatedFolds, start: Method, tuned: Method, folder: Path | None, force: bool
 ) -> Comparison:
     """Settings as given against those that were found, on folds that the search has not used."""
     fresh = RepeatedFolds.draw(design.data, max(design.folds, 5), 1, design.seed + 1)
     compared = [ComparedMethod(DEFAULTS, start), ComparedMethod(TUNED, tuned)]
-    results = run_all_fits(fresh, compared, _open(folder, CHECK_FILE, {"labels_and_folds": fresh.digest()}, force))
-    evidence = LabelEvidence.gather(fresh.data, fresh.nodes, fresh.given, fresh.seed)
+    results = run_all_fits(
+        fresh, compared, _open_journal_file(folder, CHECK_FILE, {"labels_and_folds": fresh.digest()}, force)
+    )
+    evidence = LabelEvidence.from_audit(fresh.data, fresh.nodes, fresh.given, fresh.seed)
     return build_comparison(fresh, evidence, {each.label: each.method for each in compared}, results)
 
 
@@ -262,10 +266,10 @@ def _open_journal(
     folder: Path | None, design: RepeatedFolds, start: Method, space: SearchSpace, force: bool
 ) -> Journal:
     work = {"labels_and_folds": design.digest(), "start": ComparedMethod("", start).digest(), "search": str(space)}
-    return _open(folder, JOURNAL_FILE, work, force)
+    return _open_journal_file(folder, JOURNAL_FILE, work, force)
 
 
-def _open(folder: Path | None, name: str, work: dict[str, Any], force: bool) -> Journal:
+def _open_journal_file(folder: Path | None, name: str, work: dict[str, Any], force: bool) -> Journal:
     path = None if folder is None else folder / name
     if force and path is not None:
         path.unlink(missing_ok=True)

@@ -91,7 +91,7 @@ class Tuning:
         gain = 100 * (scores[TUNED].difference - scores[DEFAULTS].difference)
         error = 100 * max(scores[TUNED].error, scores[DEFAULTS].error)
         fresh = f"on folds that the search had not used, accuracy differs by {gain:+.1f} ± {error:.1f} points"
-        if self.check.best.method == DEFAULTS:
+        if self.check.best_score.method == DEFAULTS:
             return f"keep the settings; {fresh}"
         return f"take {self.settings_text}; {fresh}" + (
             ", which may be chance" if all(score.as_good for score in self.check.scores) else ""
@@ -127,13 +127,13 @@ class Tuning:
         rows = [[format_value(value) for value in row] for row in self.table.to_numpy(dtype=object).tolist()]
         sections = [
             Section("Best settings", [render_code(self.settings_text or "as given")]),
-            *([] if self.check is None else [Section("On fresh folds", [self.check.build_table()])]),
+            *([] if self.check is None else [Section("On fresh folds", [self.check.build_display_table()])]),
             Section("Trials", [picture, Table(list(self.table.columns), rows)]),
             Section("What was tried", [render_facts({name: str(values) for name, values in self.space.items()})]),
         ]
         page = build_page(f"Tuning of {self.start.name}", sections, [self.recommendation])
         if path is not None:
-            files.write_bytes(Path(path), page.encode())
+            files.write_bytes_atomically(Path(path), page.encode())
         return page
 
     def save(self, folder: str | Path) -> None:

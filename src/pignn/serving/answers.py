@@ -37,21 +37,25 @@ def decode_body(body: bytes, kind: type[T]) -> T:
         raise HTTPException(400, f"the body is not such JSON: {format_error_in_one_line(error)}") from None
 
 
-def respond(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def build_json_response(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     return Response(msgspec.json.encode(content), status, headers, media_type="application/json")
 
 
-async def _refuse(request: Request, error: HTTPException) -> Response:
-    return respond(Problem(str(error.detail)), error.status_code, dict(error.headers or {}))
+async def _respond_to_http_error(request: Request, error: HTTPException) -> Response:
+    return build_json_response(Problem(str(error.detail)), error.status_code, dict(error.headers or {}))
 
 
-async def _refuse_mistake(request: Request, error: PignnError) -> Response:
-    return respond(Problem(format_error_in_one_line(error)), 422)
+async def _respond_to_user_mistake(request: Request, error: PignnError) -> Response:
+    return build_json_response(Problem(format_error_in_one_line(error)), 422)
 
 
-async def _hide_fault(request: Request, error: Exception) -> Response:
+async def _respond_to_fault_without_details(request: Request, error: Exception) -> Response:
     """A fault of ours: the log has its traceback, the answer has none."""
-    return respond(Problem("the server failed; its log says why"), 500)
+    return build_json_response(Problem("the server failed; its log says why"), 500)
 
 
-EXCEPTION_HANDLERS: dict[Any, Any] = {HTTPException: _refuse, PignnError: _refuse_mistake, Exception: _hide_fault}
+EXCEPTION_HANDLERS: dict[Any, Any] = {
+    HTTPException: _respond_to_http_error,
+    PignnError: _respond_to_user_mistake,
+    Exception: _respond_to_fault_without_details,
+}

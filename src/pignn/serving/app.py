@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from .._version import __version__
-from .answers import EXCEPTION_HANDLERS, decode_body, read_body, respond
+from .answers import EXCEPTION_HANDLERS, build_json_response, decode_body, read_body
 from .messages import Health, PredictRequest, describe_api
 from .page import build_api_page
 from .predictor import Predictor
@@ -22,16 +22,18 @@ def build_app(predictor: Predictor) -> Starlette:
 
     async def predict(request: Request) -> Response:
         body = await read_body(request, predictor.limits.max_bytes)
-        return respond(await asyncio.to_thread(lambda: predictor.predict(decode_body(body, PredictRequest))))
+        return build_json_response(
+            await asyncio.to_thread(lambda: predictor.predict(decode_body(body, PredictRequest)))
+        )
 
     async def health(request: Request) -> Response:
-        return respond(Health("ok"))
+        return build_json_response(Health("ok"))
 
     async def version(request: Request) -> Response:
-        return respond(predictor.describe())
+        return build_json_response(predictor.describe())
 
     async def openapi(request: Request) -> Response:
-        return respond(describe_api(__version__))
+        return build_json_response(describe_api(__version__))
 
     async def page(request: Request) -> Response:
         return HTMLResponse(build_api_page(predictor.describe(), describe_api(__version__)))

@@ -38,14 +38,14 @@ class Predictor:
     def predict(self, request: PredictRequest) -> PredictResponse:
         """Classes and probabilities of the nodes of a request; a request that makes no graph is refused."""
         ids = self._check_and_list_ids(request)
-        ends = _find_range(ids, request.edges)
+        ends = _find_edge_end_positions(ids, request.edges)
         # Warnings are global, and so is the state of a network: one request after the other.
         with self._lock, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", PignnWarning)
             if self.encoder is None:
-                data = self._read_numbers(request, ends)
+                data = self._build_graph_from_numbers(request, ends)
             else:
-                data = self._read_columns(request, ends, len(ids))
+                data = self._build_graph_from_columns(request, ends, len(ids))
             probs = Predictions.infer(self.model, data).probs
         if not np.isfinite(probs).all():
             raise DataError("the numbers are too large for the model; give features as it was trained on")
@@ -82,7 +82,7 @@ class Predictor:
                 raise DataError(f"{count:,} {name} are more than the limit of {most:,}; send them in parts")
         return list(range(num_nodes)) if request.ids is None else request.ids
 
-    def _read_columns(self, request: PredictRequest, ends: np.ndarray, num_nodes: int) -> Data:
+    def _build_graph_from_columns(self, request: PredictRequest, ends: np.ndarray, num_nodes: int) -> Data:
         assert self.encoder is not None
         edges = pd.DataFrame({"source": ends[0], "target": ends[1]})
         names = list(self.model.class_names_)
@@ -92,13 +92,13 @@ class Predictor:
         frame = pd.DataFrame(columns, index=range(num_nodes))  # other columns, of ids perhaps, have no say
         return graphs.read_graph(frame, edges, encoder=self.encoder, class_names=names, edge_columns="source,target")
 
-    def _read_numbers(self, request: PredictRequest, ends: np.ndarray) -> Data:
+    def _build_graph_from_numbers(self, request: PredictRequest, ends: np.ndarray) -> Data:
         data = Data(x=torch.tensor(request.x, dtype=torch.float32), edge_index=torch.from_numpy(ends))
         data.y = torch.full((data.x.shape[0],), -1)
         return data
 
 
-def _find_range(ids: list[str | int], edges: list[tuple[str | int, str | int]]) -> np.ndarray:
+def _find_edge_end_positions(ids: list[str | int], edges: list[tuple[str | int, str | int]]) -> np.ndarray:
     """The positions of the ends of all edges, [2, E]."""
     index = pd.Index(ids, dtype=object)
     if not index.is_unique:

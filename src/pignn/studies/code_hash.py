@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..io.digests import compute_digest
+from ..io.digests import compute_digest_of_parts
 from .work import WORKS
 
 # Packages and modules that read, write or report. What readers of graphs do is in the digests of data and labels.
@@ -52,7 +52,7 @@ def get_method_class(work_name: str, method: str) -> type[Any]:
 def hash_module_and_imports(module: str) -> str:
     """Digest of a module and of what it imports, see the module's docstring."""
     digests = {name: _hash_module_and_list_imports(name)[0] for name in find_imported_modules_recursively(module)}
-    return compute_digest(*(f"{name} {digests[name]}" for name in sorted(digests)), length=16)
+    return compute_digest_of_parts(*(f"{name} {digests[name]}" for name in sorted(digests)), length=16)
 
 
 def find_imported_modules_recursively(module: str) -> set[str]:
@@ -72,14 +72,14 @@ def find_imported_modules_recursively(module: str) -> set[str]:
 
 
 @cache
-def hash_package(package: str) -> str:
+def hash_all_files_of_package(package: str) -> str:
     """Digest of all files of a package, whatever is in them: for what is cheap to compute again."""
     path = _find_module_file(package)
     assert path is not None
     files = [path]
     if path.name == "__init__.py":
         files = sorted(file for file in path.parent.rglob("*") if file.suffix in (".py", ".toml"))
-    return compute_digest(*(file.read_bytes() for file in files))
+    return compute_digest_of_parts(*(file.read_bytes() for file in files))
 
 
 def has_no_effect_on_numbers(module: str) -> bool:
@@ -96,8 +96,8 @@ def _hash_module_and_list_imports(module: str) -> tuple[str, list[str]]:
     """(digest of a module's statements, the modules it imports)."""
     path = _find_module_file(module)
     if path is None:  # compiled, or not a file: its package's version has to do
-        return compute_digest(module, _get_distribution_version(module)), []
-    tree = _remove_docstrings(ast.parse(path.read_text(encoding="utf-8")))
+        return compute_digest_of_parts(module, _get_distribution_version(module)), []
+    tree = _remove_docstrings_in_place(ast.parse(path.read_text(encoding="utf-8")))
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     # A package that imports on first use lists its modules for type checkers only.
     nodes = _find_import_nodes(tree, path.name == "__init__.py")
@@ -105,7 +105,7 @@ def _hash_module_and_list_imports(module: str) -> tuple[str, list[str]]:
     # A registry names its parts by "package.module:attribute".
     constants = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
     imports += [text.partition(":")[0] for text in constants if isinstance(text, str) and _TARGET.fullmatch(text)]
-    return compute_digest(ast.unparse(tree)), imports
+    return compute_digest_of_parts(ast.unparse(tree)), imports
 
 
 _TARGET = re.compile(r"[a-z_]\w*(\.\w+)+:\w+")
@@ -154,12 +154,12 @@ def _list_imported_modules(node: ast.stmt, package: str) -> list[str]:
         base = f"{above}.{base}" if base else above
     # A name may be a submodule; then it is that which counts, and not the package's list of names.
     modules = [f"{base}.{alias.name}" for alias in node.names]
-    submodules = [name for name in modules if _is_package_module(name)]
+    submodules = [name for name in modules if _is_submodule(name)]
     return submodules if len(submodules) == len(modules) else [base, *submodules]
 
 
 @cache
-def _is_package_module(name: str) -> bool:
+def _is_submodule(name: str) -> bool:
     parent = _find_module_file(name.rpartition(".")[0])
     if parent is None or parent.name != "__init__.py":
         return False
@@ -167,7 +167,7 @@ def _is_package_module(name: str) -> bool:
     return (parent.parent / f"{last}.py").is_file() or (parent.parent / last / "__init__.py").is_file()
 
 
-def _remove_docstrings(tree: ast.Module) -> ast.Module:
+def _remove_docstrings_in_place(tree: ast.Module) -> ast.Module:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             body = node.body

@@ -105,7 +105,7 @@ def build_comparison_table(results: StudyResults, published_row: str = "") -> Ta
     )
 
 
-def build_gains_table(results: StudyResults, published_row: str) -> Table:
+def build_table_of_gains_over_published_row(results: StudyResults, published_row: str) -> Table:
     """Mean gain of each row over one of the paper's rows, and how many cells are below it."""
     cells = compare_with_paper(results, published_row)
     if not cells:

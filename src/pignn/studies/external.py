@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 from ..core.errors import DataError
 from ..graphs.sparse import SparsityPattern
 from ..io import files
-from ..io.digests import compute_digest
+from ..io.digests import compute_digest_of_parts
 from ..io.safe_readers import read_npz
 from .execute import compute_all_metrics, score_training_nodes
 from .planning import plan_runs
@@ -51,8 +51,8 @@ def export_tasks(study: Study, results_folder: str | Path, tasks_folder: str | P
         arrays |= {"class_names": np.array([str(one) for one in data.class_names]), "task": np.array(name)}
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)
-        files.write_bytes(tasks_folder / f"{name}.npz", buffer.getvalue())
-    files.write_bytes(
+        files.write_bytes_atomically(tasks_folder / f"{name}.npz", buffer.getvalue())
+    files.write_bytes_atomically(
         results_folder / TASKS_FILE, msgspec.json.encode(read_graph_specs_of_exported_tasks(results_folder) | tasks)
     )
     return list(tasks)
@@ -110,7 +110,7 @@ def _get_edge_index(data: Data) -> Tensor:
 
 def _build_task_name(graph: GraphSpec) -> str:
     rate = "" if graph.rate is None else f"-{graph.rate:g}"
-    checksum = compute_digest(graph.graph_digest, graph.labels_digest)[:12]
+    checksum = compute_digest_of_parts(graph.graph_digest, graph.labels_digest)[:12]
     return f"{Path(graph.dataset).name}-{Path(graph.noise).stem}{rate}-seed{graph.seed}-{checksum}"
 
 

@@ -48,7 +48,7 @@ def _build_noise_panel(
         published = [find_published_number(study.name, dataset.name, noise, label) for noise in positions]
         is_seconds = study.metric == "seconds"  # of another machine
         marks = [None if number is None or is_seconds else number.mean for number in published]
-        series.append(_build_series(label, list(positions.values()), values, marks))
+        series.append(_build_series_of_means(label, list(positions.values()), values, marks))
     return Panel(title, series, y_label=get_measure(study.metric).title, **options)
 
 
@@ -57,13 +57,13 @@ def _build_setting_panel(results: StudyResults, dataset: DatasetSpec) -> Panel:
     rows = [row for row in study.rows if row.x is not None]
     positions = [str(row.x) for row in rows]
     series = [
-        _build_series(noise.title, positions, [results.list_values(dataset, noise, row.label) for row in rows])
+        _build_series_of_means(noise.title, positions, [results.list_values(dataset, noise, row.label) for row in rows])
         for noise in study.noises
     ]
     return Panel(str(dataset), series, x_label=study.x, y_label=get_measure(study.metric).title)
 
 
-def _build_series(
+def _build_series_of_means(
     label: str, positions: Sequence[str], values: Sequence[list[float]], marks: Sequence[float | None] = ()
 ) -> Series:
     means = [statistics.fmean(numbers) if numbers else None for numbers in values]

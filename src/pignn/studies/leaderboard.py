@@ -12,7 +12,7 @@ from ..report.leaderboard import TradeoffPoint, draw_ranks, draw_tradeoff
 from ..report.page import Section
 from ..report.table import Cell, Table
 from .measures import RUN_MEASURES, get_measure
-from .ranking import Ranking, collect_cell_means, rank_rows
+from .ranking import Ranking, compute_cell_means_by_row, rank_rows
 from .results import StudyResults
 from .significance import format_p
 from .study import format_seeds
@@ -64,7 +64,7 @@ def is_on_pareto_front(label: str, points: dict[str, tuple[float, float | None]]
 
 
 def _compute_means_over_cells(results: StudyResults, ranking: Ranking, metric: str) -> dict[str, float | None]:
-    means = collect_cell_means(results, metric)
+    means = compute_cell_means_by_row(results, metric)
     values = {label: [means[label][cell] for cell in ranking.cells if cell in means[label]] for label in ranking.rows}
     return {label: statistics.fmean(own) if own else None for label, own in values.items()}
 
@@ -133,7 +133,7 @@ def build_leaderboard_sections(results: StudyResults) -> list[Section]:
     except DataError:
         return []
     sections = [Section("Ranks", [draw_ranking(results, ranking), build_leaderboard_table(results, ranking)])]
-    pictures = [draw_cost(results, ranking, name) for name in ("seconds", "peak_mb")]
+    pictures = [draw_result_against_cost(results, ranking, name) for name in ("seconds", "peak_mb")]
     pictures = [picture for picture in pictures if picture]
     return sections + ([Section("Accuracy and cost", [_put_side_by_side(pictures)])] if pictures else [])
 
@@ -147,7 +147,7 @@ def draw_ranking(results: StudyResults, ranking: Ranking) -> Markup:
     )
 
 
-def draw_cost(results: StudyResults, ranking: Ranking, cost: str) -> Markup:
+def draw_result_against_cost(results: StudyResults, ranking: Ranking, cost: str) -> Markup:
     """Result against cost, one point per row; nothing where no cost was measured."""
     rows = build_leaderboard_rows(results, ranking)
     costs = {row.row: value for row in rows if (value := row.numbers[cost])}

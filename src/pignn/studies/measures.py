@@ -44,7 +44,7 @@ RUN_MEASURES = {
 }
 
 
-def list_measures() -> list[str]:
+def list_measure_names() -> list[str]:
     """The names that a study's ``metric`` may have."""
     from ..training.metrics import METRICS
 
@@ -58,6 +58,6 @@ def get_measure(name: str) -> Measure:
     if name in RUN_MEASURES:
         return RUN_MEASURES[name]
     if name not in METRICS:
-        raise build_unknown_name_error("metric", name, list_measures())
+        raise build_unknown_name_error("metric", name, list_measure_names())
     metric = get_metric(name)
     return Measure(metric.name, metric.summary, metric.higher_is_better)

@@ -37,13 +37,18 @@ def build_html_page(results: StudyResults) -> str:
         Section("Plan", [render_code(format_plan(study))]),
         Section("How it was made", [render_facts(collect_origin_facts(results))]),
     ]
-    return build_page(_study_title(study), sections, [str(study.protocol), *([study.note] if study.note else [])])
+    return build_page(
+        _format_study_title(study), sections, [str(study.protocol), *([study.note] if study.note else [])]
+    )
 
 
 def build_markdown_page(results: StudyResults) -> str:
     """The same for a site that renders Markdown, without the picture and the plan."""
     study = results.study
-    parts = [f"# {escape_markdown(_study_title(study))}", f"Seeds {format_seeds(study.seeds)}; {study.protocol}."]
+    parts = [
+        f"# {escape_markdown(_format_study_title(study))}",
+        f"Seeds {format_seeds(study.seeds)}; {study.protocol}.",
+    ]
     parts += [escape_markdown(study.note) + "."] if study.note else []
     parts += [Table(one.columns, one.rows, one.title, one.groups).to_markdown() for one in build_tables(results)]
     titled = [
@@ -55,15 +60,15 @@ def build_markdown_page(results: StudyResults) -> str:
     titled += _build_titled_extra_tables(results)
     parts += [f"## {title}\n\n{table.to_markdown()}" for title, table in titled]
     facts = collect_origin_facts(results).items()
-    parts += ["## How it was made", "\n".join(f"- {name}: {_format_code(value)}" for name, value in facts)]
+    parts += ["## How it was made", "\n".join(f"- {name}: {_format_markdown_code(value)}" for name, value in facts)]
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
-def _format_code(text: str) -> str:
+def _format_markdown_code(text: str) -> str:
     return "`" + " ".join(text.replace("`", "'").split()) + "`"
 
 
-def _study_title(study: Study) -> str:
+def _format_study_title(study: Study) -> str:
     return f"{study.name}: {study.title}" if study.title else study.name
 
 

@@ -203,29 +203,29 @@ def _build_protocol(entry: str | Protocol, raw: dict[str, Any]) -> Protocol:
 
 def check_noise_and_tell_if_it_takes_a_rate(spec: NoiseSpec, *, has_plan_rates: bool) -> bool:
     """Check the kind and rate of a noise; returns whether its kind takes a rate."""
-    from ..noise import Corrupt, check_noise_name_or_load_file
+    from ..noise import Corrupt, load_noise_file_or_check_name
     from ..noise.registry import NOISES
 
     takes_rate = spec.kind in NOISES and NOISES.get(spec.kind).takes_rate
     # A bare file name may be that of a file in the folder of a dataset.
     if spec.kind in NOISES or not Path(spec.kind).suffix or Path(spec.kind).exists():
         Corrupt(
-            check_noise_name_or_load_file(spec.kind),
+            load_noise_file_or_check_name(spec.kind),
             0.0 if spec.rate is None and has_plan_rates and takes_rate else spec.rate,
         )
     return takes_rate
 
 
 def write_study(study: Study, path: str | Path) -> None:
-    from ..io.files import write_bytes
+    from ..io.files import write_bytes_atomically
 
-    write_bytes(Path(path), format_plan(study).encode())
+    write_bytes_atomically(Path(path), format_plan(study).encode())
 
 
 def format_plan(study: Study) -> str:
     """A study as the text of a TOML file."""
     rules = study.protocol
-    base = PRESETS[rules.preset_name]
+    base = PRESETS[rules.base_preset_name]
     changes = {key: getattr(rules, key) for key in rules.__struct_fields__ if getattr(rules, key) != getattr(base, key)}
     content = vars(study) | {
         "datasets": [{"name": one.name} | one.options if one.options else one.name for one in study.datasets],

@@ -204,11 +204,11 @@ class GraphDigests:
             self._graph_keys[clean], lambda: run_graphs.load_clean_graph_and_digest(spec)[1]
         )
 
-    def _get_cached_or_compute(self, cache_key: str | None, compute_digest: Callable[[], str]) -> str:
+    def _get_cached_or_compute(self, cache_key: str | None, compute_digest_of_parts: Callable[[], str]) -> str:
         if cache_key is None:
-            return compute_digest()
+            return compute_digest_of_parts()
         if cache_key not in self._known:
-            self._known[cache_key] = self._new[cache_key] = compute_digest()
+            self._known[cache_key] = self._new[cache_key] = compute_digest_of_parts()
         return self._known[cache_key]
 
     def save(self) -> None:

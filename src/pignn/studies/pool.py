@@ -93,7 +93,7 @@ class LocalPool:
         self._pending: dict[futures.Future[Any], str | None] = dict.fromkeys(starts)  # keys of runs
 
     @property
-    def is_ready(self) -> bool:
+    def are_all_workers_started(self) -> bool:
         return None not in self._pending.values()
 
     def submit(self, key: str, spec: RunSpec) -> None:

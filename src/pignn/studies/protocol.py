@@ -86,7 +86,7 @@ class Protocol(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
         return msgspec.structs.replace(preset, name=f"{name} changed", **changes)
 
     @property
-    def preset_name(self) -> str:
+    def base_preset_name(self) -> str:
         """The preset that this is, or was made of."""
         return self.name.removesuffix(" changed")
 

@@ -48,7 +48,7 @@ def rank_rows(results: StudyResults, pair_test: str = "nemenyi") -> Ranking:
     """Rank the rows of a study that have all its cells, as far as any row has them."""
     if pair_test not in PAIR_TESTS:
         raise build_unknown_name_error("test of pairs", pair_test, PAIR_TESTS)
-    means = collect_cell_means(results)
+    means = compute_cell_means_by_row(results)
     num_cells = max((len(cells) for cells in means.values()), default=0)
     rows = [label for label, cells in means.items() if len(cells) == num_cells]
     if len(rows) < MIN_ROWS or num_cells < MIN_CELLS:
@@ -82,7 +82,9 @@ def rank_rows(results: StudyResults, pair_test: str = "nemenyi") -> Ranking:
     )
 
 
-def collect_cell_means(results: StudyResults, metric: str | None = None) -> dict[str, dict[tuple[str, str], float]]:
+def compute_cell_means_by_row(
+    results: StudyResults, metric: str | None = None
+) -> dict[str, dict[tuple[str, str], float]]:
     """Per row, the mean over seeds of every cell that it has."""
     study = results.study
     means: dict[str, dict[tuple[str, str], float]] = {}

@@ -86,4 +86,4 @@ def collect_results(study: Study, store: ResultsStore) -> StudyResults:
     """What the store has of a study. Runs of other code, data or settings do not belong to it."""
     runs = plan_runs(study, store, only_available=True)
     records = store.get_records({run.key for run in runs})
-    return StudyResults(study, runs, records, store.get_records_of_method(EXTERNAL))
+    return StudyResults(study, runs, records, store.list_records_of_method(EXTERNAL))

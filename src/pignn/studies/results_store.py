@@ -81,11 +81,11 @@ class ResultsStore:
         """The records of these runs, by key, as far as they are there."""
         return self._read_records("key IN (SELECT value FROM json_each(?))", [msgspec.json.encode(list(keys)).decode()])
 
-    def get_records_of_method(self, method: str) -> list[RunRecord]:
+    def list_records_of_method(self, method: str) -> list[RunRecord]:
         """The records of all runs of a method, in the order of their keys."""
         return list(self._read_records("method = ?", [method]).values())
 
-    def get_all_records(self) -> list[RunRecord]:
+    def list_all_records(self) -> list[RunRecord]:
         """All records, in the order of their keys."""
         return list(self._read_records("1", []).values())
 

@@ -13,10 +13,10 @@ from .. import graphs, noise
 from ..core.errors import ConfigError
 from ..graphs.datasets import get_dataset
 from ..graphs.splits import split_by_shares
-from ..io.digests import compute_digest
+from ..io.digests import compute_digest_of_parts
 from ..noise.registry import NOISES
 from . import noisygl
-from .code_hash import hash_package
+from .code_hash import hash_all_files_of_package
 from .run_spec import GraphSpec
 from .study import is_named_dataset
 
@@ -90,14 +90,14 @@ def _corrupt_as_planned(data: Data, spec: GraphSpec) -> Data:
             labels = noisygl.draw_labels(data.y, spec.noise, spec.rate or 0.0, graphs.num_classes(data), spec.seed)
             return noise.corrupt(data, noise.RecordedLabels(labels), splits=spec.noisy)
         draws = "ours"
-    kind = noise.check_noise_name_or_load_file(complete_path_of_noise_file(spec.noise, spec.dataset))
+    kind = noise.load_noise_file_or_check_name(complete_path_of_noise_file(spec.noise, spec.dataset))
     return noise.corrupt(data, kind, spec.rate, seed=spec.seed, splits=spec.noisy, draws=draws)
 
 
 def complete_path_of_noise_file(kind: str, dataset: str) -> str:
     """Recorded labels may lie in the dataset's own folder: ``llm_labels.npz``. Other kinds stay as they are."""
     if Path(kind).suffix and not Path(kind).exists() and is_named_dataset(dataset):
-        path = Path(get_dataset(dataset).get_location_text(), kind)
+        path = Path(get_dataset(dataset).find_location_or_empty(), kind)
         return str(path) if path.is_file() else kind
     return kind
 
@@ -122,7 +122,7 @@ def _hash_tensors(data: Data, keys: tuple[str, ...]) -> str:
     for key in keys:
         if data.get(key) is not None and not (own and key in ("x", "crow", "col", "edge_weight")):
             parts += [key, torch.as_tensor(data[key])]
-    return compute_digest(*parts, length=16)
+    return compute_digest_of_parts(*parts, length=16)
 
 
 def compute_graph_cache_key(spec: GraphSpec) -> str | None:
@@ -131,26 +131,26 @@ def compute_graph_cache_key(spec: GraphSpec) -> str | None:
         return None
     # Raw files by their size and time: reading them all again would take longer than many a run.
     raw = get_dataset(spec.dataset).get_raw_files(spec.options)
-    paths = [] if raw is None else raw.list_paths_if_complete()
+    paths = [] if raw is None else raw.list_paths_or_empty()
     if raw is not None and not paths:
         return None
     files = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
     parts = [spec.dataset.lower(), sorted(spec.options.items()), spec.split, spec.split_seed, files]
-    return compute_digest("graph", str(parts), _hash_loading_code())
+    return compute_digest_of_parts("graph", str(parts), _hash_loading_code())
 
 
 def compute_labels_cache_key(spec: GraphSpec, graph_digest: str) -> str:
     """What the digest of noisy labels may be remembered by."""
     path = Path(complete_path_of_noise_file(spec.noise, spec.dataset))
     content = path.read_bytes() if path.is_file() else b""
-    return compute_digest("labels", graph_digest, str(spec), content, _hash_loading_code())
+    return compute_digest_of_parts("labels", graph_digest, str(spec), content, _hash_loading_code())
 
 
 @cache
 def _hash_loading_code() -> str:
-    return compute_digest(
+    return compute_digest_of_parts(
         *(
-            hash_package(name)
+            hash_all_files_of_package(name)
             for name in ("pignn.graphs", "pignn.noise", "pignn.studies.run_graphs", "pignn.studies.noisygl")
         )
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..io.digests import compute_digest
+from ..io.digests import compute_digest_of_parts
 
 
 class GraphSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        return compute_digest(encode_canonical(self))
+        return compute_digest_of_parts(encode_canonical(self))
 
 
 class RunResult(msgspec.Struct, kw_only=True, omit_defaults=True):

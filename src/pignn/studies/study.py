@@ -134,8 +134,8 @@ class Study:
             own = {dataset.name: dataset for dataset in self.datasets}
             changes["datasets"] = tuple(own.get(name, DatasetSpec(name)) for name in datasets)
         if noises is not None or rates is not None:
-            specs = self.noises if noises is None else _select_noises(self.noises, noises)
-            changes["noises"] = tuple(specs if rates is None else _select_rates(specs, rates, self.name))
+            specs = self.noises if noises is None else _select_or_parse_noises(self.noises, noises)
+            changes["noises"] = tuple(specs if rates is None else _select_noises_of_rates(specs, rates, self.name))
         if seeds is not None:
             changes["seeds"] = tuple(seeds)
         if methods is not None:
@@ -147,7 +147,7 @@ class Study:
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
 
-def _select_noises(own: Iterable[NoiseSpec], texts: Sequence[str]) -> list[NoiseSpec]:
+def _select_or_parse_noises(own: Iterable[NoiseSpec], texts: Sequence[str]) -> list[NoiseSpec]:
     """Noises by text; a kind without a rate stands for all its rates in the study."""
     selected: list[NoiseSpec] = []
     for text in texts:
@@ -157,7 +157,7 @@ def _select_noises(own: Iterable[NoiseSpec], texts: Sequence[str]) -> list[Noise
     return list(dict.fromkeys(selected))
 
 
-def _select_rates(noises: Iterable[NoiseSpec], rates: Sequence[float], study: str) -> list[NoiseSpec]:
+def _select_noises_of_rates(noises: Iterable[NoiseSpec], rates: Sequence[float], study: str) -> list[NoiseSpec]:
     selected = [noise for noise in noises if (noise.rate or 0.0) in rates]
     if missing := set(rates) - {noise.rate or 0.0 for noise in selected}:
         raise ConfigError(f"study '{study}' has no noise of rate {', '.join(map(str, sorted(missing)))}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..core.errors import ConfigError
-from ..io.locks import hold_file_lock
+from ..io.locks import file_lock_context
 from .live_view import Sweep, open_live_view
 from .planning import PlannedRun, plan_runs
 from .pool import LocalPool, Pool
@@ -65,7 +65,7 @@ def run_study(
             sweep = Sweep(study, runs, records, pool.size, total=len(missing))
             is_shown = sys.stderr.isatty() if progress is None else progress
             with contextlib.closing(pool), open_live_view(sweep) if is_shown else contextlib.nullcontext():
-                for key, result in iter_results_with_retries(pool, missing):
+                for key, result in iter_results_and_retry_dead_runs(pool, missing):
                     store.save_run(key, missing[key].spec, result)
                     records |= store.get_records([key])
                     sweep.done += 1
@@ -92,7 +92,9 @@ def find_reusable_records(
     }
 
 
-def iter_results_with_retries(pool: Pool, missing_runs: dict[str, PlannedRun]) -> Iterator[tuple[str, RunResult]]:
+def iter_results_and_retry_dead_runs(
+    pool: Pool, missing_runs: dict[str, PlannedRun]
+) -> Iterator[tuple[str, RunResult]]:
     """Yield results as they come. A run whose worker died is tried once more, on another worker."""
     waiting = list(missing_runs)
     attempts = dict.fromkeys(missing_runs, 0)
@@ -123,4 +125,4 @@ def open_pool(size: int, methods: dict[tuple[str, str], str], threads: int, ray:
 def open_sweep_lock(folder: Path) -> contextlib.AbstractContextManager[None]:
     """Allow one sweep at a time in a folder: two would compute the same runs twice."""
     busy = f"another sweep is running in {folder}; wait for it, or choose another folder"
-    return hold_file_lock(folder / ".sweep", busy)
+    return file_lock_context(folder / ".sweep", busy)

@@ -24,7 +24,7 @@ def format_mean(measure: Measure, mean: float, std: float | None) -> str:
     return measure.mean_format.format(mean) + ("" if std is None else f"({measure.std_format.format(std)})")
 
 
-def format_values(values: Sequence[float], measure: Measure, num_planned: int) -> str:
+def format_mean_of_seeds(values: Sequence[float], measure: Measure, num_planned: int) -> str:
     """mean(std), with the number of seeds where some are missing; a dash for nothing."""
     if not values:
         return "–"
@@ -49,9 +49,9 @@ def _build_table(results: StudyResults, dataset: DatasetSpec) -> Table:
         title=f"{dataset}: {get_measure(study.metric).title}",
         groups=[("", 1), *((kind, len(list(same))) for kind, same in kinds)],
         notes=[
-            *_list_study_notes(study),
+            *_list_seed_and_protocol_notes(study),
             *([f"nothing was computed: the files of {dataset} are not here"] * (dataset in results.missing_datasets)),
-            *_list_trusted_notes(results),
+            *_list_trusted_label_notes(results),
             *_list_warning_notes(results, dataset),
         ],
     )
@@ -66,17 +66,17 @@ def _build_column(results: StudyResults, dataset: DatasetSpec, noise: NoiseSpec)
         best = max(means) if measure.higher_is_better else min(means)
     planned = len(results.study.seeds)
     return [
-        Cell(format_values(numbers, measure, planned), bool(numbers) and statistics.fmean(numbers) == best)
+        Cell(format_mean_of_seeds(numbers, measure, planned), bool(numbers) and statistics.fmean(numbers) == best)
         for numbers in values
     ]
 
 
-def _list_study_notes(study: Study) -> list[str]:
+def _list_seed_and_protocol_notes(study: Study) -> list[str]:
     notes = [f"seeds {format_seeds(study.seeds)}; {study.protocol}"]
     return [*notes, study.note] if study.note else notes
 
 
-def _list_trusted_notes(results: StudyResults) -> list[str]:
+def _list_trusted_label_notes(results: StudyResults) -> list[str]:
     """Rows that get more than the others: labels that somebody verified."""
     counts = {run.row.label: run.spec.graph.trusted for run in results.runs if run.spec.graph.trusted}
     return [f"{label} is given {count} trusted label{'s'[: count > 1]} per class" for label, count in counts.items()]

@@ -23,9 +23,9 @@ def find_line(text: str, keys: tuple[Key, ...]) -> int:
             if header[1] == "[[":
                 index = counts.get(names, -1) + 1
                 counts[names] = index
-                prefix = (*_add_indices(names[:-1], counts), names[-1], index)
+                prefix = (*_insert_list_positions(names[:-1], counts), names[-1], index)
             else:
-                prefix = _add_indices(names, counts)
+                prefix = _insert_list_positions(names, counts)
             path = prefix
         elif assignment := re.match(r"\s*([\w\"'.-]+)\s*=", line):
             path = (*prefix, *_split_key(assignment[1]))
@@ -40,7 +40,7 @@ def _split_key(text: str) -> tuple[str, ...]:
     return tuple(part.strip().strip("\"'") for part in text.split("."))
 
 
-def _add_indices(names: tuple[str, ...], counts: dict[tuple[Key, ...], int]) -> tuple[Key, ...]:
+def _insert_list_positions(names: tuple[str, ...], counts: dict[tuple[Key, ...], int]) -> tuple[Key, ...]:
     """Names, each followed by the position of its last entry where it is a list of tables."""
     path: tuple[Key, ...] = ()
     for i, name in enumerate(names):

@@ -26,7 +26,7 @@ class Greeting(msgspec.Struct):
 
 
 def main() -> None:
-    threading.Thread(target=_exit_when_driver_dies, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_wait_until_driver_dies_and_exit, args=(os.getppid(),), daemon=True).start()
     # What a method prints must not be taken for an answer.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -68,7 +68,7 @@ def import_methods_and_list_versions(methods: list[tuple[str, str]], threads: in
     return versions
 
 
-def _exit_when_driver_dies(driver_process_id: int) -> None:
+def _wait_until_driver_dies_and_exit(driver_process_id: int) -> None:
     while os.getppid() == driver_process_id:
         time.sleep(PARENT_CHECK_SECONDS)
     os._exit(1)

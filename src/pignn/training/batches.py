@@ -88,7 +88,9 @@ class PyGNeighborSampler:
 def make_neighbor_sampler(inputs: GraphInputs, num_neighbors: Sequence[int]) -> NeighborSampler | PyGNeighborSampler:
     """PyG's sampler if pyg-lib is installed and a copy of the edges fits, else ours."""
     uses_pyg = (
-        torch_geometric.typing.WITH_PYG_LIB and inputs.device.type == "cpu" and inputs.adj.size <= MAX_COPIED_EDGES
+        torch_geometric.typing.WITH_PYG_LIB
+        and inputs.device.type == "cpu"
+        and inputs.adj.num_entries <= MAX_COPIED_EDGES
     )
     return PyGNeighborSampler(inputs, num_neighbors) if uses_pyg else NeighborSampler(inputs, num_neighbors)
 

@@ -40,28 +40,28 @@ class Checkpointer:
         self.every_seconds = 60 * every_minutes
         self._last_time = time.monotonic()
 
-    def is_due(self, num_epochs: int) -> bool:
+    def is_due_by_epochs_or_time(self, num_epochs: int) -> bool:
         """Whether a checkpoint is due after this many epochs. The main process looks at the clock for all."""
         is_late = distributed.is_main_process() and time.monotonic() - self._last_time > self.every_seconds
         return bool(distributed.max_over_processes(is_late or num_epochs % self.every_epochs == 0))
 
-    def save(
+    def save_and_keep_previous(
         self,
         networks: Mapping[str, nn.Module],
         optimizers: Mapping[str, Optimizer],
         best: Mapping[str, Tensor],
         header: Mapping[str, Any],
     ) -> None:
-        """Write a checkpoint now, see :func:`write_checkpoint_from_all_processes`."""
+        """Write a checkpoint now, see :func:`gather_and_write_checkpoint`."""
         self._last_time = time.monotonic()
         header = {"identity": self.identity, **header}
-        write_checkpoint_from_all_processes(self.folder / CHECKPOINT_FILE, networks, optimizers, best, header)
+        gather_and_write_checkpoint(self.folder / CHECKPOINT_FILE, networks, optimizers, best, header)
 
     def load_to_resume(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         """The tensors and the header of the last checkpoint of this training; ``None`` if there is none."""
         if not has_checkpoint(self.folder):
             return None
-        tensors, header = read_newest_checkpoint(self.folder)
+        tensors, header = read_newest_intact_checkpoint(self.folder)
         for key, expected in self.identity.items():
             saved = header["identity"].get(key)
             if saved != expected:
@@ -77,7 +77,7 @@ class Checkpointer:
             (self.folder / PREVIOUS_FILE).unlink(missing_ok=True)
 
 
-def write_checkpoint_from_all_processes(
+def gather_and_write_checkpoint(
     path: Path,
     networks: Mapping[str, nn.Module],
     optimizers: Mapping[str, Optimizer],
@@ -102,7 +102,7 @@ def write_checkpoint_from_all_processes(
         groups[name] = state["param_groups"]
         for index, entries in state["state"].items():
             tensors |= {f"optimizer.{name}.{index}.{key}": torch.as_tensor(value) for key, value in entries.items()}
-    for rank, random in enumerate(distributed.gather_tensors(torch.get_rng_state())):
+    for rank, random in enumerate(distributed.gather_tensors_by_rank(torch.get_rng_state())):
         tensors[f"random.cpu.{rank}"] = random
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         tensors |= {f"random.cuda.{i}": state for i, state in enumerate(torch.cuda.get_rng_state_all())}
@@ -115,19 +115,19 @@ def write_checkpoint_from_all_processes(
     os.replace(new, path)
 
 
-def read_newest_checkpoint(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read_newest_intact_checkpoint(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors and header of the last checkpoint, or of the one before if the last is damaged or incomplete."""
     try:
-        return read_checkpoint(folder / CHECKPOINT_FILE)
+        return read_checkpoint_tensors_and_header(folder / CHECKPOINT_FILE)
     except ModelFileError as error:
         if not (folder / PREVIOUS_FILE).exists():
             raise
-        previous = read_checkpoint(folder / PREVIOUS_FILE)
+        previous = read_checkpoint_tensors_and_header(folder / PREVIOUS_FILE)
         warn_user(f"{error}; resuming from the checkpoint before it")
         return previous
 
 
-def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read_checkpoint_tensors_and_header(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors and the header of a checkpoint."""
     tensors, header = read_tensors_and_metadata(path)
     if header.get("kind") != "checkpoint":

@@ -86,7 +86,7 @@ def max_over_processes(number: int | None) -> int | None:
     return int(value) or None
 
 
-def gather_tensors(tensor: Tensor) -> list[Tensor]:
+def gather_tensors_by_rank(tensor: Tensor) -> list[Tensor]:
     """The tensor of every process, by rank."""
     size = get_rank_and_world_size()[1]
     if size == 1:

@@ -20,10 +20,10 @@ class DeferredInterrupt:
             for number in (signal.SIGINT, signal.SIGTERM):
                 if signal.getsignal(number) is signal.SIG_IGN:  # nohup, or a script's background job
                     continue
-                self._handlers[number] = signal.signal(number, self._record_signal)
+                self._handlers[number] = signal.signal(number, self._record_signal_and_restore_handlers)
         return self
 
-    def _record_signal(self, number: int, frame: FrameType | None) -> None:
+    def _record_signal_and_restore_handlers(self, number: int, frame: FrameType | None) -> None:
         self.signal = number
         self._restore_handlers()
 

@@ -92,7 +92,7 @@ class TrainingLoop:
             self, selection=selection, history=[], stopped_by=None, position=(0, 0), attempt=self.attempt + 1
         )
 
-    def run(self, learner: Learner, *, resume: bool = False) -> None:
+    def train_and_restore_best(self, learner: Learner, *, resume: bool = False) -> None:
         """Train, and leave the selected classifier in the learner.
 
         After Ctrl-C or SIGTERM the current epoch is finished, a checkpoint is written, the best classifier so far
@@ -154,7 +154,7 @@ class TrainingLoop:
                 raise DivergedError(f"the {name} loss is {loss} at epoch {epoch}; {hint}")
         best = self.selection.best
         if phase.selects:
-            row |= self._score_epoch(learner, epoch)
+            row |= self._score_epoch_and_update_selection(learner, epoch)
         row["seconds"] = time.perf_counter() - start
         return row, self.selection.best > best
 
@@ -170,7 +170,7 @@ class TrainingLoop:
         return {name: float(loss.detach()) for name, loss in losses.items()}
 
     @torch.no_grad()
-    def _score_epoch(self, learner: Learner, epoch: int) -> dict[str, float | None]:
+    def _score_epoch_and_update_selection(self, learner: Learner, epoch: int) -> dict[str, float | None]:
         for network in learner.networks.values():
             network.eval()
         predicted = learner.compute_logits().argmax(dim=1)
@@ -178,11 +178,13 @@ class TrainingLoop:
             name: float((predicted[nodes] == labels).float().mean()) if nodes.numel() else None
             for name, (nodes, labels) in self.scored.items()
         }
-        row["val_accuracy"] = self.selection.update(epoch, predicted, learner.networks["classifier"])
+        row["val_accuracy"] = self.selection.update_and_get_accuracy(epoch, predicted, learner.networks["classifier"])
         return row
 
     def _save_if_due(self, learner: Learner, callbacks: CallbackList, *, is_forced: bool) -> None:
-        if self.checkpointer is None or not (is_forced or self.checkpointer.is_due(len(self.history))):
+        if self.checkpointer is None or not (
+            is_forced or self.checkpointer.is_due_by_epochs_or_time(len(self.history))
+        ):
             return
         header = {
             "selection": self.selection.state_dict(),
@@ -191,7 +193,7 @@ class TrainingLoop:
             "attempt": self.attempt,
             "callbacks": callbacks.list_named_state_dicts(),
         }
-        self.checkpointer.save(learner.networks, learner.optimizers, self.selection.weights, header)
+        self.checkpointer.save_and_keep_previous(learner.networks, learner.optimizers, self.selection.weights, header)
 
     def _resume_and_get_callback_states(self, learner: Learner) -> list[tuple[str, dict[str, Any]]]:
         """Continue from the checkpoint, if there is one. Returns the states of the callbacks."""

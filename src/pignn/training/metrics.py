@@ -174,7 +174,7 @@ def compute_average_precision(y: np.ndarray, pred: np.ndarray, probs: np.ndarray
     needs_probs=True,
     is_binary=True,
 )
-def compute_error_average_precision(y: np.ndarray, pred: np.ndarray, probs: np.ndarray) -> float:
+def compute_average_precision_of_class_one(y: np.ndarray, pred: np.ndarray, probs: np.ndarray) -> float:
     from sklearn.metrics import average_precision_score
 
     if probs.shape[1] != 2:

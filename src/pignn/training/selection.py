@@ -26,12 +26,12 @@ class SelectionRule(ABC):
     keeps_best: ClassVar[bool] = True  # otherwise the last epoch is kept, and labels only serve the history
 
     @abstractmethod
-    def unlabel_nodes_of_zero_weight(self, data: Data) -> Tensor:
+    def get_labels_for_selection(self, data: Data) -> Tensor:
         """The label of every node of a checked graph, [N]; −1 where it must not be used."""
 
-    def find_nodes_and_labels(self, data: Data) -> tuple[Tensor, Tensor]:
+    def find_validation_nodes_and_labels(self, data: Data) -> tuple[Tensor, Tensor]:
         """The validation nodes that have a label, and their labels."""
-        labels = self.unlabel_nodes_of_zero_weight(data)
+        labels = self.get_labels_for_selection(data)
         nodes = (data.val_mask & (labels >= 0)).nonzero().view(-1)
         return nodes, labels[nodes]
 
@@ -40,7 +40,7 @@ class NoisyValidation(SelectionRule):
     name = "noisy-val"
     summary = "best accuracy on the given validation labels; the last epoch where there are none"
 
-    def unlabel_nodes_of_zero_weight(self, data: Data) -> Tensor:
+    def get_labels_for_selection(self, data: Data) -> Tensor:
         weight = data.get("label_weight")
         return data.y if weight is None else data.y.where(weight > 0, -1)
 
@@ -50,7 +50,7 @@ class CleanValidation(SelectionRule):
     summary = "best accuracy on the true validation labels: an oracle"
     is_oracle = True
 
-    def unlabel_nodes_of_zero_weight(self, data: Data) -> Tensor:
+    def get_labels_for_selection(self, data: Data) -> Tensor:
         if data.get("y_true") is None:
             raise DataError("selection='clean-val' needs data.y_true, and the graph has none")
         return data.y_true.reshape(-1)
@@ -83,7 +83,7 @@ class Selection:
         self.epoch = -1
         self.weights: dict[str, Tensor] = {}
 
-    def update(self, epoch: int, predicted: Tensor, network: nn.Module) -> float | None:
+    def update_and_get_accuracy(self, epoch: int, predicted: Tensor, network: nn.Module) -> float | None:
         """Score an epoch and remember its weights if it is the best so far. Returns the accuracy."""
         score = None
         if self.nodes.numel():

@@ -19,7 +19,7 @@ import torch
 from pignn.core.errors import PignnWarning
 from pignn.graphs import load_feature_encoder, read_graph, summarize_import
 from pignn.graphs.importers.encoders import NumericEncoder
-from pignn.graphs.tables.styles import parse_numbers
+from pignn.graphs.tables.styles import parse_numbers_or_nan
 
 MISSING_WORDS = ["", ".", "NA", "-", "n/a", "null", "?", "#N/A", "None", "NaN"]
 
@@ -274,4 +274,4 @@ def test_parse_numbers_reads_cells_of_a_column_by_its_style():
     from pignn.graphs.tables.styles import Style
 
     texts = pd.Series(["1.234,5", "7", "12,5 €", "x", "", "1.5"])
-    np.testing.assert_allclose(parse_numbers(texts, Style(",", "€")), [1234.5, 7, 12.5, np.nan, np.nan, np.nan])
+    np.testing.assert_allclose(parse_numbers_or_nan(texts, Style(",", "€")), [1234.5, 7, 12.5, np.nan, np.nan, np.nan])

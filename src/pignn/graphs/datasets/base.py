@@ -27,19 +27,19 @@ class RawFiles:
     folders: tuple[str, ...]
     files: tuple[str, ...]
 
-    def find_folder(self, root: Root = None) -> Path | None:
+    def find_folder_or_none(self, root: Root = None) -> Path | None:
         """The folder that holds all files, or None."""
         for folder in self._iter_folders(root):
             if all(os.path.isfile(folder / file) for file in self.files):
                 return folder
         return None
 
-    def list_paths_if_complete(self, root: Root = None) -> list[Path]:
+    def list_paths_or_empty(self, root: Root = None) -> list[Path]:
         """The files where they are all there, else nothing."""
-        folder = self.find_folder(root)
+        folder = self.find_folder_or_none(root)
         return [] if folder is None else [folder / file for file in self.files]
 
-    def describe_missing_files(self, root: Root = None) -> str:
+    def describe_missing_files_or_empty(self, root: Root = None) -> str:
         """Which files are missing where some are there, for messages; "" otherwise."""
         for folder in self._iter_folders(root):
             missing = [file for file in self.files if not os.path.isfile(folder / file)]
@@ -56,7 +56,7 @@ class RawFiles:
 
     def _iter_folders(self, root: Root) -> Iterator[Path]:
         names = [name.lower() for name in self.folders]
-        for parent in _list_roots(root):
+        for parent in _list_raw_file_roots(root):
             try:
                 children = {child.name: child for child in parent.iterdir() if child.name.lower() in names}
             except OSError:
@@ -68,7 +68,7 @@ class RawFiles:
                 yield parent
 
 
-def _list_roots(root: Root) -> list[Path]:
+def _list_raw_file_roots(root: Root) -> list[Path]:
     """Where raw files are looked for, in this order: `root`, PIGNN_DATA, the cache."""
     if root is not None and not Path(root).expanduser().is_dir():
         raise DataError(f"root '{root}' is not a folder")
@@ -112,10 +112,10 @@ class Dataset(ABC):
         """The raw files that `read` needs with these options, None where it needs none."""
         return None
 
-    def get_location_text(self, root: Root = None) -> str:
+    def find_location_or_empty(self, root: Root = None) -> str:
         """Where the raw files are: a path, "built in" if it needs none, or "" if they are not here."""
         raw = self.get_raw_files({})
-        return "built in" if raw is None else str(raw.find_folder(root) or "")
+        return "built in" if raw is None else str(raw.find_folder_or_none(root) or "")
 
     @abstractmethod
     def read(self, root: Root, **options: Any) -> Data:
@@ -153,9 +153,9 @@ class FileDataset(Dataset):
         paths = [Path(file) for file in self.raw.files]
         return RawFiles(self.raw.folders, tuple(f"{path.stem}_{variant}{path.suffix}" for path in paths))
 
-    def get_location_text(self, root: Root = None) -> str:
-        path = super().get_location_text(root)
-        if not path and self.structure is not None and (folder := self.structure.find_folder(root)) is not None:
+    def find_location_or_empty(self, root: Root = None) -> str:
+        path = super().find_location_or_empty(root)
+        if not path and self.structure is not None and (folder := self.structure.find_folder_or_none(root)) is not None:
             return f"{folder} (no features)"
         return path
 

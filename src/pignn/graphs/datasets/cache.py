@@ -18,14 +18,14 @@ from torch_geometric.data import Data
 
 from ...core.errors import DataError, warn_user
 from ...io.cache_dir import get_cache_dir
-from ...io.digests import compute_digest, compute_file_digest
+from ...io.digests import compute_digest_of_parts, compute_file_digest
 
 _FORMAT = 2  # raise when what is stored changes meaning
 _MAX_WORKSPACE_AGE = 24 * 3600  # seconds after which the workspace of a killed process is removed
 _dirs_warned_about: set[str] = set()
 
 
-def compute_fingerprint(paths_by_name: Mapping[str, Path]) -> str:
+def compute_names_and_contents_digest(paths_by_name: Mapping[str, Path]) -> str:
     """A digest of names and contents, so that a processed copy is never taken for that of other raw files."""
     parts = [f"{_FORMAT} {torch_geometric.__version__}"]
     for name, path in sorted(paths_by_name.items()):
@@ -33,7 +33,7 @@ def compute_fingerprint(paths_by_name: Mapping[str, Path]) -> str:
             parts += [name, compute_file_digest(path)]
         except OSError as error:
             raise DataError(f"cannot read {path} ({error.strerror})") from None
-    return compute_digest(*parts)
+    return compute_digest_of_parts(*parts)
 
 
 def read_processed_graph(dataset_name: str, key: str) -> Data | None:
@@ -51,7 +51,7 @@ def read_processed_graph(dataset_name: str, key: str) -> Data | None:
 def write_processed_graph(dataset_name: str, key: str, data: Data) -> None:
     """Store a processed graph under `key`, whole or not at all. A cache that cannot be written is no error."""
     path = _get_processed_path(dataset_name, key)
-    with open_temporary_workspace() as folder:
+    with temporary_workspace_context() as folder:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             tensors = {part: value.contiguous() for part, value in data.to_dict().items() if part != "class_names"}
@@ -73,7 +73,7 @@ def move_downloads_into_cache(folder: Path, files: tuple[str, ...], cache_subfol
 
 
 @contextlib.contextmanager
-def open_temporary_workspace() -> Iterator[Path]:
+def temporary_workspace_context() -> Iterator[Path]:
     """A temporary folder, in the cache or, if that cannot be written, where the system has its own."""
     try:
         get_cache_dir().mkdir(parents=True, exist_ok=True)

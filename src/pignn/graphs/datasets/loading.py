@@ -58,7 +58,9 @@ def load(
         data.class_names = list(dataset.class_names if has_names else map(str, range(dataset.num_classes)))
     own_masks = Masks(data.train_mask, data.val_mask, data.test_mask) if "train_mask" in data else None
     masks = _choose_masks(dataset, data.y, own_masks, split, split_seed)
-    data.train_mask, data.val_mask, data.test_mask = _select_split(dataset.name, masks, split, split_index, own_masks)
+    data.train_mask, data.val_mask, data.test_mask = _select_split_or_keep_all(
+        dataset.name, masks, split, split_index, own_masks
+    )
     data.name = dataset.name
     if not options and data.num_nodes != dataset.num_nodes:
         warn_user(
@@ -78,7 +80,7 @@ def _choose_masks(dataset: Dataset, y: Tensor, own_masks: Masks | None, split: s
     return split_per_class(y, seed=seed)
 
 
-def _select_split(name: str, masks: Masks, split: str, index: int | None, own_masks: Masks | None) -> Masks:
+def _select_split_or_keep_all(name: str, masks: Masks, split: str, index: int | None, own_masks: Masks | None) -> Masks:
     """Masks of shape [nodes], or [nodes, k] where there are several splits and none is chosen."""
     num_splits = max(mask.size(1) if mask.dim() == 2 else 1 for mask in masks)
     if index is not None and not 0 <= index < num_splits:

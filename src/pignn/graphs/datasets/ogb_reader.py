@@ -18,18 +18,18 @@ from ...core.text import format_error_in_one_line
 from ...io import safe_readers
 from ..splits import build_masks_from_indices
 from .base import FileDataset, Root
-from .raw_source import DownloadError, extract_checked_graph, open_raw_folder, read_processed_or_raw_graph
+from .raw_source import DownloadError, extract_checked_graph, raw_folder_context, read_cached_graph_or_build_and_cache
 
 
 def read_ogb(dataset: FileDataset, root: Root, *, is_undirected: bool = False, features: str | None = None) -> Data:
     """The graph, with stand-in features if that is asked for."""
     raw, with_stand_in_features = dataset.raw, features == "stand-in"
-    structure_folder = None if dataset.structure is None else dataset.structure.find_folder(root)
-    if structure_folder is not None and (with_stand_in_features or raw.find_folder(root) is None):
+    structure_folder = None if dataset.structure is None else dataset.structure.find_folder_or_none(root)
+    if structure_folder is not None and (with_stand_in_features or raw.find_folder_or_none(root) is None):
         data = _read_structure_or_refuse(dataset, structure_folder, with_stand_in_features)
     else:
-        with open_raw_folder(dataset.name, raw, root, lambda folder: _download_raw_files(dataset, folder)) as folder:
-            data = read_processed_or_raw_graph(
+        with raw_folder_context(dataset.name, raw, root, lambda folder: _download_raw_files(dataset, folder)) as folder:
+            data = read_cached_graph_or_build_and_cache(
                 dataset, folder, raw, lambda folder: _read_raw_folder(folder, raw.files[-3:], is_undirected)
             )
     if with_stand_in_features:
@@ -70,7 +70,7 @@ def _read_raw_folder(folder: Path, split_files: Sequence[str], is_undirected: bo
     y = _read_csv(folder / "raw/node-label.csv.gz", num_rows=num_nodes)[:, 0]
     x = _read_csv(folder / "raw/node-feat.csv.gz", np.float32, num_rows=num_nodes)
     split = [_read_csv(folder / file)[:, 0] for file in split_files]
-    data = _build_data(str(folder), edge_index, y, split)
+    data = _check_split_and_build_data(str(folder), edge_index, y, split)
     data.x = torch.from_numpy(np.ascontiguousarray(x))
     return data
 
@@ -86,14 +86,14 @@ def _read_structure_or_refuse(dataset: FileDataset, folder: Path, with_stand_in_
         )
     split = ("train", "valid", "test")
     arrays = safe_readers.read_npz(path, "edge_index", "y", *split)
-    data = _build_data(str(path), arrays["edge_index"], arrays["y"], [arrays[part] for part in split])
+    data = _check_split_and_build_data(str(path), arrays["edge_index"], arrays["y"], [arrays[part] for part in split])
     return extract_checked_graph(dataset, data, folder)
 
 
-def _build_data(label: str, edge_index: np.ndarray, y: np.ndarray, split: list[np.ndarray]) -> Data:
+def _check_split_and_build_data(title: str, edge_index: np.ndarray, y: np.ndarray, split: list[np.ndarray]) -> Data:
     num_nodes = len(y)
     if any(part.size and not 0 <= part.min() <= part.max() < num_nodes for part in split):
-        raise DataError(f"{label}: the split names nodes beyond the {num_nodes:,} there are; get the raw files again")
+        raise DataError(f"{title}: the split names nodes beyond the {num_nodes:,} there are; get the raw files again")
     train, valid, test = (torch.from_numpy(part.astype(np.int64)) for part in split)
     return Data(
         edge_index=torch.from_numpy(np.ascontiguousarray(edge_index, dtype=np.int64)),

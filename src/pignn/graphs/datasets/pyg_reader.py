@@ -16,7 +16,7 @@ from ...io.safe_readers import read_npz
 from . import cache
 from .base import FileDataset, Root
 from .raw_checks import CHECKS
-from .raw_source import DownloadError, open_raw_folder, read_processed_or_raw_graph
+from .raw_source import DownloadError, raw_folder_context, read_cached_graph_or_build_and_cache
 
 
 def read_with_pyg(dataset: FileDataset, root: Root, *, loader: str, **loader_options: Any) -> Data:
@@ -32,17 +32,17 @@ def read_with_pyg(dataset: FileDataset, root: Root, *, loader: str, **loader_opt
         return workspace / subfolder
 
     def read(folder: Path) -> Data:
-        with cache.open_temporary_workspace() as workspace:
+        with cache.temporary_workspace_context() as workspace:
             cache.copy_raw_files({file: folder / file for file in dataset.raw.files}, workspace / subfolder)
             return run_pyg_loader(dataset, workspace, folder, loader, loader_options)
 
-    with open_raw_folder(dataset.name, dataset.raw, root, download) as folder:
-        return read_processed_or_raw_graph(dataset, folder, dataset.raw, read)
+    with raw_folder_context(dataset.name, dataset.raw, root, download) as folder:
+        return read_cached_graph_or_build_and_cache(dataset, folder, dataset.raw, read)
 
 
 def run_pyg_loader(dataset: FileDataset, workspace: Path, folder: Path, loader: str, options: dict[str, Any]) -> Data:
     """The graph that a loader reads from raw files in `workspace`, copies of those in `folder`, or downloads to it."""
-    checked_loader = _make_checking_loader_class(loader, folder)
+    checked_loader = _make_loader_class_that_checks_raw_files(loader, folder)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # old pickles spell NumPy's arguments the old way
@@ -65,9 +65,9 @@ def run_pyg_loader(dataset: FileDataset, workspace: Path, folder: Path, loader: 
     return data
 
 
-def _make_checking_loader_class(name: str, folder: Path) -> Any:
+def _make_loader_class_that_checks_raw_files(loader_name: str, folder: Path) -> Any:
     """PyG's loader class, which checks every raw file before it reads one, and prints nothing."""
-    loader: Any = getattr(torch_geometric.datasets, name)
+    loader: Any = getattr(torch_geometric.datasets, loader_name)
 
     class CheckedLoader(loader):
         @property
@@ -86,7 +86,7 @@ def _make_checking_loader_class(name: str, folder: Path) -> Any:
 
         def process(self) -> None:
             for path in map(Path, self.raw_paths):
-                CHECKS[name](path, str(folder / "raw" / path.name))
+                CHECKS[loader_name](path, str(folder / "raw" / path.name))
             super().process()
 
     return CheckedLoader

@@ -19,32 +19,34 @@ class DownloadError(Exception):
 
 
 @contextmanager
-def open_raw_folder(name: str, raw: RawFiles, root: Root, download: Callable[[Path], Path]) -> Iterator[Path]:
+def raw_folder_context(name: str, raw_files: RawFiles, root: Root, download: Callable[[Path], Path]) -> Iterator[Path]:
     """The folder with the raw files. Downloaded ones stay in the cache if they could be read."""
-    folder = raw.find_folder(root)
+    folder = raw_files.find_folder_or_none(root)
     if folder is not None:
         yield folder
         return
-    with cache.open_temporary_workspace() as workspace:
+    with cache.temporary_workspace_context() as workspace:
         try:
             folder = download(workspace)
             yield folder
         except DownloadError as error:
-            missing = raw.describe_missing_files(root)
+            missing = raw_files.describe_missing_files_or_empty(root)
             state = f"raw files not complete ({missing})" if missing else "raw files not found"
             raise DataError(
                 f"{name}: {state} and the download failed ({error}); "
-                f"{raw.placement_instruction} and pass root= or set PIGNN_DATA"
+                f"{raw_files.placement_instruction} and pass root= or set PIGNN_DATA"
             ) from None
         except DataError as error:
             text = str(error).replace(f"{workspace}{os.sep}", "the downloaded ")
             raise DataError(text.replace(str(workspace), "the downloaded files")) from None
-        cache.move_downloads_into_cache(folder, raw.files, raw.folders[0])
+        cache.move_downloads_into_cache(folder, raw_files.files, raw_files.folders[0])
 
 
-def read_processed_or_raw_graph(dataset: Dataset, folder: Path, raw: RawFiles, read: Callable[[Path], Data]) -> Data:
+def read_cached_graph_or_build_and_cache(
+    dataset: Dataset, folder: Path, raw_files: RawFiles, read: Callable[[Path], Data]
+) -> Data:
     """The processed copy of the raw files if there is one, else what `read` gives, which is kept."""
-    key = cache.compute_fingerprint({file: folder / file for file in raw.files})
+    key = cache.compute_names_and_contents_digest({file: folder / file for file in raw_files.files})
     data = cache.read_processed_graph(dataset.name, key)
     if data is None:
         data = extract_checked_graph(dataset, read(folder), folder)

@@ -41,9 +41,9 @@ def list_datasets() -> list[Dataset]:
 
 def is_available(name: str, root: Root = None) -> bool:
     """Whether the dataset can be loaded without a download (ogbn-arxiv perhaps with stand-in features)."""
-    return find_dataset_location_text(name, root) != ""
+    return find_dataset_location_or_empty(name, root) != ""
 
 
-def find_dataset_location_text(name: str, root: Root = None) -> str:
+def find_dataset_location_or_empty(name: str, root: Root = None) -> str:
     """Where the raw files are: a path, "built in" if there are none to find, or "" if they are not here."""
-    return get_dataset(name).get_location_text(root)
+    return get_dataset(name).find_location_or_empty(root)

@@ -17,7 +17,7 @@ from ...io.safe_readers import build_damaged_file_error, read_npz
 from ..edges import simplify_edges
 from .base import FileDataset, Root
 from .raw_checks import check_sparse_npz
-from .raw_source import DownloadError, extract_checked_graph, open_raw_folder
+from .raw_source import DownloadError, extract_checked_graph, raw_folder_context
 
 MASKS = ("train_masks", "val_masks", "test_masks")
 _GML_RECORD = re.compile(r"\b(node|edge)\s*\[((?:[^\]\"]|\"[^\"]*\")*)\]")
@@ -43,7 +43,7 @@ def read_single_file(dataset: FileDataset, root: Root, *, url: str, layout: str,
             raise DownloadError(format_error_in_one_line(error)) from None
         return folder
 
-    with open_raw_folder(dataset.name, raw, root, download) as folder:
+    with raw_folder_context(dataset.name, raw, root, download) as folder:
         found = LAYOUTS[layout](folder / file, str(folder / file))
         data = extract_checked_graph(dataset, found, folder)
         for name in ("node_id", "label_source", "source_names"):
@@ -52,9 +52,9 @@ def read_single_file(dataset: FileDataset, root: Root, *, url: str, layout: str,
         return data
 
 
-def read_platonov_npz(path: Path, label: str) -> Data:
+def read_platonov_npz(path: Path, title: str) -> Data:
     """The layout of Platonov et al., "A critical look at the evaluation of GNNs under heterophily", with ten splits."""
-    arrays = read_npz(path, "node_features", "node_labels", "edges", *MASKS, title=label)
+    arrays = read_npz(path, "node_features", "node_labels", "edges", *MASKS, title=title)
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     edges = tensors["edges"].long().t()
     return Data(
@@ -65,10 +65,10 @@ def read_platonov_npz(path: Path, label: str) -> Data:
     )
 
 
-def read_sparse_npz(path: Path, label: str) -> Data:
+def read_sparse_npz(path: Path, title: str) -> Data:
     """Adjacency and features as sparse matrices. PyG's loaders replace counts by ones; here they stay."""
-    check_sparse_npz(path, label)
-    arrays = read_npz(path, title=label)
+    check_sparse_npz(path, title)
+    arrays = read_npz(path, title=title)
     adjacency, features = (
         csr_matrix(tuple(arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr")), arrays[f"{name}_shape"])
         for name in ("adj", "attr")
@@ -81,7 +81,7 @@ def read_sparse_npz(path: Path, label: str) -> Data:
     )
 
 
-def read_gml(path: Path, label: str) -> Data:
+def read_gml(path: Path, title: str) -> Data:
     """A directed graph whose nodes have a label (name), a value (class) and a source (who gave the class).
 
     There are no features: each node gets one of its own (one-hot), so that smoothed features are random walks.
@@ -95,7 +95,7 @@ def read_gml(path: Path, label: str) -> Data:
         names = [fields["label"] for fields in nodes]
         source_names, source = np.unique([fields["source"] for fields in nodes], return_inverse=True)
     except (OSError, KeyError, ValueError) as error:
-        raise build_damaged_file_error(label, error) from None
+        raise build_damaged_file_error(title, error) from None
     return Data(
         x=torch.eye(len(y)),
         edge_index=torch.tensor(edges, dtype=torch.long).reshape(-1, 2).t(),

@@ -18,7 +18,7 @@ from ...core.text import format_count
 from ...io.safe_readers import read_npz
 from ..edges import simplify_edges
 from ..splits import rank_within_class
-from ..tables.arrays import load_array
+from ..tables.arrays import load_or_map_array
 from ..tables.formats import get_format_suffix
 from ..tables.reader import open_table
 from .column_kinds import compute_missing_mask, is_list_column, is_numeric_column
@@ -28,7 +28,7 @@ from .import_spec import ROLES, STRUCTURE, ImportSpec
 from .labels import convert_label_numbers, parse_labels_and_class_names, parse_sources_and_names, parse_trusted_mask
 from .node_ids import NodeIds
 from .raw_graph import RawGraph
-from .votes import check_vote_options, set_votes_in_place
+from .votes import check_vote_options, set_votes_and_labels_in_place
 
 LEAK_SAMPLE_ROWS, MISSING_SPELLINGS = 1000, 8  # that tell a column of many values, missing ones aside
 
@@ -44,16 +44,16 @@ def build_data(raw_graph: RawGraph, spec: ImportSpec, name: str) -> Data:
         ends, weight = simple.edge_index, simple.edge_weight
         raw_graph.origin.notes += [f"edges: {note}" for note in simple.notes]
     data = Data(edge_index=ends, y=torch.full((raw_graph.num_nodes,), -1))
-    _add_labels(data, raw_graph, spec)
-    raw_graph, columns = _add_features_file_to_nodes(raw_graph, spec)
+    _set_labels_in_place(data, raw_graph, spec)
+    raw_graph, columns = _add_features_file_and_get_columns(raw_graph, spec)
     if spec.encoder is None:
         encoder = _fit_encoder(raw_graph, spec, columns)
-        warn_about_leaks(raw_graph.frame, encoder.input_columns, data.y.numpy())
+        warn_if_columns_leak_labels(raw_graph.frame, encoder.input_columns, data.y.numpy())
         data.x = encoder.encode(raw_graph)
     else:
         encoder = spec.encoder
         if spec.text_model is not None:
-            encoder.use_sentence_model(str(spec.text_model))
+            encoder.set_sentence_model_folder(str(spec.text_model))
         data.x = encoder.encode(raw_graph)
         if text := encoder.describe_unseen_values(raw_graph, data.x.numpy()):
             warn_user(f"{raw_graph.title}: {text}; the model has not learned from such")
@@ -66,7 +66,7 @@ def build_data(raw_graph: RawGraph, spec: ImportSpec, name: str) -> Data:
                 f"{raw_graph.origin.edges or raw_graph.title}: all weights of edges are 0, so no neighbor counts; "
                 "leave them out"
             )
-    _add_masks(data, raw_graph, spec)
+    _set_masks_in_place(data, raw_graph, spec)
     data.node_id, data.name = raw_graph.ids.values, name
     if spec.name is not None:
         names = raw_graph.frame[spec.name]
@@ -103,7 +103,7 @@ def copy_raw_graph_with_changes(raw_graph: RawGraph, **changes: Any) -> RawGraph
     return copy
 
 
-def _add_features_file_to_nodes(raw_graph: RawGraph, spec: ImportSpec) -> tuple[RawGraph, list[str] | None]:
+def _add_features_file_and_get_columns(raw_graph: RawGraph, spec: ImportSpec) -> tuple[RawGraph, list[str] | None]:
     """Put features from a file or array beside the nodes; returns its columns, None where there is no such file."""
     features = spec.feature_file_or_array
     if features is None:
@@ -113,7 +113,7 @@ def _add_features_file_to_nodes(raw_graph: RawGraph, spec: ImportSpec) -> tuple[
     title = "features" if isinstance(features, np.ndarray) else str(features)
     if isinstance(features, np.ndarray) or get_format_suffix(title) in (".npy", ".npz"):
         is_npz = get_format_suffix(title) == ".npz"
-        x = find_required_features(read_npz(Path(title)), title) if is_npz else load_array(features)
+        x = find_required_features(read_npz(Path(title)), title) if is_npz else load_or_map_array(features)
         if x.ndim != 2 or x.dtype.kind not in "biuf" or len(x) != raw_graph.num_nodes or not x.shape[1]:
             expected = f"numbers of shape [{raw_graph.num_nodes}, features], one row per node"
             raise DataError(f"{title} must be {expected}, not {x.dtype} {list(x.shape)}")
@@ -132,12 +132,12 @@ def _add_features_file_to_nodes(raw_graph: RawGraph, spec: ImportSpec) -> tuple[
     return copy_raw_graph_with_changes(raw_graph, frame=frame, x=None), list(frame.columns)
 
 
-def _add_labels(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
+def _set_labels_in_place(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
     model_classes = spec.class_names
     if spec.has_votes:
         check_vote_options(spec)
     if spec.label is not None:
-        _add_given_labels(data, raw_graph, spec.label, model_classes)
+        _set_given_labels_in_place(data, raw_graph, spec.label, model_classes)
     elif model_classes is not None:
         data.class_names = list(model_classes)
     is_labeled = data.y >= 0
@@ -156,7 +156,7 @@ def _add_labels(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
         label_source, data.source_names = parse_sources_and_names(column, title)
         data.label_source = torch.where(is_labeled, torch.from_numpy(label_source), -1)
     if spec.has_votes:
-        set_votes_in_place(data, raw_graph, spec)
+        set_votes_and_labels_in_place(data, raw_graph, spec)
     if raw_graph.label_weight is not None:
         data.label_weight = torch.from_numpy(raw_graph.label_weight)
     if spec.truth is not None:
@@ -166,7 +166,9 @@ def _add_labels(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
         data.y_true = _map_true_labels(raw_graph, raw_graph.y_true, data.get("class_names"), model_classes)
 
 
-def _add_given_labels(data: Data, raw_graph: RawGraph, label: str, model_classes: Sequence[str] | None) -> None:
+def _set_given_labels_in_place(
+    data: Data, raw_graph: RawGraph, label: str, model_classes: Sequence[str] | None
+) -> None:
     column, title, names = raw_graph.frame[label], f"{raw_graph.title}, column '{label}'", raw_graph.class_names
     if names is not None and is_numeric_column(column):
         numbers = convert_label_numbers(column.to_numpy(np.float64, na_value=-1), names, title, model_classes)
@@ -197,7 +199,7 @@ def _map_true_labels(
     return torch.from_numpy(np.array([positions.get(str(value), -1) for value in values], dtype=np.int64)[codes])
 
 
-def _add_masks(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
+def _set_masks_in_place(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
     """Labeled nodes train, unless the graph brings masks. Some are held out for validation if the spec says so."""
     is_labeled, nothing = data.y >= 0, torch.zeros(len(data.y), dtype=torch.bool)
     masks = {name: torch.from_numpy(mask) for name, mask in raw_graph.masks.items()}
@@ -225,7 +227,7 @@ def _count_missing_per_column(frame: pd.DataFrame, columns: list[str]) -> dict[s
     }
 
 
-def warn_about_leaks(frame: pd.DataFrame, columns: list[str], y: np.ndarray) -> None:
+def warn_if_columns_leak_labels(frame: pd.DataFrame, columns: list[str], y: np.ndarray) -> None:
     """Warn if a column is the label under another name, on the rows that have both."""
     is_labeled = y >= 0
     num_classes, sample = len(np.unique(y[is_labeled])), np.flatnonzero(is_labeled)[:LEAK_SAMPLE_ROWS]

@@ -20,8 +20,8 @@ from ..tables.styles import (
     guess_number_style,
     list_units,
     parse_dates_as_days,
-    parse_numbers,
-    to_clean_texts,
+    parse_numbers_or_nan,
+    to_clean_texts_or_empty,
 )
 
 COLUMN_KINDS = ("number", "category", "text", "date", "vector", "none")
@@ -79,7 +79,7 @@ def guess_column_kind(column: pd.Series[Any], decimal_hint: str = "", order_hint
     if is_list_column(column):
         first: Any = column.at[column.first_valid_index()]
         return KindGuess("vector", f"a list of {len(first):,} numbers per node")
-    texts = to_clean_texts(column)
+    texts = to_clean_texts_or_empty(column)
     texts = texts[texts != ""]
     if not len(texts):
         return KindGuess("none", "empty")
@@ -89,7 +89,7 @@ def guess_column_kind(column: pd.Series[Any], decimal_hint: str = "", order_hint
         return guess._replace(reason=f"{guess.reason}, codes with leading zeros")
     number = guess_number_style(texts, decimal_hint)
     if number.fraction >= MIN_FRACTION:
-        values = pd.Series(parse_numbers(to_clean_texts(column), number.style))
+        values = pd.Series(parse_numbers_or_nan(to_clean_texts_or_empty(column), number.style))
         return _guess_kind_of_numbers(values)._replace(
             style=number.style, doubt=number.doubt, is_evidence=number.is_evidence
         )
@@ -106,9 +106,9 @@ def _guess_style_for_kind(column: pd.Series[Any], kind: str, decimal_hint: str =
     """The style of a column whose kind is given."""
     guess = KindGuess(kind, "as given")
     if kind == "number" and not is_numeric_column(column):
-        found = guess_number_style(to_clean_texts(column), decimal_hint)
+        found = guess_number_style(to_clean_texts_or_empty(column), decimal_hint)
     elif kind == "date" and not pd.api.types.is_datetime64_any_dtype(column.dtype):
-        found = guess_date_style(_to_date_texts(column), order_hint)
+        found = guess_date_style(_format_cells_for_date_parsing(column), order_hint)
     else:
         return guess
     return guess._replace(style=found.style, doubt=found.doubt, is_evidence=found.is_evidence)
@@ -125,7 +125,7 @@ def _describe_lost_numbers(
     is_code = kind == "category" and texts.nunique() <= min(MAX_CODES, len(texts) / 2)
     if found.fraction < 0.5 or is_code:
         return ""
-    parse = parse_numbers if noun == "numbers" else parse_dates_as_days
+    parse = parse_numbers_or_nan if noun == "numbers" else parse_dates_as_days
     others = texts[np.isnan(parse(texts, found.style))].head(1).map(quote_cell_for_message)
     return (
         f"{found.fraction:.0%} of its values are {noun}, but others{' such as '.join(['', *others])} are not, so it is "
@@ -144,7 +144,7 @@ def _guess_kind_of_numbers(column: pd.Series[Any]) -> KindGuess:
     if len(values) > 2 and len(known) == len(values) and values[0] in (0, 1) and bool((np.diff(values) == 1).all()):
         return KindGuess("none", "counts the rows")
     if known.min() > 19000000 and known.max() < 21000000 and len(known) >= 5:  # 20240131
-        texts = _to_date_texts(pd.Series(known))
+        texts = _format_cells_for_date_parsing(pd.Series(known))
         if not np.isnan(parse_dates_as_days(texts, PLAIN)).any():
             return KindGuess("date", "dates")
     return KindGuess("number", "numbers")
@@ -181,7 +181,7 @@ def compute_missing_mask(column: pd.Series[Any]) -> np.ndarray:
     """Which cells are empty, or hold a word for a missing value."""
     if column.dtype.kind in "biufmM" or is_list_column(column):
         return column.isna().to_numpy(bool)
-    return to_clean_texts(column).eq("").to_numpy(bool)
+    return to_clean_texts_or_empty(column).eq("").to_numpy(bool)
 
 
 def is_list_column(column: pd.Series[Any]) -> bool:
@@ -201,10 +201,12 @@ class ParsedColumn(NamedTuple):
 
 def parse_number_or_date_column(column: pd.Series[Any], kind: str, style: Style | None = None) -> ParsedColumn:
     """Read a column of numbers or dates in this style, or in its own where the style does not fit."""
-    if (values := _convert_column_unless_text(column, kind, style)) is not None:
+    if (values := _convert_typed_column_or_none(column, kind, style)) is not None:
         return ParsedColumn(values, np.zeros(len(column), bool), int(column.notna().sum()), style or PLAIN)
-    guess, parse = (guess_date_style, parse_dates_as_days) if kind == "date" else (guess_number_style, parse_numbers)
-    texts = _to_date_texts(column) if kind == "date" else to_clean_texts(column)
+    guess, parse = (
+        (guess_date_style, parse_dates_as_days) if kind == "date" else (guess_number_style, parse_numbers_or_nan)
+    )
+    texts = _format_cells_for_date_parsing(column) if kind == "date" else to_clean_texts_or_empty(column)
 
     def read(style: Style) -> ParsedColumn:
         filled = texts.ne("").to_numpy() & ~texts.isin(style.placeholders).to_numpy()
@@ -222,7 +224,7 @@ def has_too_many_wrong_cells(parsed: ParsedColumn) -> bool:
     return bool(parsed.is_wrong.sum() > (1 - MIN_FRACTION) * parsed.num_filled)
 
 
-def _convert_column_unless_text(column: pd.Series[Any], kind: str, style: Style | None) -> np.ndarray | None:
+def _convert_typed_column_or_none(column: pd.Series[Any], kind: str, style: Style | None) -> np.ndarray | None:
     """A column that was read as numbers or dates already; None if it is text."""
     if kind == "date" and pd.api.types.is_datetime64_any_dtype(column.dtype):
         dates = pd.to_datetime(column, utc=True)
@@ -238,15 +240,15 @@ def format_first_wrong_value(column: pd.Series[Any], is_wrong: np.ndarray, first
     return f"row {first_row_number + row:,}: {quote_cell_for_message(column.iloc[row])}"
 
 
-def clip_and_replace_infinite(values: np.ndarray) -> np.ndarray:
+def replace_infinite_by_nan_and_clip(values: np.ndarray) -> np.ndarray:
     """Infinite values count as missing, and squares of the others stay finite."""
     return np.clip(np.where(np.isinf(values), np.nan, values), -1e100, 1e100)
 
 
-def _to_date_texts(column: pd.Series[Any]) -> pd.Series[Any]:
+def _format_cells_for_date_parsing(column: pd.Series[Any]) -> pd.Series[Any]:
     if is_numeric_column(column):  # 20240131
         column = column.map("{:.0f}".format).where(np.isfinite(column.astype(float)))
-    return to_clean_texts(column)
+    return to_clean_texts_or_empty(column)
 
 
 def stack_number_lists(column: pd.Series[Any], title: str, list_length: int | None = None) -> np.ndarray:
@@ -261,4 +263,4 @@ def stack_number_lists(column: pd.Series[Any], title: str, list_length: int | No
         raise DataError(f"{title} must hold lists of {length} numbers")
     matrix = np.full((len(column), rows.shape[1]), np.nan)
     matrix[known] = rows
-    return clip_and_replace_infinite(matrix)
+    return replace_infinite_by_nan_and_clip(matrix)

@@ -47,7 +47,7 @@ class EdgeTypes:
             raise ConfigError(f"edge types: '{text}' names no type; write {column}:cites=1,mentions=0.5")
         return cls(column.strip(), weights or None)
 
-    def read_weights(self, column: pd.Series[Any]) -> np.ndarray:
+    def count_types_and_get_weights(self, column: pd.Series[Any]) -> np.ndarray:
         """The weight of each edge by its type; 0 where its type is left out."""
         texts = column.astype(str).where(column.notna(), "").str.strip()
         self.counts.update(texts.tolist())
@@ -55,24 +55,26 @@ class EdgeTypes:
             return np.ones(len(texts), np.float32)
         return texts.map(self.weights).fillna(0.0).to_numpy(np.float32)
 
-    def describe(self) -> str:
+    def check_types_and_describe(self) -> str:
         """The types with their counts and weights, for people; a type that is named and not there is an error."""
         names = [name for name, _ in self.counts.most_common()]
         if self.weights is None:
             example = ",".join(f"{name}={1 / (i + 1):g}" for i, name in enumerate(names[:2]))
             return (
-                f"edges: column '{self.column}' has {len(names):,} types ({self._list(names)}), which all count alike; "
-                f"--edge-types '{self.column}:{example}' (edge_types=) weighs them, and leaves out types that it does "
-                "not name"
+                f"edges: column '{self.column}' has {len(names):,} types ({self._format_types(names)}), "
+                f"which all count alike; --edge-types '{self.column}:{example}' (edge_types=) weighs them, and "
+                "leaves out types that it does not name"
             )
         if self.counts and (unknown := [name for name in self.weights if name not in self.counts]):
-            raise ConfigError(f"no edge has the type '{unknown[0]}'; types in '{self.column}': {self._list(names)}")
+            raise ConfigError(
+                f"no edge has the type '{unknown[0]}'; types in '{self.column}': {self._format_types(names)}"
+            )
         left_out = [name for name in names if name not in self.weights]
         kept = ", ".join(f"{name or 'empty'} × {weight:g}" for name, weight in self.weights.items())
-        rest = f"; left out: {self._list(left_out)}" if left_out else ""
+        rest = f"; left out: {self._format_types(left_out)}" if left_out else ""
         return f"edges: weighed by column '{self.column}': {kept}{rest}"
 
-    def _list(self, names: list[str]) -> str:
+    def _format_types(self, names: list[str]) -> str:
         shown = ", ".join(f"{name or 'empty'} {self.counts[name]:,}" for name in names[:MAX_SHOWN_TYPES])
         return shown + (f" and {len(names) - MAX_SHOWN_TYPES:,} more" if len(names) > MAX_SHOWN_TYPES else "")
 

@@ -56,7 +56,9 @@ def read_edges(
         keep = unknown.add_and_mark_known_edges(columns, positions)
         by_type = np.ones(len(keep), np.float32)
         if types is not None:
-            by_type = types.read_weights(_get_required_column(chunk.frame, types.column, table, chunk.start))
+            by_type = types.count_types_and_get_weights(
+                _get_required_column(chunk.frame, types.column, table, chunk.start)
+            )
             keep &= by_type > 0
         num_rows += len(chunk.frame)
         ends.append(np.stack([position[keep] for position in positions]))
@@ -68,7 +70,7 @@ def read_edges(
         elif types is not None and types.weights is not None:
             weights.append(by_type[keep])
     if types is not None and num_rows:
-        notes.append(types.describe())
+        notes.append(types.check_types_and_describe())
     if unknown.num_edges:
         message = unknown.build_message(num_rows, table.name, ids.title)
         advice = _format_unknown_nodes_advice(unknown, num_rows, ids, frame, is_prediction=spec.encoder is not None)
@@ -86,7 +88,7 @@ def _turn_header_of_known_nodes_into_edge_in_place(table: Table, ids: NodeIds) -
     """Take a header of two known nodes for an edge."""
     names = table.columns[:2]
     if not ids.are_integers and table.has_header and int(ids.index.isin(names).sum()) == len({*names}):
-        table.treat_header_as_row()
+        table.treat_header_as_row_in_place()
 
 
 def _choose_edge_columns(table: Table, columns: str | Sequence[str] | None, types: EdgeTypes | None) -> EdgeColumns:

@@ -20,12 +20,12 @@ from .column_kinds import (
     UNSPACED,
     KindGuess,
     ParsedColumn,
-    clip_and_replace_infinite,
     compute_missing_mask,
     format_first_wrong_value,
     has_too_many_wrong_cells,
     is_numeric_column,
     parse_number_or_date_column,
+    replace_infinite_by_nan_and_clip,
     stack_number_lists,
 )
 from .raw_graph import RawGraph
@@ -120,7 +120,13 @@ class NumericEncoder(SingleColumnEncoder, tag="numeric"):
     def fit(cls, raw_graph: RawGraph, column_name: str, guess: KindGuess) -> Self:
         values = _read_numeric_column(raw_graph, column_name, guess.kind, guess.style, None)
         has_missing_flag = float(np.isnan(values).any(axis=1).mean()) > MIN_MISSING_FRACTION
-        return cls(column_name, guess.kind, [_fit_scale(column) for column in values.T], has_missing_flag, guess.style)
+        return cls(
+            column_name,
+            guess.kind,
+            [_fit_median_and_scale(column) for column in values.T],
+            has_missing_flag,
+            guess.style,
+        )
 
     @property
     def feature_names(self) -> list[str]:
@@ -162,7 +168,7 @@ def _read_numeric_column(
         raise DataError(f"{title}, {first} is not a {'date such as 2024-01-31' if kind == 'date' else 'number'}")
     if with_warnings:
         _warn_about_parsed_column(parsed, raw_graph, name, kind, style)
-    return clip_and_replace_infinite(parsed.values)[:, None]
+    return replace_infinite_by_nan_and_clip(parsed.values)[:, None]
 
 
 def _warn_about_parsed_column(parsed: ParsedColumn, raw_graph: RawGraph, name: str, kind: str, style: Style) -> None:
@@ -183,7 +189,7 @@ def _warn_about_parsed_column(parsed: ParsedColumn, raw_graph: RawGraph, name: s
         warn_user(f"{raw_graph.title}, column '{name}': {message}")
 
 
-def _fit_scale(values: np.ndarray) -> Scale:
+def _fit_median_and_scale(values: np.ndarray) -> Scale:
     from sklearn.preprocessing import StandardScaler
 
     known = values[~np.isnan(values)]
@@ -209,7 +215,11 @@ class CategoryEncoder(SingleColumnEncoder, tag="category"):
         counts = _to_texts_or_nan(raw_graph.frame[column_name]).dropna().value_counts()
         values = [str(value) for value in sorted(counts.head(MAX_CATEGORIES).index)]
         num_rare = len(counts) - len(values)
-        return cls(column_name, values, _bound_width(min(MAX_HASHED, max(num_rare, 16)), raw_graph) if num_rare else 0)
+        return cls(
+            column_name,
+            values,
+            _limit_width_to_memory(min(MAX_HASHED, max(num_rare, 16)), raw_graph) if num_rare else 0,
+        )
 
     @property
     def feature_names(self) -> list[str]:
@@ -250,7 +260,7 @@ class CategoryEncoder(SingleColumnEncoder, tag="category"):
         return f"{quote_cell_for_message(new[0])}{more} new in '{name}'" if len(new) else ""
 
 
-def _bound_width(width: int, raw_graph: RawGraph) -> int:
+def _limit_width_to_memory(width: int, raw_graph: RawGraph) -> int:
     """As many features as memory allows."""
     return min(width, max(MAX_VALUES // max(raw_graph.num_nodes, 1), 64))
 
@@ -280,15 +290,15 @@ class TfidfEncoder(SingleColumnEncoder, tag="tfidf", dict=True):
 
     @classmethod
     def fit(cls, raw_graph: RawGraph, column_name: str, guess: KindGuess) -> Self:
-        vectorizer = _build_vectorizer(max_features=MAX_VOCABULARY, min_df=2, max_df=0.9)
+        vectorizer = _build_tfidf_vectorizer(max_features=MAX_VOCABULARY, min_df=2, max_df=0.9)
         documents = _to_documents(raw_graph.frame[column_name])
         try:
             matrix = vectorizer.fit_transform(documents)
         except ValueError:  # no word is left
             return cls(column_name, {})
         idf = dict(zip(vectorizer.get_feature_names_out().tolist(), vectorizer.idf_.tolist(), strict=True))
-        width = _bound_width(MAX_COMPONENTS, raw_graph)
-        encoder = cls(column_name, idf, width if len(idf) > _bound_width(MAX_TERMS, raw_graph) else 0)
+        width = _limit_width_to_memory(MAX_COMPONENTS, raw_graph)
+        encoder = cls(column_name, idf, width if len(idf) > _limit_width_to_memory(MAX_TERMS, raw_graph) else 0)
         encoder.num_components = min(encoder.num_components, len(documents) - 1)
         if encoder.num_components:
             encoder.components = _fit_components(matrix, encoder.num_components)
@@ -308,7 +318,7 @@ class TfidfEncoder(SingleColumnEncoder, tag="tfidf", dict=True):
     def encode_into(self, raw_graph: RawGraph, out: np.ndarray) -> None:
         from sklearn.preprocessing import normalize
 
-        vectorizer = _build_vectorizer(vocabulary={term: i for i, term in enumerate(self.idf)})
+        vectorizer = _build_tfidf_vectorizer(vocabulary={term: i for i, term in enumerate(self.idf)})
         vectorizer.idf_ = np.array(list(self.idf.values()))
         column = raw_graph.frame[self.name]
         for start in range(0, len(column), TEXT_BLOCK_ROWS):
@@ -346,7 +356,7 @@ def _tokenize_words(text: str) -> list[str]:
     return words
 
 
-def _build_vectorizer(**options: Any) -> Any:
+def _build_tfidf_vectorizer(**options: Any) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     options = {"token_pattern": None, "tokenizer": _tokenize_words, "strip_accents": "unicode"} | options

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...core.errors import ConfigError, DataError, ModelFileError, build_unknown_name_error, warn_user
 from ...core.text import format_count, format_error_in_one_line
-from ...io.files import read_tensors_and_metadata, write_bytes, write_tensors_and_metadata
+from ...io.files import read_tensors_and_metadata, write_bytes_atomically, write_tensors_and_metadata
 from ..tables.arrays import PathLike
 from .column_kinds import COLUMN_KINDS, KindGuess, guess_column_kinds
 from .encoders import (
@@ -73,7 +73,7 @@ class FeatureEncoder(msgspec.Struct, eq=False):
             notes["(given)"] = f"{format_count(raw_graph.x.shape[1], 'number')} per node, as they are"
         decimal_hint = "," if raw_graph.origin.delimiter == ";" else ""
         guesses = guess_column_kinds(raw_graph.frame, list(columns), kinds_by_column, decimal_hint)
-        _warn_about_guesses(guesses, raw_graph.title)
+        _warn_about_doubtful_kinds(guesses, raw_graph.title)
         notes |= {name: f"left out: {reason}" for name, (kind, reason, *_) in guesses.items() if kind == "none"}
         for encoder_kinds, encoder_type in _ENCODERS.items():
             for name, guess in guesses.items():
@@ -120,7 +120,7 @@ class FeatureEncoder(msgspec.Struct, eq=False):
         others: dict[type, str] = {PassthroughEncoder: "(given)", StructureEncoder: "(structure)"}
         return {getattr(encoder, "name", others.get(type(encoder), "")): encoder.width for encoder in self.encoders}
 
-    def use_sentence_model(self, folder: str) -> None:
+    def set_sentence_model_folder(self, folder: str) -> None:
         """Read the sentence model from another folder than where it was when the columns were fitted."""
         for encoder in self.encoders:
             if isinstance(encoder, SentenceEncoder):
@@ -166,7 +166,7 @@ class FeatureEncoder(msgspec.Struct, eq=False):
         }
         if tensors:
             write_tensors_and_metadata(Path(folder) / TENSORS_FILE, tensors, {"kind": "features"})
-        write_bytes(Path(folder) / FILE_NAME, msgspec.json.encode(self))
+        write_bytes_atomically(Path(folder) / FILE_NAME, msgspec.json.encode(self))
 
     def _iter_reduced_text_encoders_by_index(self) -> Iterator[tuple[str, TfidfEncoder]]:
         for i, encoder in enumerate(self.encoders):
@@ -199,7 +199,7 @@ def load_feature_encoder(path: PathLike) -> FeatureEncoder | None:
     return encoder
 
 
-def _warn_about_guesses(guesses: Mapping[str, KindGuess], title: str) -> None:
+def _warn_about_doubtful_kinds(guesses: Mapping[str, KindGuess], title: str) -> None:
     """Say what could be meant otherwise; columns that are written alike in one line."""
     groups: dict[str, list[str]] = {}
     for name, guess in guesses.items():

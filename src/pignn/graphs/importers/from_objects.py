@@ -12,7 +12,7 @@ from ...core.errors import DataError
 from .build_data import build_data
 from .graph_arrays import build_raw_graph_from_arrays, build_raw_graph_from_networkx
 from .import_spec import ImportSpec
-from .reading import assign_roles_and_complete_spec, read_graph
+from .reading import assign_roles_in_place_and_complete_spec, read_graph
 
 
 def from_pandas(nodes: pd.DataFrame, edges: pd.DataFrame, **options: Any) -> Data:
@@ -31,7 +31,9 @@ def from_networkx(graph: Any, **options: Any) -> Data:
     if not hasattr(graph, "nodes") or not hasattr(graph, "edges"):
         raise DataError(f"expected a networkx.Graph, not {type(graph).__name__}")
     spec = ImportSpec.from_options(options)
-    return build_data(*assign_roles_and_complete_spec(build_raw_graph_from_networkx(graph, "graph"), spec), "graph")
+    return build_data(
+        *assign_roles_in_place_and_complete_spec(build_raw_graph_from_networkx(graph, "graph"), spec), "graph"
+    )
 
 
 def from_scipy(
@@ -66,4 +68,4 @@ def from_scipy(
     raw_graph.frame, raw_graph.label = frame, None if labels is None else "(labels)"
     raw_graph.id = None if ids is None else "(ids)"
     spec = ImportSpec.from_options(options | ({} if trusted is None else {"trusted": "(trusted)"}))
-    return build_data(*assign_roles_and_complete_spec(raw_graph, spec), "graph")
+    return build_data(*assign_roles_in_place_and_complete_spec(raw_graph, spec), "graph")

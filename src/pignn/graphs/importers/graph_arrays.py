@@ -135,7 +135,7 @@ def _parse_label_weight(array: np.ndarray, name: str, title: str) -> np.ndarray:
 
 
 def _parse_true_labels(array: np.ndarray, name: str, title: str) -> np.ndarray:
-    return _parse_label_array(array, name, title, allows_missing=False).astype(np.int64)
+    return _check_and_cast_labels(array, name, title, allows_missing=False).astype(np.int64)
 
 
 # What these names mean in PyG's `Data`: an array of such a name is that, or an error.
@@ -157,13 +157,13 @@ def _parse_node_column_or_none(
         return None
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     if array.ndim == 1:
-        return _parse_label_array(array, name, title) if is_label else array
+        return _check_and_cast_labels(array, name, title) if is_label else array
     if is_label:
         raise DataError(f"{title}: '{name}' has shape {list(array.shape)}; multi-label data is not supported")
     return None
 
 
-def _parse_label_array(array: np.ndarray, name: str, title: str, *, allows_missing: bool = True) -> np.ndarray:
+def _check_and_cast_labels(array: np.ndarray, name: str, title: str, *, allows_missing: bool = True) -> np.ndarray:
     """Labels, which are class numbers unless they are texts. NaN may stand for none, as -1 does."""
     if array.dtype.kind == "b":
         return array.astype(np.int64)

@@ -52,7 +52,7 @@ def read_torch_arrays(path: Path) -> dict[str, Any]:
     cache = [
         AttrType,
         (_ignore_arguments_and_return_empty_dict, "collections.defaultdict"),
-        (_get_attr_type_or_refuse, "builtins.getattr"),
+        (_getattr_of_attr_type_or_raise, "builtins.getattr"),
     ]
     try:
         with _safe_globals_context([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage, *cache]):
@@ -92,10 +92,10 @@ def _safe_globals_context(classes: list[Any]) -> Iterator[None]:
         torch.serialization.add_safe_globals(before)
 
 
-def _get_attr_type_or_refuse(kind: Any, name: str) -> Any:
+def _getattr_of_attr_type_or_raise(owner: Any, name: str) -> Any:
     from torch_geometric.data.storage import AttrType
 
-    if kind is not AttrType:
+    if owner is not AttrType:
         raise pickle.UnpicklingError("GLOBAL builtins.getattr")
     return AttrType[name]
 

@@ -92,7 +92,7 @@ class ImportSpec:
         """Whether a node may have labels of several annotators."""
         return self.votes is not None or bool(self.vote_columns)
 
-    def resolve_vote_columns(self, table_columns: Sequence[str]) -> Self:
+    def copy_with_vote_columns(self, table_columns: Sequence[str]) -> Self:
         """A copy in which several label columns, or one beside a table of votes, are annotators."""
         label, names = self.label, list(self.vote_columns)
         if label is not None:
@@ -102,7 +102,7 @@ class ImportSpec:
         only = names[0] if len(names) == 1 else None
         return replace(self, label=only, vote_columns=tuple(names) if len(names) > 1 or self.votes is not None else ())
 
-    def with_default_roles(self, columns: Sequence[str], defaults: Mapping[str, str | None]) -> Self:
+    def copy_with_default_roles(self, columns: Sequence[str], defaults: Mapping[str, str | None]) -> Self:
         """A copy in which columns that were not given are those of the trained model, else the defaults."""
         trained = {} if self.encoder is None else self.encoder.roles
         changes: dict[str, Any] = {}

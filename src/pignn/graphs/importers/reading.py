@@ -106,7 +106,7 @@ def check_graph_files(nodes: PathLike, edges: PathLike | None, spec: ImportSpec)
         if sum(map(os.path.getsize, files)) > MAX_CHECKED_BYTES:
             if not has_graph_suffix(nodes):
                 table = open_table(nodes, spec.delimiter, with_encoding_check=False)
-                spec.resolve_vote_columns(table.columns).check_column_roles(table.columns, table.name)
+                spec.copy_with_vote_columns(table.columns).check_column_roles(table.columns, table.name)
             return
         raw_graph, spec = _read_raw_graph_and_complete_spec(nodes, edges, spec)
         columns = [str(name) for name in raw_graph.frame.columns]
@@ -132,7 +132,7 @@ def _read_raw_graph_and_complete_spec(
     if has_graph_suffix(nodes):
         if edges is not None:
             raise ConfigError(f"{nodes} holds a whole graph; leave the edges out")
-        return assign_roles_and_complete_spec(read_raw_graph_file(copy_if_not_local(nodes)), spec)
+        return assign_roles_in_place_and_complete_spec(read_raw_graph_file(copy_if_not_local(nodes)), spec)
     if edges is None:
         if not Path(nodes).exists() and find_address(nodes) is None:
             raise DataError(f"cannot read {nodes}: no such file")
@@ -140,18 +140,18 @@ def _read_raw_graph_and_complete_spec(
     return _read_tables(open_table(nodes, spec.delimiter), edges, spec)
 
 
-def assign_roles_and_complete_spec(raw_graph: RawGraph, spec: ImportSpec) -> tuple[RawGraph, ImportSpec]:
+def assign_roles_in_place_and_complete_spec(raw_graph: RawGraph, spec: ImportSpec) -> tuple[RawGraph, ImportSpec]:
     """Give columns of a whole graph the roles that the spec, the trained model or their names say."""
     columns = list(raw_graph.frame.columns)
-    spec = spec.resolve_vote_columns(columns)
-    spec = spec.with_default_roles(columns, {"id": raw_graph.id, "label": raw_graph.label})
+    spec = spec.copy_with_vote_columns(columns)
+    spec = spec.copy_with_default_roles(columns, {"id": raw_graph.id, "label": raw_graph.label})
     if spec.name is None and raw_graph.name not in spec.map_columns_to_roles():
-        spec = spec.with_default_roles(columns, {"name": raw_graph.name})
+        spec = spec.copy_with_default_roles(columns, {"name": raw_graph.name})
     if raw_graph.trusted is not None:
         if spec.label is None or raw_graph.label not in (None, spec.label):  # it is about other labels
             raw_graph.frame = raw_graph.frame.drop(columns=raw_graph.trusted)
         else:
-            spec = spec.with_default_roles(columns, {"trusted": raw_graph.trusted})
+            spec = spec.copy_with_default_roles(columns, {"trusted": raw_graph.trusted})
     spec.check_column_roles(list(raw_graph.frame.columns), raw_graph.title)
     _set_node_ids_and_roles_in_place(raw_graph, spec)
     return raw_graph, spec
@@ -160,7 +160,7 @@ def assign_roles_and_complete_spec(raw_graph: RawGraph, spec: ImportSpec) -> tup
 def _read_tables(nodes: Table, edges: PathLike | pd.DataFrame, spec: ImportSpec) -> tuple[RawGraph, ImportSpec]:
     """Read a table of nodes and one of edges."""
     id_column = next((name for name in nodes.columns if nodes.has_header and name.lower() in ID_NAMES), None)
-    spec = spec.resolve_vote_columns(nodes.columns).with_default_roles(nodes.columns, {"id": id_column})
+    spec = spec.copy_with_vote_columns(nodes.columns).copy_with_default_roles(nodes.columns, {"id": id_column})
     if len(set(nodes.columns)) < len(nodes.columns):
         twice = next(name for name in nodes.columns if nodes.columns.count(name) > 1)
         raise DataError(f"{nodes.name} has two columns named '{twice}'; rename one")

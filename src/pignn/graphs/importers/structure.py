@@ -48,7 +48,7 @@ def compute_structural_features(crow: np.ndarray, col: np.ndarray) -> np.ndarray
     filled = degree > 0
     if len(col):
         largest[filled] = np.maximum.reduceat(degree[col], crow[:-1][filled])
-    triangles, closed = _count_and_weigh_triangles(crow, col, degree)
+    triangles, closed = _count_triangles_plain_and_degree_weighted(crow, col, degree)
     x = np.stack(
         [
             log,
@@ -66,7 +66,9 @@ def compute_structural_features(crow: np.ndarray, col: np.ndarray) -> np.ndarray
     return x.astype(np.float32)
 
 
-def _count_and_weigh_triangles(crow: np.ndarray, col: np.ndarray, degree: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _count_triangles_plain_and_degree_weighted(
+    crow: np.ndarray, col: np.ndarray, degree: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """For each node i, the number of triangles {i, j, k}, and their sum of 1 / (d_j d_k).
 
     Every edge is directed from the end of lower degree to the other: no node then has more than about √(2 E) edges

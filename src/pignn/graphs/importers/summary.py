@@ -151,7 +151,7 @@ def _clean_and_shorten(name: str, max_chars: int = 40) -> str:
     return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
 
 
-def render_graph_html(data: Data) -> str | None:
+def render_graph_html_or_none(data: Data) -> str | None:
     """How a notebook shows a graph of ours: what was understood of it. None for graphs that others made."""
     if data.get("class_names") is None or data.get("edge_index") is None or data.num_edges > MAX_SHOWN_EDGES:
         return None

@@ -32,14 +32,14 @@ class RawVotes:
     frame: pd.DataFrame
 
 
-def set_votes_in_place(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
+def set_votes_and_labels_in_place(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
     """Set `votes`, `annotators`, perhaps `vote_confidence`, `class_names`, and `y` to the most frequent vote."""
     import torch
 
     from ..votes import parse_votes_annotators_and_classes
 
     trusted = data.get("trusted_mask")
-    parts = [_read_votes_from_column(raw_graph, column) for column in spec.vote_columns]
+    parts = [_read_votes_of_one_annotator(raw_graph, column) for column in spec.vote_columns]
     if spec.votes is not None:
         parts.append(_read_votes_from_table(raw_graph, spec))
     frame = pd.concat([part.frame for part in parts], ignore_index=True)
@@ -56,7 +56,7 @@ def set_votes_in_place(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> Non
         position = np.array([order.index(name) for name in names] + [-1])
         annotators, names = position[annotators], order
     frame = frame.assign(**{ANNOTATOR: annotators})
-    frame, notes = _drop_unusable_votes_with_notes(frame, title, names)
+    frame, notes = _drop_unusable_and_repeated_votes_with_notes(frame, title, names)
     data.votes = torch.from_numpy(frame[["node", ANNOTATOR, LABEL]].to_numpy(np.int64, copy=True))
     data.annotators, data.class_names = names, class_names
     if bool((frame[CONFIDENCE] < 1).any()):
@@ -67,12 +67,12 @@ def set_votes_in_place(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> Non
     voted = format_count(int((votes.count_per_node() > 0).sum()), "node")
     voters = format_count(len(names), "annotator")
     note = f"votes: {len(votes):,} of {voters} on {voted}; a label is the most frequent vote"
-    if ties := len(votes.find_tied_nodes()):
+    if ties := len(votes.find_tied_node_indices()):
         note += f", at {format_count(ties, 'tie')} that of the first annotator"
     raw_graph.origin.notes += [note, *notes]
 
 
-def _read_votes_from_column(raw_graph: RawGraph, column: str) -> RawVotes:
+def _read_votes_of_one_annotator(raw_graph: RawGraph, column: str) -> RawVotes:
     """A column of the nodes as votes of one annotator."""
     frame = pd.DataFrame({"node": np.arange(raw_graph.num_nodes), ANNOTATOR: column, LABEL: raw_graph.frame[column]})
     frame[CONFIDENCE] = 1.0
@@ -126,7 +126,7 @@ def _parse_confidence(column: pd.Series[Any], table: Table) -> np.ndarray:
     return values
 
 
-def _drop_unusable_votes_with_notes(
+def _drop_unusable_and_repeated_votes_with_notes(
     frame: pd.DataFrame, title: str, annotators: list[str]
 ) -> tuple[pd.DataFrame, list[str]]:
     """Leave out votes on unknown nodes or without a label; of several by one annotator on one node, keep the last."""

@@ -18,10 +18,10 @@ from ..tables.reader import open_edge_table, open_table
 from ..tables.table import Table
 from ..tables.text_files import parse_delimiter
 from .external_sort import iter_numbered_edges, sort_and_write_edge_files
-from .node_ids import IdDatabase, open_id_database
+from .node_ids import IdDatabase, id_database_context
 from .node_table import NodeTable, check_features_given_once, map_edges
 from .nodes import NodeWriter
-from .output import ProgressBar, StoreFile, check_out_folder, open_new_store_folder
+from .output import ProgressBar, StoreFile, check_out_folder, new_store_folder_context
 from .result import Conversion
 from .store import FORMAT, HEADER_NAME, MASK_NAMES, FileHeader, StoreHeader
 
@@ -103,13 +103,13 @@ class _Inputs:
     progress: bool | None
 
     @property
-    def masks(self) -> dict[str, Any]:
+    def masks_by_name(self) -> dict[str, Any]:
         return {name: mask for name in MASK_NAMES if (mask := getattr(self, name)) is not None}
 
     @property
-    def mask_columns(self) -> dict[str, str]:
+    def mask_columns_by_name(self) -> dict[str, str]:
         """The masks that are columns of the node file."""
-        return {name: str(mask) for name, mask in self.masks.items() if not is_array_or_npy_path(mask)}
+        return {name: str(mask) for name, mask in self.masks_by_name.items() if not is_array_or_npy_path(mask)}
 
     def check(self) -> None:
         if self.memory < 1:
@@ -117,8 +117,8 @@ class _Inputs:
         if self.label is not None and self.labels is not None:
             raise ConfigError("labels are given twice: as a column (label) and as a file (labels)")
         check_out_folder(Path(self.out), self.force)
-        if self.nodes is None and (self.label or self.id or self.mask_columns or self.columns):
-            others = next(iter(self.mask_columns), "columns")
+        if self.nodes is None and (self.label or self.id or self.mask_columns_by_name or self.columns):
+            others = next(iter(self.mask_columns_by_name), "columns")
             option = "label" if self.label is not None else "id" if self.id is not None else others
             raise ConfigError(f"{option} names a column of a node file, but there is none; give it as nodes")
 
@@ -130,17 +130,19 @@ def _check_and_convert_inputs(inputs: _Inputs) -> Conversion:
     node_table = None
     if inputs.nodes is not None:
         table = open_table(inputs.nodes, delimiter, with_encoding_check=False)
-        node_table = NodeTable(table, inputs.id, inputs.label, inputs.mask_columns, inputs.columns, inputs.memory)
+        node_table = NodeTable(
+            table, inputs.id, inputs.label, inputs.mask_columns_by_name, inputs.columns, inputs.memory
+        )
     edge_table = open_edge_table(inputs.edges, delimiter, with_encoding_check=False)
     choose_edge_columns(edge_table, inputs.source, inputs.target, inputs.weight)
     with (
-        open_new_store_folder(Path(inputs.out)) as folder,
+        new_store_folder_context(Path(inputs.out)) as folder,
         ProgressBar(inputs.progress) as bar,
-        open_id_database(folder / "work", inputs.memory) as ids,
+        id_database_context(folder / "work", inputs.memory) as ids,
     ):
         writer = NodeWriter(folder, inputs.memory, bar)
         if node_table is not None:
-            node_table.write_roles(writer, ids, keep_rows=inputs.features is None)
+            node_table.write_ids_labels_and_masks(writer, ids, with_feature_sample=inputs.features is None)
         _write_arrays(inputs, writer)
         conversion = Conversion(str(inputs.out), nodes=writer.check_and_count_nodes(inputs.num_nodes))
         conversion.class_names, conversion.labeled = writer.write_labels_and_get_class_names_and_count()
@@ -150,8 +152,8 @@ def _check_and_convert_inputs(inputs: _Inputs) -> Conversion:
         writer.files += _write_edges(inputs, edge_table, ids, folder, conversion, bar)
         if node_table is not None and inputs.features is None:
             edges = map_edges(folder, conversion.nodes)
-            encoder = node_table.fit_encoder(_map_labels(folder), *edges)
-            node_table.write_features(writer, encoder, *edges)
+            encoder = node_table.fit_encoder(_map_labels_or_none(folder), *edges)
+            node_table.encode_and_write_features(writer, encoder, *edges)
             conversion.column_notes = encoder.column_notes
         conversion.features = writer.num_features
         conversion.bytes = sum(file.bytes for file in writer.files)
@@ -162,12 +164,12 @@ def _check_and_convert_inputs(inputs: _Inputs) -> Conversion:
 def _write_arrays(inputs: _Inputs, writer: NodeWriter) -> None:
     """Features, labels and masks that are arrays."""
     if inputs.features is not None:
-        writer.write_features(inputs.features)
+        writer.write_feature_array(inputs.features)
     if inputs.labels is not None:
-        writer.write_label_codes(inputs.labels)
-    for name, mask in inputs.masks.items():
-        if name not in inputs.mask_columns:
-            writer.write_mask(name, mask)
+        writer.write_label_array_codes(inputs.labels)
+    for name, mask in inputs.masks_by_name.items():
+        if name not in inputs.mask_columns_by_name:
+            writer.write_mask_array(name, mask)
 
 
 def _write_edges(
@@ -179,7 +181,7 @@ def _write_edges(
     are_named = ids.num_ids > 0 and (inputs.drop_unknown or not ids.is_range)
     if are_named:
         bar.start_step("ids of edges")
-        ids.turn_header_of_known_nodes_into_edge(table)
+        ids.turn_header_of_known_nodes_into_edge_in_place(table)
     columns = choose_edge_columns(table, inputs.source, inputs.target, inputs.weight)
     conversion.weighted = columns.weight is not None
     chunks = (
@@ -190,7 +192,7 @@ def _write_edges(
     return sort_and_write_edge_files(chunks, table.num_rows, folder, conversion, inputs.memory, bar)
 
 
-def _map_labels(folder: Path) -> np.ndarray | None:
+def _map_labels_or_none(folder: Path) -> np.ndarray | None:
     path = folder / "y.i64"
     return np.memmap(path, "<i8", "r") if path.exists() else None
 

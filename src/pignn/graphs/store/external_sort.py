@@ -15,11 +15,11 @@ import pandas as pd
 import torch
 
 from ...core.errors import DataError
-from ..edges import compute_run_start_mask, merge_runs_of_equal_keys, sort_keys_with_weights_
+from ..edges import compute_run_start_mask, merge_equal_keys_and_sum_weights, sort_keys_with_weights_
 from ..tables.cells import parse_edge_weights, quote_cell_for_message, to_numbers_or_nan
 from ..tables.edge_columns import EdgeColumns
 from ..tables.table import Table
-from .output import ProgressBar, StoreFile, write_array_and_get_bytes
+from .output import ProgressBar, StoreFile, write_array_and_get_byte_view
 from .result import Conversion
 
 
@@ -110,7 +110,7 @@ def _merge_edges_and_count_changes(
         torch.from_numpy(pair_keys), None if pair_weights is None else torch.from_numpy(pair_weights)
     )
     before = int((keys & 1 == 0).sum())
-    keys, weights = merge_runs_of_equal_keys(keys, weights)
+    keys, weights = merge_equal_keys_and_sum_weights(keys, weights)
     read = int((keys & 1 == 0).sum())
     conversion.duplicates_merged += before - read
     pair = keys >> 1
@@ -147,7 +147,7 @@ class _RangeFiles:
             records = records[np.argsort(part.astype(np.uint8), kind="stable")]
         stop = 0
         for file, count in zip(self.files, np.bincount(part, minlength=len(self.files)).tolist(), strict=True):
-            write_array_and_get_bytes(file, records[stop : stop + count])
+            write_array_and_get_byte_view(file, records[stop : stop + count])
             stop += count
 
     def iter_ranges_in_order(self, max_entries: int) -> Iterator[tuple[int, int, np.ndarray, np.ndarray | None]]:

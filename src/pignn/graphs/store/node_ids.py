@@ -17,7 +17,7 @@ from ...core.errors import ConfigError, DataError, OutputError
 from ...core.text import format_count
 from ..importers.node_ids import INTEGER_ID, UnknownNodes, to_id_texts
 from ..tables.cells import parse_edge_weights, quote_cell_for_message
-from ..tables.database import VECTOR_ROWS, open_database_in_memory_context, quote_sql_text
+from ..tables.database import VECTOR_ROWS, in_memory_database_context, quote_sql_text
 from ..tables.edge_columns import EdgeColumns
 from ..tables.file_tables import FileTable
 from ..tables.table import Table
@@ -34,11 +34,11 @@ WHEN regexp_full_match({t}, '[+-]?[0-9]+[.]0+') THEN TRY_CAST(split_part({t}, '.
 
 
 @contextlib.contextmanager
-def open_id_database(folder: Path, memory: int) -> Iterator[IdDatabase]:
+def id_database_context(folder: Path, memory: int) -> Iterator[IdDatabase]:
     """An empty database of ids, which moves to the folder what is more than half of the memory."""
     import duckdb
 
-    with open_database_in_memory_context() as connection:
+    with in_memory_database_context() as connection:
         connection.execute(f"SET memory_limit = '{max(memory // 2, MIN_DATABASE_BYTES)}B'")
         connection.execute(f"SET temp_directory = {quote_sql_text(str(folder.absolute() / 'database'))}")
         try:
@@ -109,7 +109,7 @@ class IdDatabase:
                 stop = int(ends[-1])
         return [offsets, texts]
 
-    def turn_header_of_known_nodes_into_edge(self, table: Table) -> None:
+    def turn_header_of_known_nodes_into_edge_in_place(self, table: Table) -> None:
         """Take a header of two known nodes for an edge."""
         names = list(dict.fromkeys(table.columns[:2]))
         if self.are_integers or not table.has_header or len(table.columns) < 2:
@@ -118,13 +118,13 @@ class IdDatabase:
             0
         ]
         if known == len(names):
-            table.treat_header_as_row()
+            table.treat_header_as_row_in_place()
 
     def iter_edges(
         self, table: Table, columns: EdgeColumns, conversion: Conversion, drop_unknown: bool
     ) -> Iterator[EdgeChunk]:
         """Edges by the positions of their ends. An unknown end is an error, unless such edges are to be dropped."""
-        num_rows = self._join_edges(table, columns)
+        num_rows = self._create_pairs_table_and_count_rows(table, columns)
         num_unknown = self.connection.execute("SELECT count(*) FROM pairs WHERE a < 0 OR b < 0").fetchone()[0]
         if num_unknown and not drop_unknown:
             raise DataError(
@@ -144,7 +144,7 @@ class IdDatabase:
             yield EdgeChunk(frame["a"].to_numpy(), frame["b"].to_numpy(), weight, done / max(num_rows, 1))
         self.connection.execute("DROP TABLE pairs")
 
-    def _join_edges(self, table: Table, columns: EdgeColumns) -> int:
+    def _create_pairs_table_and_count_rows(self, table: Table, columns: EdgeColumns) -> int:
         """Make a table of pairs of positions, -1 for an unknown id; returns its number of rows."""
         import duckdb
 
@@ -153,35 +153,36 @@ class IdDatabase:
             if not isinstance(table, FileTable):
                 raise duckdb.InvalidInputException
             source = table.build_text_columns_sql(self.connection, names)
-            self._create_pairs(source, has_weights=len(names) == 3)
+            self._create_pairs_table(source, has_weights=len(names) == 3)
         except duckdb.InvalidInputException:  # no file, or one that DuckDB does not read as it is
             self.connection.execute(f"CREATE TABLE texts ({', '.join(f't{i} VARCHAR' for i in range(len(names)))})")
             for chunk in table.iter_chunks(CHUNK_ROWS, names):
                 self._insert("texts", pd.DataFrame({name: to_id_texts(chunk.frame[name]) for name in names}))
-            self._create_pairs("SELECT * FROM texts", has_weights=len(names) == 3)
+            self._create_pairs_table("SELECT * FROM texts", has_weights=len(names) == 3)
         return int(self.connection.execute("SELECT count(*) FROM pairs").fetchone()[0])
 
-    def _create_pairs(self, source: str, *, has_weights: bool) -> None:
-        self.source = source
+    def _create_pairs_table(self, edges_sql: str, *, has_weights: bool) -> None:
+        self.edges_sql = edges_sql
         if has_weights:  # sums of weights are the same every time if edges stay in order
-            self.connection.execute(f"CREATE OR REPLACE TABLE ordered AS {source}")
-            source = "SELECT *, rowid AS row FROM ordered"
+            self.connection.execute(f"CREATE OR REPLACE TABLE ordered AS {edges_sql}")
+            edges_sql = "SELECT *, rowid AS row FROM ordered"
         rest = ", edges.t2 AS weight, edges.row AS row" if has_weights else ""
         self.connection.execute(
             "CREATE OR REPLACE TABLE pairs AS "
             f"SELECT coalesce(one.rowid, -1) AS a, coalesce(other.rowid, -1) AS b{rest} "
-            f"FROM ({source}) AS edges LEFT JOIN ids AS one ON one.id = {self._get_key('edges.t0')} "
-            f"LEFT JOIN ids AS other ON other.id = {self._get_key('edges.t1')}"
+            f"FROM ({edges_sql}) AS edges LEFT JOIN ids AS one ON one.id = {self._build_key_sql('edges.t0')} "
+            f"LEFT JOIN ids AS other ON other.id = {self._build_key_sql('edges.t1')}"
         )
 
-    def _get_key(self, text: str) -> str:
-        return _WHOLE_NUMBER.format(t=text) if self.are_integers else text
+    def _build_key_sql(self, text_sql: str) -> str:
+        return _WHOLE_NUMBER.format(t=text_sql) if self.are_integers else text_sql
 
     def _build_unknown_message(self, table: Table, num_unknown: int, num_rows: int) -> str:
-        ends = " UNION ALL ".join(f"SELECT {end} AS name FROM ({self.source})" for end in ("t0", "t1"))
+        ends = " UNION ALL ".join(f"SELECT {end} AS name FROM ({self.edges_sql})" for end in ("t0", "t1"))
         rows = self.connection.execute(
-            f"SELECT name, count(*) AS number FROM ({ends}) AS ends LEFT JOIN ids ON ids.id = {self._get_key('name')} "
-            f"WHERE ids.id IS NULL GROUP BY name ORDER BY number DESC, name LIMIT {MAX_NAMED_IDS}"
+            f"SELECT name, count(*) AS number FROM ({ends}) AS ends "
+            f"LEFT JOIN ids ON ids.id = {self._build_key_sql('name')} WHERE ids.id IS NULL "
+            f"GROUP BY name ORDER BY number DESC, name LIMIT {MAX_NAMED_IDS}"
         ).fetchall()
         unknown = UnknownNodes()
         unknown.num_edges = num_unknown

@@ -11,13 +11,13 @@ import pandas as pd
 
 from ...core.errors import ConfigError, DataError
 from ...core.text import format_count
-from ..importers.build_data import warn_about_leaks
+from ..importers.build_data import warn_if_columns_leak_labels
 from ..importers.feature_encoder import FeatureEncoder, select_feature_columns_and_kinds
 from ..importers.node_ids import ID_NAMES
 from ..importers.raw_graph import RawGraph
 from ..tables.table import CHUNK_ROWS, Table
 from .node_ids import IdDatabase
-from .nodes import NodeWriter, parse_mask
+from .nodes import NodeWriter, parse_mask_as_uint8
 
 MIN_KEPT_ROWS = 1000  # that tell what a column is
 KEPT_SHARE = 4  # the rows that are kept take at most a quarter of the memory
@@ -48,13 +48,13 @@ class NodeTable:
         if self.id is None:  # pandas writes the numbers of rows into a column without a name
             used = {self.label, *self.masks.values()}
             self.id = next((n for n in table.columns if n.lower() in (*ID_NAMES, "") and n not in used), None)
-        self.choose_features()
+        self.select_columns_and_kinds()
 
     @property
     def text_columns(self) -> list[str]:
         return [name for name in (self.id, self.label, *self.masks.values()) if name is not None]
 
-    def choose_features(self) -> tuple[list[str], dict[str, str]]:
+    def select_columns_and_kinds(self) -> tuple[list[str], dict[str, str]]:
         """The columns of features, and the kinds that were given for them."""
         roles = {name: f"{mask} mask" for mask, name in self.masks.items()}
         roles |= {name: role for role, name in (("label", self.label), ("id", self.id)) if name is not None}
@@ -62,11 +62,14 @@ class NodeTable:
             return [name for name in self.table.columns if name not in roles], {}
         return select_feature_columns_and_kinds(self.patterns, self.table.columns, roles)
 
-    def write_roles(self, writer: NodeWriter, ids: IdDatabase, *, keep_rows: bool) -> None:
+    def write_ids_labels_and_masks(self, writer: NodeWriter, ids: IdDatabase, *, with_feature_sample: bool) -> None:
         """Read the table through: ids go to the database, labels and masks to the store, features stay for later."""
         writer.bar.start_step("nodes")
         title = self.table.name
-        with writer.open_label_codes(self.label is not None) as labels, writer.open_masks(self.masks) as masks:
+        with (
+            writer.label_code_writer_context(self.label is not None) as labels,
+            writer.mask_files_context(self.masks) as masks,
+        ):
             for frame, first, fraction in self._iter_chunks():
                 if self.id is not None:
                     row = self.table.first_row_number + first
@@ -74,9 +77,11 @@ class NodeTable:
                 if labels is not None and self.label is not None:
                     labels(frame[self.label], f"{title}, column '{self.label}'")
                 for name, file in masks.items():
-                    file.write(parse_mask(frame[self.masks[name]], f"{title}, column '{self.masks[name]}'", first))
-                if keep_rows:
-                    self._add_rows_to_sample(
+                    file.write(
+                        parse_mask_as_uint8(frame[self.masks[name]], f"{title}, column '{self.masks[name]}'", first)
+                    )
+                if with_feature_sample:
+                    self._add_every_nth_row_to_sample(
                         frame.drop(columns=[name for name in self.text_columns if name in frame]), first
                     )
                 self.num_rows = first + len(frame)
@@ -87,24 +92,26 @@ class NodeTable:
 
     def fit_encoder(self, y: np.ndarray | None, crow: np.ndarray, col: np.ndarray) -> FeatureEncoder:
         """The encoder of the features, fitted on the rows that were kept."""
-        columns, kinds = self.choose_features()
+        columns, kinds = self.select_columns_and_kinds()
         sample = self._make_raw_graph(
             pd.concat(self.sampled_frames) if self.sampled_frames else pd.DataFrame(index=range(len(crow) - 1))
         )
         sample.crow, sample.col = crow, col
         encoder = FeatureEncoder.fit(sample, columns, kinds, with_structural_features=False)
         if y is not None:
-            warn_about_leaks(sample.frame, encoder.input_columns, y[sample.frame.index.to_numpy()])
+            warn_if_columns_leak_labels(sample.frame, encoder.input_columns, y[sample.frame.index.to_numpy()])
         if self.stride > 1:
             rows = format_count(len(sample.frame), "row")
             encoder.column_notes["(all)"] = f"scales, categories and words come from every {self.stride}th row ({rows})"
         return encoder
 
-    def write_features(self, writer: NodeWriter, encoder: FeatureEncoder, crow: np.ndarray, col: np.ndarray) -> None:
+    def encode_and_write_features(
+        self, writer: NodeWriter, encoder: FeatureEncoder, crow: np.ndarray, col: np.ndarray
+    ) -> None:
         """Encode all rows: those that were kept if they are all, else the table once more."""
         writer.bar.start_step("features")
         dtypes = pd.concat([frame.iloc[:0] for frame in self.sampled_frames]).dtypes if self.sampled_frames else None
-        with writer.create_store_file("x.f32") as file:
+        with writer.add_store_file("x.f32") as file:
             for frame, fraction in self._iter_feature_frames(len(crow) - 1):
                 part = self._make_raw_graph(frame if dtypes is None else frame[list(dtypes.index)].astype(dtypes))
                 part.crow, part.col = crow, col
@@ -125,11 +132,11 @@ class NodeTable:
     def _iter_chunks(self) -> Iterator[tuple[pd.DataFrame, int, float]]:
         rows = min(max(self.memory // (ROW_BYTES * max(len(self.table.columns), 1)), 16), CHUNK_ROWS)
         for frame, first, fraction in self.table.iter_chunks(rows, self.text_columns):
-            yield self.table.narrow_features(frame, self.text_columns), first, fraction
+            yield self.table.narrow_wide_features_to_float32(frame, self.text_columns), first, fraction
 
-    def _add_rows_to_sample(self, frame: pd.DataFrame, first: int) -> None:
-        frame.index = pd.RangeIndex(first, first + len(frame))
-        self.sampled_frames.append(frame.iloc[-first % self.stride :: self.stride])
+    def _add_every_nth_row_to_sample(self, frame: pd.DataFrame, first_row: int) -> None:
+        frame.index = pd.RangeIndex(first_row, first_row + len(frame))
+        self.sampled_frames.append(frame.iloc[-first_row % self.stride :: self.stride])
         while sum(int(each.memory_usage(deep=True).sum()) for each in self.sampled_frames) > self.memory // KEPT_SHARE:
             if sum(map(len, self.sampled_frames)) < 2 * MIN_KEPT_ROWS:
                 return

@@ -15,7 +15,7 @@ import pandas as pd
 from ...core.errors import ConfigError, DataError
 from ...core.text import format_count
 from ..importers.labels import check_and_warn_about_classes, sort_class_names
-from ..tables.arrays import ArrayOrFile, load_array
+from ..tables.arrays import ArrayOrFile, load_or_map_array
 from ..tables.cells import (
     MAX_CLASSES,
     MAX_MAGNITUDE,
@@ -23,7 +23,7 @@ from ..tables.cells import (
     is_number_text,
     quote_cell_for_message,
 )
-from .output import ProgressBar, StoreFile, write_array_and_get_bytes
+from .output import ProgressBar, StoreFile, write_array_and_get_byte_view
 
 MAX_NODES = 2**31 - 1  # an entry (row, column, direction) is one integer of 64 bits
 _FLAG_VALUES = {"1": 1, "true": 1, "0": 0, "false": 0, "": 0}
@@ -62,22 +62,25 @@ class NodeWriter:
         return nodes
 
     @contextlib.contextmanager
-    def open_label_codes(self, are_there: bool) -> Iterator[Callable[[pd.Series[Any], str], None] | None]:
+    def label_code_writer_context(self, has_labels: bool) -> Iterator[Callable[[pd.Series[Any], str], None] | None]:
         """A function that takes a column with the labels of some more nodes, and its title; None without labels."""
-        if not are_there:
+        if not has_labels:
             yield None
             return
         self.are_labels_named = True
         with open(self._label_codes_path, "wb") as file:
-            yield lambda column, title: (write_array_and_get_bytes(file, self._encode_labels(column, title)), None)[1]
+            yield lambda column, title: (
+                write_array_and_get_byte_view(file, self._encode_labels_and_add_classes(column, title)),
+                None,
+            )[1]
 
     @contextlib.contextmanager
-    def open_masks(self, names: Iterable[str]) -> Iterator[dict[str, StoreFile]]:
+    def mask_files_context(self, names: Iterable[str]) -> Iterator[dict[str, StoreFile]]:
         """The files of some masks."""
         with contextlib.ExitStack() as stack:
-            yield {name: stack.enter_context(self.create_store_file(f"{name}.u8")) for name in names}
+            yield {name: stack.enter_context(self.add_store_file(f"{name}.u8")) for name in names}
 
-    def write_features(self, features: ArrayOrFile) -> None:
+    def write_feature_array(self, features: ArrayOrFile) -> None:
         """Features that are an array."""
         title, array = _get_title_and_load_array(features, "features")
         if array.ndim != 2 or array.dtype.kind not in "biuf":
@@ -87,29 +90,31 @@ class NodeWriter:
         if not array.shape[1]:
             raise DataError(f"{title} has no columns; give every node at least one feature")
         self.lengths[title], self.num_features = array.shape
-        with self.create_store_file("x.f32") as file:
+        with self.add_store_file("x.f32") as file:
             for first, part in self._iter_row_chunks_with_starts(features, "features", self.num_features):
                 with np.errstate(over="ignore"):
                     x = part.astype(np.float32)
-                if (bad := _find_first_unusable_position(x)) is not None:
+                if (bad := _find_first_unusable_position_or_none(x)) is not None:
                     where = f"node {first + bad[0]}, column {bad[1]}"
                     kind = f"value beyond {MAX_MAGNITUDE:g}" if np.isfinite(x[bad]) else "NaN or infinite value"
                     raise DataError(f"{title} has a {kind} at {where}; replace or drop it")
                 file.write(x)
 
-    def write_label_codes(self, labels: ArrayOrFile) -> None:
+    def write_label_array_codes(self, labels: ArrayOrFile) -> None:
         """Labels that are an array."""
         title = self._check_node_array_and_get_title(labels, "labels", "one label per node", "iufU")
         with open(self._label_codes_path, "wb") as file:
             for _, part in self._iter_row_chunks_with_starts(labels, "labels"):
-                write_array_and_get_bytes(file, self._encode_labels(pd.Series(part.reshape(-1)), title))
+                write_array_and_get_byte_view(
+                    file, self._encode_labels_and_add_classes(pd.Series(part.reshape(-1)), title)
+                )
 
-    def write_mask(self, name: str, mask: ArrayOrFile) -> None:
+    def write_mask_array(self, name: str, mask: ArrayOrFile) -> None:
         """A mask that is an array."""
         title = self._check_node_array_and_get_title(mask, name, "0 or 1 for each node", "biuf")
-        with self.create_store_file(f"{name}.u8") as file:
+        with self.add_store_file(f"{name}.u8") as file:
             for first, part in self._iter_row_chunks_with_starts(mask, name):
-                file.write(parse_mask(pd.Series(part.reshape(-1)), title, first))
+                file.write(parse_mask_as_uint8(pd.Series(part.reshape(-1)), title, first))
 
     def write_labels_and_get_class_names_and_count(self) -> tuple[list[str] | None, int]:
         """Write y. Labels of an array that are integers keep their numbers, others are numbered by their order."""
@@ -120,7 +125,7 @@ class NodeWriter:
         positions = {name: i for i, name in enumerate(class_names)}
         codes = [positions[name] for name in names]
         final_codes, num_labeled = np.array([*codes, -1]), 0
-        with self.create_store_file("y.i64") as file, open(self._label_codes_path, "rb") as read:
+        with self.add_store_file("y.i64") as file, open(self._label_codes_path, "rb") as read:
             while block := read.read(8 * self._count_rows_that_fit_memory(4)):
                 y = final_codes[np.frombuffer(block, np.int64)]
                 num_labeled += int((y >= 0).sum())
@@ -150,7 +155,7 @@ class NodeWriter:
         """Labels by number in order of appearance: what they are is known when all were seen."""
         return self.folder / "work" / "y"
 
-    def _encode_labels(self, column: pd.Series[Any], title: str) -> np.ndarray:
+    def _encode_labels_and_add_classes(self, column: pd.Series[Any], title: str) -> np.ndarray:
         codes, texts = factorize_labels(column)
         classes, self.label_title = self.classes, title
         numbers = [-1 if text in ("", "-1") else classes.setdefault(text, len(classes)) for text in texts]
@@ -158,7 +163,7 @@ class NodeWriter:
             raise DataError(f"{title} has more than {MAX_CLASSES:,} different values; is it the label?")
         return np.array([*numbers, -1])[codes]
 
-    def create_store_file(self, name: str) -> StoreFile:
+    def add_store_file(self, name: str) -> StoreFile:
         self.files.append(StoreFile(self.folder / name))
         return self.files[-1]
 
@@ -181,17 +186,17 @@ class NodeWriter:
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Some rows at a time; a file is mapped anew for each, so that what was read does not stay in memory."""
         self.bar.start_step(step_title)
-        length, rows = len(load_array(array_or_file)), self._count_rows_that_fit_memory(row_width)
+        length, rows = len(load_or_map_array(array_or_file)), self._count_rows_that_fit_memory(row_width)
         for start in range(0, length, rows):
-            yield start, np.asarray(load_array(array_or_file)[start : start + rows])
+            yield start, np.asarray(load_or_map_array(array_or_file)[start : start + rows])
             self.bar.update((start + rows) / length)
 
 
 def _get_title_and_load_array(array_or_file: ArrayOrFile, name: str) -> tuple[str, np.ndarray]:
-    return name if isinstance(array_or_file, np.ndarray) else str(array_or_file), load_array(array_or_file)
+    return name if isinstance(array_or_file, np.ndarray) else str(array_or_file), load_or_map_array(array_or_file)
 
 
-def _find_first_unusable_position(x: np.ndarray) -> tuple[int, int] | None:
+def _find_first_unusable_position_or_none(x: np.ndarray) -> tuple[int, int] | None:
     """Row and column of the first value that is not finite, or so large that nothing can be computed with it."""
     usable = np.abs(x) < MAX_MAGNITUDE
     if usable.all():
@@ -200,7 +205,7 @@ def _find_first_unusable_position(x: np.ndarray) -> tuple[int, int] | None:
     return row, column
 
 
-def parse_mask(column: pd.Series[Any], title: str, first_node: int) -> np.ndarray:
+def parse_mask_as_uint8(column: pd.Series[Any], title: str, first_node: int) -> np.ndarray:
     codes, texts = factorize_labels(column)
     flags = np.array([*(_FLAG_VALUES.get(text.lower(), 2) for text in texts), 0], np.uint8)[codes]
     if flags.max(initial=0) > 1:

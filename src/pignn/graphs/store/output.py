@@ -14,7 +14,7 @@ from typing import IO
 import numpy as np
 
 from ...core.errors import OutputError
-from ...io.files import open_new_folder, output_errors_context
+from ...io.files import new_folder_context, output_errors_context
 from .store import DTYPES, HEADER_NAME
 
 
@@ -33,15 +33,15 @@ def check_out_folder(out: Path, force: bool) -> None:
 
 
 @contextlib.contextmanager
-def open_new_store_folder(out: Path) -> Iterator[Path]:
+def new_store_folder_context(out: Path) -> Iterator[Path]:
     """A folder to fill that takes the place of ``out`` when it is whole. Its subfolder ``work`` is removed then."""
-    with output_errors_context(out), open_new_folder(out, lambda old, _: check_out_folder(old, force=True)) as new:
+    with output_errors_context(out), new_folder_context(out, lambda old, _: check_out_folder(old, force=True)) as new:
         (new / "work").mkdir()
         yield new
         shutil.rmtree(new / "work")
 
 
-def write_array_and_get_bytes(file: IO[bytes], array: np.ndarray) -> memoryview:
+def write_array_and_get_byte_view(file: IO[bytes], array: np.ndarray) -> memoryview:
     """Write all bytes of an array, although the system may take a part at a time; returns the bytes."""
     rest = block = memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))  # type: ignore[arg-type]
     while rest:
@@ -57,7 +57,7 @@ class StoreFile:
         self.file: IO[bytes] = open(path, "wb", buffering=0)  # noqa: SIM115
 
     def write(self, array: np.ndarray) -> None:
-        block = write_array_and_get_bytes(self.file, np.asarray(array, DTYPES.get(self.name)))
+        block = write_array_and_get_byte_view(self.file, np.asarray(array, DTYPES.get(self.name)))
         self.crc32, self.bytes = zlib.crc32(block, self.crc32), self.bytes + len(block)
 
     def __enter__(self) -> StoreFile:

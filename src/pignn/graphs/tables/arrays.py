@@ -20,7 +20,7 @@ def is_array_or_npy_path(array_or_path: ArrayOrFile) -> bool:
     return isinstance(array_or_path, np.ndarray) or str(array_or_path).lower().endswith(".npy")
 
 
-def load_array(array_or_path: ArrayOrFile) -> np.ndarray:
+def load_or_map_array(array_or_path: ArrayOrFile) -> np.ndarray:
     """An array as it is, or memory-mapped from its file."""
     if isinstance(array_or_path, np.ndarray):
         return array_or_path

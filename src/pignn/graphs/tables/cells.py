@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.errors import DataError
-from .styles import guess_number_style, parse_numbers, to_clean_texts
+from .styles import guess_number_style, parse_numbers_or_nan, to_clean_texts_or_empty
 
 MAX_CLASSES = 10_000
 MAX_MAGNITUDE = 1e18  # of a feature or weight: squares and sums of larger ones are infinite in float32
@@ -29,8 +29,8 @@ def to_numbers_or_nan(column: pd.Series[Any]) -> np.ndarray:
     """A column as numbers, NaN where there is none."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
         return column.to_numpy()
-    texts = to_clean_texts(column)
-    return parse_numbers(texts, guess_number_style(texts).style)
+    texts = to_clean_texts_or_empty(column)
+    return parse_numbers_or_nan(texts, guess_number_style(texts).style)
 
 
 def parse_edge_weights(column: pd.Series[Any], title: str, first_row_number: int, advice: str) -> np.ndarray:

@@ -15,7 +15,7 @@ VECTOR_ROWS = 2048  # DuckDB's unit
 
 
 @contextlib.contextmanager
-def open_database_in_memory_context() -> Iterator[Any]:
+def in_memory_database_context() -> Iterator[Any]:
     """A connection to an empty database in memory, which loads no extensions and prints no progress."""
     import duckdb
 

@@ -23,11 +23,11 @@ def choose_edge_columns(
     target: str | None,
     weight: str | None,
     advice: str = "--weight (weight=) names it",
-    types: str | None = None,
+    type_column: str | None = None,
 ) -> EdgeColumns:
     """The columns of edges: those given, else those with the usual names, else the first ones.
 
-    ``weight="none"`` leaves weights out. ``advice`` tells how to name a column of weights. ``types`` is
+    ``weight="none"`` leaves weights out. ``advice`` tells how to name a column of weights. ``type_column`` is
     a column with another use.
     """
     columns = table.columns
@@ -53,7 +53,7 @@ def choose_edge_columns(
     )
     if len(set(chosen)) < 3:
         raise ConfigError(f"source, target and weight must be three columns of {table.name}, not '{chosen[0]}' twice")
-    others = [name for name in columns if name not in (*chosen, types)]
+    others = [name for name in columns if name not in (*chosen, type_column)]
     if not is_given and weight is None and others and "weight" not in lower:
         warn_user(f"{table.name}: column '{others[0]}' is not used; if it has the weights of the edges, {advice}")
     return chosen

@@ -16,7 +16,7 @@ import pandas as pd
 from ...core.errors import DataError
 from .database import (
     VECTOR_ROWS,
-    open_database_in_memory_context,
+    in_memory_database_context,
     quote_sql_paths,
     quote_sql_text,
     replace_masked_dtype,
@@ -92,7 +92,7 @@ class FileTable(Table):
 
     def _iter_sql_chunks(self, sql: str, max_rows: int, text_columns: Sequence[str], skip_rows: int) -> Iterator[Chunk]:
         """The rows behind the first ``skip_rows``, in the order of the file."""
-        with open_database_in_memory_context() as cursor:
+        with in_memory_database_context() as cursor:
             typed = ", ".join(self._build_typed_column_expressions(cursor, sql, text_columns))
             cursor.execute(f"SELECT {typed} FROM ({sql})" + (f" OFFSET {skip_rows}" if skip_rows else ""))
             done = skip_rows
@@ -132,9 +132,9 @@ class TextTable(FileTable):
     def describe_layout(self) -> str:
         return self.layout.describe_layout()
 
-    def treat_header_as_row(self) -> None:
+    def treat_header_as_row_in_place(self) -> None:
         if self.has_header:
-            self.layout.treat_header_as_row()
+            self.layout.treat_header_as_row_in_place()
             self.columns, self.has_header = self.layout.columns, False
 
     def _write_as_plain_csv(self, path: Path, out_path: Path) -> None:
@@ -249,8 +249,8 @@ class JsonTable(FileTable):
         self._objects: set[str] = set()
         with (
             read_errors_context(self.path),
-            self._open_plain_select_sql() as source,
-            open_database_in_memory_context() as cursor,
+            self._checked_select_sql_context() as source,
+            in_memory_database_context() as cursor,
         ):
             keys = cursor.execute(
                 "SELECT keys, count(*) FROM (SELECT json_keys(json) AS keys, row_number() OVER () AS i "
@@ -262,13 +262,13 @@ class JsonTable(FileTable):
             raise DataError(f"{self.path} is empty")
 
     @contextlib.contextmanager
-    def _open_plain_select_sql(self) -> Iterator[str]:
+    def _checked_select_sql_context(self) -> Iterator[str]:
         """The file, or its plain copy if DuckDB refuses it, checked: objects without repeated keys throughout."""
         import duckdb
 
         check = "json_type(json) <> 'OBJECT' OR len(json_keys(json)) <> len(list_distinct(json_keys(json)))"
         source = self._build_select_sql(self.paths, is_plain_copy=False)
-        with tempfile.TemporaryDirectory() as folder, open_database_in_memory_context() as cursor:
+        with tempfile.TemporaryDirectory() as folder, in_memory_database_context() as cursor:
             try:
                 is_plain = not cursor.execute(f"SELECT bool_or({check}) FROM ({source})").fetchone()[0]
             except duckdb.Error:
@@ -294,7 +294,7 @@ class JsonTable(FileTable):
         return [f"trim(json_extract_string(json, {_quote_json_path(self.columns[i])}))" for i in positions]
 
     def iter_chunks(self, max_rows: int, text_columns: Sequence[str] = ()) -> Iterator[Chunk]:
-        with read_errors_context(self.path, self.name), self._open_plain_select_sql() as source:
+        with read_errors_context(self.path, self.name), self._checked_select_sql_context() as source:
             yield from self._iter_sql_chunks(source, max_rows, text_columns, 0)
 
     def _build_typed_column_expressions(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
@@ -346,7 +346,7 @@ class ParquetTable(FileTable):
 
     def __init__(self, *paths: Path) -> None:
         super().__init__(*paths)
-        with open_database_in_memory_context() as cursor:
+        with in_memory_database_context() as cursor:
             self.num_rows, names = 0, list[str]()
             for path in paths:
                 with read_errors_context(path):

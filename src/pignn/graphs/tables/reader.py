@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 
 from ...core.errors import DataError
-from .arrays import PathLike, load_array
+from .arrays import PathLike, load_or_map_array
 from .file_tables import JsonTable, TextTable
 from .formats import FORMATS, find_format_name, get_format_suffix
 from .local_copies import copy_as_utf8, copy_if_not_local, find_address
 from .table import ArrayTable, FrameTable, Table
-from .text_files import inspect_text_file, read_errors_context, warn_about_guessed_layout
+from .text_files import check_text_and_get_digest_and_encoding, read_errors_context, warn_if_layout_is_guess
 
 STANDARD_INPUT = "standard input"  # which - stands for
 
@@ -51,14 +51,14 @@ def open_table(
         for i, part in enumerate(paths):
             part_title = title if len(paths) == 1 else str(part)
             with read_errors_context(part, part_title):
-                sha256, encoding = inspect_text_file(part)
+                sha256, encoding = check_text_and_get_digest_and_encoding(part)
                 paths[i] = part if encoding == "utf-8" else copy_as_utf8(part, encoding, part_title)
     with read_errors_context(paths[0], title if len(paths) == 1 else ""):
         table = TextTable(*paths, delimiter=delimiter, kind=kind) if reader is TextTable else reader(*paths)
     if not isinstance(table, Table):
         table = FrameTable(title, table)
     if isinstance(table, TextTable):
-        warn_about_guessed_layout(title, table.layout)
+        warn_if_layout_is_guess(title, table.layout)
     table.name, table.sha256 = title, sha256 if len(paths) == 1 else ""
     return table
 
@@ -91,7 +91,7 @@ def open_edge_table(
 
 
 def _open_npy_edge_table(path: Path) -> ArrayTable:
-    array = load_array(path)
+    array = load_or_map_array(path)
     if array.ndim != 2 or 2 not in array.shape:
         raise DataError(f"{path} has shape {list(array.shape)}; edges are of shape [edges, 2] or [2, edges]")
     return ArrayTable(str(path), [array if array.shape[1] == 2 else array.T], max(array.shape))

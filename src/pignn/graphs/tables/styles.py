@@ -71,7 +71,7 @@ class StyleGuess(NamedTuple):
     is_evidence: bool = False  # for other columns of the table: written in this style and no other
 
 
-def to_clean_texts(column: pd.Series[Any]) -> pd.Series[Any]:
+def to_clean_texts_or_empty(column: pd.Series[Any]) -> pd.Series[Any]:
     """A column as texts of plain characters without blanks or quotes around them; empty where a value is missing."""
     texts = column.astype(str).str.strip(" \t\r\n'\"\u00a0\u202f").where(column.notna(), "")
     if not texts.str.isascii().all():
@@ -80,7 +80,7 @@ def to_clean_texts(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def guess_number_style(texts: pd.Series[Any], decimal_hint: str = "") -> StyleGuess:
-    """The style of texts from :func:`to_clean_texts`. ``decimal_hint`` is the decimal mark of the rest of the table."""
+    """The style of texts from :func:`to_clean_texts_or_empty`. ``decimal_hint``: the mark in the rest of the table."""
     counts = _count_sampled_texts(texts)
     parts = _split_number_texts(counts.index)
     reads = {mark: parts["body"].str.fullmatch(_BODIES[mark]).fillna(False).to_numpy(bool) for mark in ".,"}
@@ -125,7 +125,7 @@ def list_units(texts: pd.Series[Any]) -> list[str]:
     return names if len(names) <= 5 and counts.to_numpy()[filled].sum() >= MIN_FRACTION * counts.sum() else []
 
 
-def parse_numbers(texts: pd.Series[Any], style: Style) -> np.ndarray:
+def parse_numbers_or_nan(texts: pd.Series[Any], style: Style) -> np.ndarray:
     """Texts as numbers, NaN where the style does not read them. A cell without a unit has that of the column."""
     if style.placeholders:
         texts = texts.mask(texts.isin(style.placeholders), "")
@@ -203,7 +203,7 @@ _DATE_PARTS = ("year", "month", "day", "a", "b", "c", "mark", "hour", "minute", 
 
 
 def guess_date_style(texts: pd.Series[Any], order_hint: str = "") -> StyleGuess:
-    """The order of day, month and year in texts from :func:`to_clean_texts`; ``order_hint`` is that of the table."""
+    """Order of day, month and year in texts of :func:`to_clean_texts_or_empty`; ``order_hint``: that of the table."""
     counts = _count_sampled_texts(texts)
     parts = _split_date_texts(counts.index)
     has_open_order = parts["a"].notna().to_numpy()

@@ -49,7 +49,7 @@ class Table(ABC):
     def first_row_number(self) -> int:
         return 2 if self.delimiter is not None and self.has_header else 1
 
-    def treat_header_as_row(self) -> None:  # noqa: B027
+    def treat_header_as_row_in_place(self) -> None:  # noqa: B027
         """Take the header of a text file for a row of values. Other tables stay as they are."""
 
     def check_column_and_get_name(self, name: str) -> str:
@@ -61,13 +61,14 @@ class Table(ABC):
     def read_dataframe(self, text_columns: Sequence[str] = ()) -> pd.DataFrame:
         """Read all rows. ``text_columns``, and columns that are not numbers throughout, are text."""
         frames = [
-            self.narrow_features(chunk.frame, text_columns) for chunk in self.iter_chunks(CHUNK_ROWS, text_columns)
+            self.narrow_wide_features_to_float32(chunk.frame, text_columns)
+            for chunk in self.iter_chunks(CHUNK_ROWS, text_columns)
         ]
         if not frames:
             raise DataError(f"{self.name} has a header and no rows")
         return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
 
-    def narrow_features(self, frame: pd.DataFrame, text_columns: Sequence[str]) -> pd.DataFrame:
+    def narrow_wide_features_to_float32(self, frame: pd.DataFrame, text_columns: Sequence[str]) -> pd.DataFrame:
         """Rows of this table with the numbers of many features in single precision: half the memory."""
         if len(self.columns) < MIN_WIDE_COLUMNS:
             return frame

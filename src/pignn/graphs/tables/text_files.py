@@ -96,7 +96,7 @@ class TextLayout:
     num_rows: int  # estimated from the size of the file
     is_guess: bool  # whether the delimiter is another than the suffix says
 
-    def treat_header_as_row(self) -> None:
+    def treat_header_as_row_in_place(self) -> None:
         """Take the header for a row of values after all."""
         self.has_header, self.skip_lines = False, self.skip_lines - 1
         self.columns = [str(i) for i in range(len(self.columns))]
@@ -110,7 +110,7 @@ def detect_layout(path: Path, delimiter: str | None, kind: Literal["nodes", "edg
     """Detect delimiter and header from the first rows of a text file."""
     expected_delimiter = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get(get_format_suffix(path))
     with read_errors_context(path), open_decompressed(path) as file:
-        skip_lines, rows, declared = _read_first_rows_and_delimiter(file)
+        skip_lines, rows, declared = _read_skip_count_first_rows_and_delimiter(file)
         if not rows:
             raise DataError(f"{path} is empty")
         mark = delimiter or declared or _detect_delimiter(rows, expected_delimiter)
@@ -152,7 +152,7 @@ def _split_rows_into_cells(rows: list[str], mark: str) -> list[list[str]]:
     return split if len(rows) < SAMPLE_LINES or len(split) < 2 else split[:-1]
 
 
-def _read_first_rows_and_delimiter(file: IO[bytes]) -> tuple[int, list[str], str | None]:
+def _read_skip_count_first_rows_and_delimiter(file: IO[bytes]) -> tuple[int, list[str], str | None]:
     """How many lines are before the first row, the first rows, and the delimiter if a line ``sep=;`` says it."""
     skip_lines, rows, declared = 0, list[str](), None
     while len(rows) < SAMPLE_LINES and (line := file.readline(MAX_LINE_BYTES)):
@@ -166,7 +166,7 @@ def _read_first_rows_and_delimiter(file: IO[bytes]) -> tuple[int, list[str], str
     return skip_lines, rows, declared
 
 
-def warn_about_guessed_layout(title: str, layout: TextLayout) -> None:
+def warn_if_layout_is_guess(title: str, layout: TextLayout) -> None:
     if layout.is_guess:
         warn_user(f"{title}: read as {layout.describe_layout()}")
 
@@ -178,7 +178,7 @@ class TextCheck(NamedTuple):
     encoding: str  # utf-8, utf-16 or cp1252
 
 
-def inspect_text_file(path: Path) -> TextCheck:
+def check_text_and_get_digest_and_encoding(path: Path) -> TextCheck:
     """Check a text file block by block: its encoding, no NUL bytes, lines of bounded length.
 
     What is not UTF-8 is taken for Windows-1252, the superset of Latin-1, unless parts of it are UTF-8.

@@ -107,7 +107,7 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
         if not hasattr(self, "class_names_"):
             raise MethodNotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(data) first")
 
-    def _set_fitted_attributes(self, data: Data) -> None:
+    def _set_num_features_classes_and_settings(self, data: Data) -> None:
         """Set what every method knows after fit."""
         self.num_features_ = int(data.x.shape[1])
         self.class_names_ = get_class_names_or_numbers(data)
@@ -173,11 +173,11 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
             "class_names": self.class_names_,
             **metadata,
         }
-        with files.open_new_folder(Path(path)) as folder:
+        with files.new_folder_context(Path(path)) as folder:
             files.write_tensors_and_metadata(folder / "model.safetensors", tensors, {"kind": "model"})
             files.write_json(folder / "model.json", model)
 
-    def fit_facts(self) -> FitFacts:
+    def get_fit_facts(self) -> FitFacts:
         """What this fitted method can say about its training; a method that has more to say replaces fields."""
         self._check_fitted()
         return FitFacts(
@@ -191,7 +191,7 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
         """The settings as JSON can hold them; a callable by its name only."""
         return {key: to_json_value(value) for key, value in self.get_params(deep=False).items()}
 
-    def list_changed_settings(self) -> dict[str, Any]:
+    def get_changed_settings(self) -> dict[str, Any]:
         """The settings that are not the defaults, apart from the seed."""
         defaults = type(self)().get_params(deep=False) | {"seed": self.seed}
         settings = self.get_params(deep=False)
@@ -219,11 +219,11 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
 
 def render_method_card(method: Method) -> str:
     """How a notebook shows a method: its settings and, once it is fitted, what it learned and how well it agrees."""
-    changed = {key: to_json_value(value) for key, value in method.list_changed_settings().items()}
+    changed = {key: to_json_value(value) for key, value in method.get_changed_settings().items()}
     settings = ", ".join(f"{key}={value}" for key, value in changed.items()) or "the defaults"
     if not hasattr(method, "class_names_"):
         return render_card(f"{method.name}, not fitted yet", {"settings": settings, "seed": method.seed})
-    facts = method.fit_facts()
+    facts = method.get_fit_facts()
     names = method.class_names_
     best = next((row for row in facts.history if row["epoch"] == facts.best_epoch), {})
     shown = {
@@ -241,7 +241,9 @@ def render_method_card(method: Method) -> str:
     return render_card(f"{method.name}, fitted", shown, notes=notes)
 
 
-def build_inputs_and_warn(data: Data, directed: bool, device: str | torch.device = "cpu") -> backbones.GraphInputs:
+def build_inputs_and_warn_of_edge_changes(
+    data: Data, directed: bool, device: str | torch.device = "cpu"
+) -> backbones.GraphInputs:
     """The inputs of a checked graph, with a warning about every change that was made to its edges."""
     inputs = backbones.GraphInputs.from_data(data, directed=directed, device=device)
     for note in inputs.notes:

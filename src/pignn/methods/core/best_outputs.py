@@ -23,7 +23,7 @@ class BestOutputs(nn.Module):
         self.register_buffer("score", torch.tensor(-1.0))
 
     @torch.no_grad()
-    def update(self, task: Task, outputs: Tensor, predicted: Tensor) -> bool:
+    def keep_if_better(self, task: Task, outputs: Tensor, predicted: Tensor) -> bool:
         """Keep the outputs if their predictions are better than all before. Says whether they are."""
         labels = task.given_labels
         nodes, y = labels.nodes.to(predicted.device), labels.y.to(predicted.device)

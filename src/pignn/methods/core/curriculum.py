@@ -23,7 +23,7 @@ def compute_easy_share(pace: str, start: float, epoch: int, num_epochs: int) -> 
     return start ** (1 - progress)
 
 
-def rank_by_difficulty(difficulty: Tensor) -> Tensor:
+def compute_difficulty_rank_shares(difficulty: Tensor) -> Tensor:
     """The position of each value in ascending order as a share in (0, 1]: the easiest of n has 1/n."""
     rank = torch.empty_like(difficulty)
     order = difficulty.argsort(stable=True)

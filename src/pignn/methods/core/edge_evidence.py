@@ -39,7 +39,7 @@ class EdgeEvidence:
         """The weight of the pair loss as a share of its full weight."""
         return min(max(self.homophily / FULL_HOMOPHILY, 0.0), 1.0)
 
-    def describe_strength(self) -> str:
+    def describe_pair_loss_reduction(self) -> str:
         """What became of the pair loss, for people; empty where it has its full weight."""
         if self.pair_loss_share == 1:
             return ""

@@ -16,7 +16,7 @@ from ... import backbones, graphs
 from ...core.settings import Anything, Bool, Choice, Float, Int, setting
 from ...core.threads import threads_context
 from ...propagation import Embedding
-from .base import FitFacts, Method, build_inputs_and_warn
+from .base import FitFacts, Method, build_inputs_and_warn_of_edge_changes
 from .calibration import NUM_FOLDS, cross_val_predict_scores, fit_inverse_temperature_and_likelihoods
 from .labels import (
     CLASS_WEIGHT_HELP,
@@ -32,8 +32,8 @@ from .labels import (
 class EmbeddingClassifier(Method):
     """Linear scores in a :class:`pignn.propagation.Embedding`, with a temperature fitted to held-out given labels.
 
-    A method implements how weights are learned (:meth:`_fit_weights_and_posterior`) and learned again from a part of
-    the labels (:meth:`_fit_weights_to_part`).
+    A method implements how weights are learned (:meth:`_fit_weights_and_set_posterior`) and learned again from a part
+    of the labels (:meth:`_fit_weights_to_part`).
 
     After fit: ``transition_`` (P(given | true)), ``posterior_`` (P(true | features, given label) of the nodes in
     ``labeled_``), ``held_out_`` (scores of these labels by a classifier that was not trained on them) and
@@ -61,11 +61,11 @@ class EmbeddingClassifier(Method):
         given_labels = GivenLabels.from_data(data, self.labels, self.class_weight)
         embedding = self.build_unfitted_embedding()
         with threads_context(data.x.numel()):
-            embedded = embedding.fit_transform(build_inputs_and_warn(data, self.directed))
+            embedded = embedding.fit_transform(build_inputs_and_warn_of_edge_changes(data, self.directed))
         self.components_ = embedding.components_
         with threads_context(len(given_labels.y) * embedded.shape[1]):
             self.fit_with_temperature(embedded, given_labels)
-        self._set_fitted_attributes(data)
+        self._set_num_features_classes_and_settings(data)
         return self
 
     def fit_with_temperature(
@@ -99,7 +99,7 @@ class EmbeddingClassifier(Method):
         self.transitions_ = transitions  # possible transition matrices, if they are known or the method estimates them
         self.present_, self.labeled_ = given_labels.labeled_class_mask, given_labels.nodes
         # Laid out as a file would hold it: on some machines a product with a transposed matrix has other last digits.
-        self.weight_ = self._fit_weights_and_posterior(embedded, given_labels).contiguous()
+        self.weight_ = self._fit_weights_and_set_posterior(embedded, given_labels).contiguous()
         self.held_out_, self.inverse_temperature_ = torch.zeros(0, given_labels.num_classes), 1.0
         return self
 
@@ -114,7 +114,7 @@ class EmbeddingClassifier(Method):
         return other
 
     @abstractmethod
-    def _fit_weights_and_posterior(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_and_set_posterior(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         """The weights W, [dimensions, classes]. Sets ``transition_`` and ``posterior_``."""
 
     @abstractmethod
@@ -147,8 +147,8 @@ class EmbeddingClassifier(Method):
         inputs = backbones.GraphInputs.from_data(data, directed=self.directed)
         return self.inverse_temperature_ * self.compute_embedded_scores(self.embed_inputs(inputs))
 
-    def fit_facts(self) -> FitFacts:
-        return replace(super().fit_facts(), learns_from_val=self.labels == "train+val")
+    def get_fit_facts(self) -> FitFacts:
+        return replace(super().get_fit_facts(), learns_from_val=self.labels == "train+val")
 
     def _get_tensors_and_metadata(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         # One that was given embedded nodes has no components of its own.

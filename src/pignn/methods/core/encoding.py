@@ -38,9 +38,9 @@ class EncodedMethod(NetworkMethod):
 
     def make_networks(self, in_channels: int, num_classes: int, num_nodes: int) -> dict[str, nn.Module]:
         networks = super().make_networks(in_channels, num_classes, num_nodes)
-        return {**networks, "classifier": self.build_encoder_with_heads(in_channels, num_classes)}
+        return {**networks, "classifier": self.build_encoded_classifier(in_channels, num_classes)}
 
-    def build_encoder_with_heads(
+    def build_encoded_classifier(
         self, in_channels: int, out_channels: int, width: int = HIDDEN_CHANNELS
     ) -> EncodedClassifier:
         """A fresh encoder of the method's backbone with a linear head."""

@@ -58,7 +58,7 @@ class GivenLabels:
     def subset(self, keep: Tensor) -> GivenLabels:
         return GivenLabels(self.nodes[keep], self.y[keep], self.weight[keep], self.trusted[keep], self.num_classes)
 
-    def sample_labels_in_mask(self, mask: Tensor, max_size: int, seed: int) -> GivenLabels:
+    def draw_subset_in_mask(self, mask: Tensor, max_size: int, seed: int) -> GivenLabels:
         """The labels in a mask, or a random part of them if there are more than ``max_size``."""
         positions = mask.nonzero().view(-1)
         if len(positions) > max_size:
@@ -66,7 +66,7 @@ class GivenLabels:
             positions = positions[drawn.sort().values]
         return self.subset(positions)
 
-    def sample_per_class_keeping_trusted(self, fraction: float, seed: int) -> GivenLabels:
+    def draw_subset_per_class_keeping_trusted(self, fraction: float, seed: int) -> GivenLabels:
         """A random part: this fraction of the labels of each class, rounded up, and all trusted ones."""
         shuffled = torch.randperm(len(self.y), generator=torch.Generator().manual_seed(seed))
         shuffled = shuffled[~self.trusted[shuffled]]

@@ -40,12 +40,12 @@ class Task:
         y = torch.where(counts, data.y, -1).to(device)
         trusted = data.get("trusted_mask")
         trusted = torch.zeros_like(data.train_mask) if trusted is None else trusted
-        weight = _compute_node_weights(data, nodes, class_weight, classes)
+        weight = _compute_normalized_node_weights(data, nodes, class_weight, classes)
         given_labels = GivenLabels.from_data(data, "train+val")
         return cls(inputs, y, nodes, weight, classes, trusted.to(device), given_labels)
 
 
-def _compute_node_weights(
+def _compute_normalized_node_weights(
     data: Data, nodes: Tensor, class_weight: str | Sequence[float] | None, num_classes: int
 ) -> Tensor:
     """The weight of each node's loss, [N]: label_weight × class_weight of training nodes, normalized to sum to 1."""
@@ -162,7 +162,7 @@ class NetworkLearner:
         if self.has_estimator and self.method.schedule == "pretrain" and phase.name != "estimator":
             assert self.regularizer is not None
             with torch.no_grad():
-                h = self.networks["estimator"].eval()(self.task.inputs.as_chunked())
+                h = self.networks["estimator"].eval()(self.task.inputs.copy_for_chunked_inference())
             self.regularizer.fixed = pairs.EstimatedPairLabels(h)
         self.method.prepare_phase(self.task, self.networks, phase)
 
@@ -181,7 +181,7 @@ class NetworkLearner:
         regularizer = self.regularizer
         if regularizer is not None:
             if batch is None:
-                regularizer.draw_pairs(self._derive_seed(phase, epoch))
+                regularizer.draw_and_store_random_pairs(self._derive_seed(phase, epoch))
             else:
                 regularizer = regularizer.copy_for_batch_nodes(batch.seeds)
         inputs = self.task.inputs if batch is None else batch.inputs
@@ -241,7 +241,7 @@ class NetworkLearner:
 
     def compute_logits(self) -> Tensor:
         # Where batches are drawn, nothing else needs the matrices of the whole graph.
-        inputs = self.task.inputs if self.method.batch_size is None else self.task.inputs.as_chunked()
+        inputs = self.task.inputs if self.method.batch_size is None else self.task.inputs.copy_for_chunked_inference()
         return self.networks["classifier"](inputs)
 
 

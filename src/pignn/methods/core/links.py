@@ -21,27 +21,27 @@ PREDICTOR_CHANNELS = 64
 TILE_VALUES = 1 << 22  # similarities that are held at once
 
 
-def find_nearest(rows: Tensor, columns: Tensor, k: int) -> tuple[Tensor, Tensor]:
+def find_columns_with_largest_products(row_vectors: Tensor, column_vectors: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The ``k`` columns [m, d] with the largest inner product with each of the rows [n, d], and these products.
 
     Exact, in tiles of a few million products: indices [n, k] and values [n, k]. Fewer if there are fewer columns.
     """
-    k = min(k, len(columns))
-    size = max(1, TILE_VALUES // max(len(columns), 1))
-    tiles = [(part @ columns.t()).topk(k, dim=1) for part in rows.split(size)]
+    k = min(k, len(column_vectors))
+    size = max(1, TILE_VALUES // max(len(column_vectors), 1))
+    tiles = [(part @ column_vectors.t()).topk(k, dim=1) for part in row_vectors.split(size)]
     if not tiles:
-        return torch.empty(0, k, dtype=torch.int64, device=rows.device), rows.new_empty(0, k)
+        return torch.empty(0, k, dtype=torch.int64, device=row_vectors.device), row_vectors.new_empty(0, k)
     return torch.cat([tile.indices for tile in tiles]), torch.cat([tile.values for tile in tiles])
 
 
-def find_similar_nodes(inputs: GraphInputs, rows: Tensor, columns: Tensor, k: int) -> Tensor:
+def find_pairs_of_similar_nodes(inputs: GraphInputs, row_nodes: Tensor, column_nodes: Tensor, k: int) -> Tensor:
     """Pairs (row node, one of its ``k`` column nodes with the most similar features by cosine), [2, pairs]."""
     x = F.normalize(inputs.x.float(), dim=1)
-    nearest, _ = find_nearest(x[rows], x[columns], k)
-    return torch.stack([rows[:, None].expand_as(nearest).reshape(-1), columns[nearest].reshape(-1)])
+    nearest, _ = find_columns_with_largest_products(x[row_nodes], x[column_nodes], k)
+    return torch.stack([row_nodes[:, None].expand_as(nearest).reshape(-1), column_nodes[nearest].reshape(-1)])
 
 
-def make_links(pairs: Tensor, adj: SparsityPattern) -> Tensor:
+def symmetrize_pairs_without_edges(pairs: Tensor, adj: SparsityPattern) -> Tensor:
     """Pairs [2, n] in both directions, once each, sorted, without self-pairs and without what ``adj`` has already."""
     num_nodes = adj.shape[0]
     both = torch.cat([pairs, pairs.flip(0)], dim=1)
@@ -56,9 +56,9 @@ def reconstruction_loss(z: Tensor, adj: SparsityPattern, num_negatives: int) -> 
 
     The mean over all non-edges takes the place of random ones: Σ_ij (z_i·z_j)² = ‖ZᵀZ‖², a thin product.
     """
-    num_nodes, num_edges = len(z), adj.size / 2
+    num_nodes, num_edges = len(z), adj.num_entries / 2
     at_edges = dot_products(adj, z)
-    num_pairs = (num_nodes * (num_nodes - 1) - adj.size) / 2
+    num_pairs = (num_nodes * (num_nodes - 1) - adj.num_entries) / 2
     others = (z.t() @ z).square().sum() - z.square().sum(1).square().sum() - at_edges.square().sum()
     num_negatives_all = num_nodes * num_negatives / 2 if num_pairs else 0
     negative = num_negatives_all * others.clamp(min=0) / (2 * num_pairs) if num_pairs else z.new_zeros(())
@@ -81,7 +81,7 @@ class LinkedGraph:
         keys = torch.cat([adj.row * num_nodes + adj.col.long(), links[0] * num_nodes + links[1]])
         sorted_keys, self.order = keys.sort()
         self.pattern = SparsityPattern.from_row_sorted(sorted_keys // num_nodes, sorted_keys % num_nodes, adj.shape)
-        self.num_edges = adj.size
+        self.num_edges = adj.num_entries
 
     def build_inputs(self, inputs: GraphInputs, link_weight: Tensor) -> GraphInputs:
         """The graph with the links: weight 1 or the given one for edges, ``link_weight`` for links."""
@@ -112,31 +112,31 @@ class LinkedClassifier(nn.Module):
         self._graph: LinkedGraph | None = None
 
     def set_training_links(self, inputs: GraphInputs, links: Tensor) -> None:
-        """The candidates, as :func:`make_links` gives them, of the graph that is learned from."""
-        self.links, self.fingerprint, self._graph = links, _fingerprint(inputs), None
+        """The candidates, as :func:`symmetrize_pairs_without_edges` gives them, of the graph that is learned from."""
+        self.links, self.fingerprint, self._graph = links, _compute_edge_fingerprint(inputs), None
 
     def embed(self, inputs: GraphInputs) -> Tensor:
         """z of every node."""
         z = self.predictor(inputs)
         return F.normalize(z, dim=1) if self.unit else z
 
-    def weigh_links(self, pattern: SparsityPattern, z: Tensor) -> Tensor:
+    def compute_link_weights(self, pattern: SparsityPattern, z: Tensor) -> Tensor:
         weight = dot_products(pattern, z)
         return weight * (weight >= self.min_weight)
 
-    def link(self, inputs: GraphInputs) -> GraphInputs:
+    def add_predicted_links(self, inputs: GraphInputs) -> GraphInputs:
         """The inputs with the predicted links."""
         self.z = self.embed(inputs)
         self.linked = inputs
-        if self.links.numel() and torch.equal(_fingerprint(inputs), self.fingerprint):
+        if self.links.numel() and torch.equal(_compute_edge_fingerprint(inputs), self.fingerprint):
             if self._graph is None:
                 self._graph = LinkedGraph(inputs.adj, self.links)
-            self.linked = self.link_with(self._graph, inputs)
+            self.linked = self.add_links_of_graph(self._graph, inputs)
         return self.linked
 
-    def link_with(self, graph: LinkedGraph, inputs: GraphInputs) -> GraphInputs:
+    def add_links_of_graph(self, graph: LinkedGraph, inputs: GraphInputs) -> GraphInputs:
         """The inputs with the links of ``graph``, weighed by the last ``z``."""
-        weight = self.weigh_links(graph.links, self.z)
+        weight = self.compute_link_weights(graph.links, self.z)
         if not self.uses_weights:  # what cannot be weighed can be left out
             kept = (weight > 0).nonzero().view(-1)
             graph = LinkedGraph(inputs.adj, torch.stack([graph.links.row, graph.links.col.long()])[:, kept])
@@ -144,12 +144,12 @@ class LinkedClassifier(nn.Module):
         return graph.build_inputs(inputs, weight)
 
     def forward(self, inputs: GraphInputs) -> Tensor:
-        return self.classifier(self.link(inputs))
+        return self.classifier(self.add_predicted_links(inputs))
 
     def compute_member_logits(self, inputs: GraphInputs) -> Tensor:
         """As :class:`~pignn.methods.core.committee.Committee` has them, or the logits of a single network."""
         compute = getattr(self.classifier, "compute_member_logits", self.classifier)
-        return compute(self.link(inputs))
+        return compute(self.add_predicted_links(inputs))
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         if (links := state_dict.get(f"{prefix}links")) is not None:  # as many as were found
@@ -157,8 +157,8 @@ class LinkedClassifier(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, *args)
 
 
-def _fingerprint(inputs: GraphInputs) -> Tensor:
+def _compute_edge_fingerprint(inputs: GraphInputs) -> Tensor:
     """Numbers that differ for graphs with other edges."""
     adj = inputs.adj
-    size = torch.tensor([adj.shape[0], adj.size], device=adj.col.device)
+    size = torch.tensor([adj.shape[0], adj.num_entries], device=adj.col.device)
     return torch.cat([size, ((adj.row + 1) * (adj.col.long() * 31 + 7)).sum()[None]])

@@ -30,7 +30,9 @@ def soft_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
     return -(target * F.log_softmax(logits, dim=-1)).sum(-1)
 
 
-def noisy_cross_entropy(logits: Tensor, y: Tensor, transition: Tensor, trusted: Tensor | None = None) -> Tensor:
+def forward_corrected_cross_entropy(
+    logits: Tensor, y: Tensor, transition: Tensor, trusted: Tensor | None = None
+) -> Tensor:
     """−log P(given = y): −log Σ_c p_c T_cy; −log p_y of a trusted label."""
     log_probs = F.log_softmax(logits, dim=-1)
     mixed = (log_probs + transition.t()[y].clamp(min=1e-12).log()).logsumexp(-1)
@@ -39,14 +41,14 @@ def noisy_cross_entropy(logits: Tensor, y: Tensor, transition: Tensor, trusted: 
     return -mixed
 
 
-def backward_cross_entropy(logits: Tensor, y: Tensor, inverse: Tensor, trusted: Tensor) -> Tensor:
+def backward_corrected_cross_entropy(logits: Tensor, y: Tensor, inverse_transition: Tensor, trusted: Tensor) -> Tensor:
     """Σ_c (T⁻¹)_yc · (−log p_c); −log p_y of a trusted label."""
     losses = -F.log_softmax(logits, dim=-1)
-    corrected = (inverse[y] * losses).sum(-1)
+    corrected = (inverse_transition[y] * losses).sum(-1)
     return corrected.where(~trusted, losses.gather(1, y[:, None]).view(-1))
 
 
-def invert_transition(matrix: Tensor) -> Tensor:
+def pseudo_invert_and_warn_if_singular(matrix: Tensor) -> Tensor:
     """The pseudo-inverse of a transition matrix, in single precision. A warning says where it means little."""
     matrix = matrix.double()
     if torch.linalg.cond(matrix) > MAX_CONDITION_NUMBER:

@@ -22,7 +22,7 @@ from ...training.callbacks import Callback, EarlyStopping, ProgressBar, resolve_
 from ...training.checkpoint import Checkpointer
 from ...training.loop import seed_context
 from ...training.selection import LastEpoch
-from .base import FitFacts, build_inputs_and_warn, to_json_value
+from .base import FitFacts, build_inputs_and_warn_of_edge_changes, to_json_value
 from .collapse import (
     LR_FACTOR,
     MAX_RESTARTS,
@@ -98,9 +98,9 @@ class NetworkMethod(NetworkSettings):
         if self.needs_whole_graph and self.batch_size is not None:
             raise ConfigError(f"{self.name} learns from the whole graph and has no mini-batches: leave batch_size")
 
-    def fit_facts(self) -> FitFacts:
+    def get_fit_facts(self) -> FitFacts:
         return replace(
-            super().fit_facts(),
+            super().get_fit_facts(),
             # A loaded model no longer knows how its training ended.
             pairs=getattr(self, "pairs_explanation_", "") or getattr(self, "pairs_", None),
             uses_true_labels=self.get_pair_label_source().is_oracle,
@@ -150,7 +150,7 @@ class NetworkMethod(NetworkSettings):
         data = graphs.copy_checked_graph(data, split_index=split_index)
         self._set_pair_mode(int(data.num_nodes))
         device = _parse_device(str(self.device))
-        with seed_context(int(self.seed), device), threads_context(self._count_largest_array_entries(data)):
+        with seed_context(int(self.seed), device), threads_context(self._count_entries_of_largest_array(data)):
             task, regularizer = self._build_task_and_regularizer(data, device)
             learner = self._build_learner(task, regularizer)
             selection, scored = self._build_selection_and_scored_labels(data, device)
@@ -197,7 +197,7 @@ class NetworkMethod(NetworkSettings):
         """Train. Whether nearly all nodes get one class, or a loss was not finite, which is raised the last time."""
         is_one_process = distributed.get_rank_and_world_size()[1] == 1  # others would not know of a loss seen in one
         try:
-            loop.run(learner, resume=resume)
+            loop.train_and_restore_best(learner, resume=resume)
         except DivergedError:
             if self.follows_paper() or loop.attempt == MAX_RESTARTS or not is_one_process:
                 raise
@@ -205,7 +205,7 @@ class NetworkMethod(NetworkSettings):
         is_unfinished = loop.stopped_by is not None or len(loop.history) < MIN_EPOCHS
         return not (self.follows_paper() or is_unfinished) and has_classifier_collapsed(learner)
 
-    def _count_largest_array_entries(self, data: Data) -> int:
+    def _count_entries_of_largest_array(self, data: Data) -> int:
         """Size of the largest arrays that an epoch works on."""
         num_nodes = int(data.num_nodes)
         return max(data.x.numel(), num_nodes**2 if self.pairs_ == "exact" else 0)
@@ -226,27 +226,27 @@ class NetworkMethod(NetworkSettings):
         self.history_ = loop.history
         self.networks_ = nn.ModuleDict(learner.networks).eval()
         self.num_nodes_ = int(data.num_nodes)
-        self._set_fitted_attributes(data)
+        self._set_num_features_classes_and_settings(data)
         self.best_epoch_ = loop.selection.epoch
         self.selection_ = loop.selection.rule.name
         self.stopped_by_ = loop.stopped_by
 
     def _build_task_and_regularizer(self, data: Data, device: torch.device) -> tuple[Task, PairRegularizer | None]:
         self.feature_scaling_ = backbones.FeatureScaling.fit(data.x, self.resolve_feature_scaling())
-        inputs = build_inputs_and_warn(data, self.directed, device).with_scaling(self.feature_scaling_)
+        inputs = build_inputs_and_warn_of_edge_changes(data, self.directed, device).with_scaling(self.feature_scaling_)
         task = Task.from_data(data, inputs, self.class_weight)
         if self.pairs is None:
             return task, None
-        strength = self._estimate_pair_strength(data, task)
+        strength = self._estimate_pair_strength_and_note_reason(data, task)
         return task, self._build_pair_regularizer(data, task, strength) if strength else None
 
-    def _estimate_pair_strength(self, data: Data, task: Task) -> float:
+    def _estimate_pair_strength_and_note_reason(self, data: Data, task: Task) -> float:
         """The share of the automatic weight that the pair loss gets, by what the given labels say about edges."""
         if self.beta != "auto" or self.follows_paper() or self.get_pair_label_source().is_oracle:
             return 1.0
         y = data.y.where(build_usable_label_mask(data, data.train_mask | data.val_mask), -1).to(task.y.device)
         evidence = estimate_edge_evidence(task.inputs, y, task.num_classes)
-        if text := evidence.describe_strength():
+        if text := evidence.describe_pair_loss_reduction():
             self.pairs_explanation_ = "; ".join(filter(None, (self.pairs_explanation_ or self.pairs_, text)))
         return evidence.pair_loss_share
 
@@ -300,7 +300,7 @@ class NetworkMethod(NetworkSettings):
         """Who decides which epoch is kept, and what else the history shows. The only reader of true labels here."""
         y_true = data.get("y_true")
         rule = SELECTIONS.get(self.selection)()
-        nodes, labels = rule.find_nodes_and_labels(data)
+        nodes, labels = rule.find_validation_nodes_and_labels(data)
         if rule.keeps_best and not nodes.numel():
             warn_user(f"no validation label: the last epoch is kept, not '{rule.name}'")
             rule = LastEpoch()
@@ -331,7 +331,7 @@ class NetworkMethod(NetworkSettings):
         inputs = backbones.GraphInputs.from_data(data, directed=self.directed, device=device)
         inputs = inputs.with_scaling(self.feature_scaling_)
         self.networks_.to(device)
-        return self.networks_["classifier"](inputs.as_chunked())
+        return self.networks_["classifier"](inputs.copy_for_chunked_inference())
 
     def _get_tensors_and_metadata(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         metadata = {

@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from ... import backbones, graphs
 from ...core.settings import Bool, setting
 from ...core.threads import threads_context
-from .base import Method, build_inputs_and_warn
+from .base import Method, build_inputs_and_warn_of_edge_changes
 from .labels import build_usable_label_mask
 
 
@@ -37,12 +37,12 @@ class NonIterativeMethod(Method):
         """Learn from the given labels of the training nodes."""
         self.check_settings()
         data = graphs.copy_checked_graph(data, split_index=split_index)
-        inputs = build_inputs_and_warn(data, self.directed)
+        inputs = build_inputs_and_warn_of_edge_changes(data, self.directed)
         weight = torch.ones(len(data.y)) if data.get("label_weight") is None else data.label_weight.float()
         y = torch.where(build_usable_label_mask(data, data.train_mask), data.y, -1)
         with threads_context(data.x.numel()):
             self.state_ = self.fit_state(inputs, y, weight * (y >= 0), graphs.num_classes(data))
-        self._set_fitted_attributes(data)
+        self._set_num_features_classes_and_settings(data)
         return self
 
     def _compute_logits(self, data: Data) -> Tensor:

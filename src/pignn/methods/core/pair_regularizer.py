@@ -63,11 +63,11 @@ class PairRegularizer:
         self.sample: PairSample | None = None
         self.estimates: pairs.EstimatedPairLabels | None = None  # of the current step
 
-    def resolve_beta(self) -> float | str:
+    def get_beta_scaled_if_auto(self) -> float | str:
         """The weight of the pair loss over the pairs of this step."""
         return self.graph.c * self.strength if self.beta == "auto" and self.strength < 1 else self.beta
 
-    def draw_pairs(self, seed: int) -> None:
+    def draw_and_store_random_pairs(self, seed: int) -> None:
         """Draw the random pairs of a step, for both losses, unless all pairs are used.
 
         They have a generator of their own, so that weights and dropout are the same whether pairs are sampled or not.
@@ -82,7 +82,7 @@ class PairRegularizer:
         """The regularizer of the pairs among some randomly drawn nodes."""
         part = copy.copy(self)
         part.graph, part.num_negatives, part.sample, part.estimates = (
-            self.graph.reweighted_subgraph(nodes),
+            self.graph.build_reweighted_subgraph(nodes),
             None,
             None,
             None,
@@ -102,7 +102,7 @@ class PairRegularizer:
             if members and self._can_share_pass(epoch):
                 common: dict[str, Any] = {
                     "target": self.target,
-                    "beta": self.resolve_beta(),
+                    "beta": self.get_beta_scaled_if_auto(),
                     "needs_value": needs_value,
                 }
                 estimator, pair = pairs.compute_structure_loss_and_regularizer(
@@ -128,7 +128,11 @@ class PairRegularizer:
 
     def _compute_pair_loss(self, h: Tensor, epoch: int, *, needs_value: bool) -> Tensor | None:
         is_warmup = epoch <= self.warmup
-        common: dict[str, Any] = {"beta": self.resolve_beta(), "needs_value": needs_value, "sample": self.sample}
+        common: dict[str, Any] = {
+            "beta": self.get_beta_scaled_if_auto(),
+            "needs_value": needs_value,
+            "sample": self.sample,
+        }
         if self.source.is_connectivity or (is_warmup and self.target.uses_structure_in_warmup):
             return pairs.structure_loss(h, self.graph, **common)
         if is_warmup:

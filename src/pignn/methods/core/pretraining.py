@@ -19,24 +19,24 @@ from .network import NetworkMethod
 class TeacherPretrainedMethod(NetworkMethod):
     """First a teacher learns the given labels; what it says at its best validation epoch prepares the training.
 
-    A subclass implements :meth:`use_teacher` and :meth:`train_objective`.
+    A subclass implements :meth:`prepare_from_teacher_outputs` and :meth:`train_objective`.
     """
 
     pretrain_epochs: int = setting(200, Int(min=1), "epochs of the network whose predictions prepare the training")
 
     @abstractmethod
-    def use_teacher(self, task: Task, outputs: Tensor) -> None:
+    def prepare_from_teacher_outputs(self, task: Task, outputs: Tensor) -> None:
         """Called before the training with the teacher's outputs for all nodes, [N, teacher channels]."""
 
     @abstractmethod
     def train_objective(self, step: Step) -> Tensor:
         """The class loss of one step of the training."""
 
-    def make_teacher(self, in_channels: int, num_classes: int) -> tuple[nn.Module, int]:
-        """The teacher, and how many outputs :meth:`read_teacher` gives per node."""
+    def make_teacher_and_num_outputs(self, in_channels: int, num_classes: int) -> tuple[nn.Module, int]:
+        """The teacher, and how many outputs :meth:`build_teacher_outputs` gives per node."""
         return self.build_network(self.backbone, in_channels, num_classes), num_classes
 
-    def read_teacher(self, teacher: nn.Module, logits: Tensor) -> Tensor:
+    def build_teacher_outputs(self, teacher: nn.Module, logits: Tensor) -> Tensor:
         """The outputs to keep, after a forward pass that gave ``logits``."""
         return logits
 
@@ -49,7 +49,7 @@ class TeacherPretrainedMethod(NetworkMethod):
 
     def make_networks(self, in_channels: int, num_classes: int, num_nodes: int) -> dict[str, nn.Module]:
         networks = super().make_networks(in_channels, num_classes, num_nodes)
-        teacher, channels = self.make_teacher(in_channels, num_classes)
+        teacher, channels = self.make_teacher_and_num_outputs(in_channels, num_classes)
         return {**networks, "teacher": teacher, "teacher_outputs": BestOutputs(num_nodes, channels)}
 
     def prepare_phase(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
@@ -58,7 +58,7 @@ class TeacherPretrainedMethod(NetworkMethod):
             self.keep_teacher_outputs_if_best(networks)
             outputs = networks["teacher_outputs"].outputs
             assert isinstance(outputs, Tensor)
-            self.use_teacher(task, outputs)
+            self.prepare_from_teacher_outputs(task, outputs)
 
     def keep_teacher_outputs_if_best(self, networks: dict[str, nn.Module]) -> None:
         """Keep what the teacher says of all nodes if it is better than before."""
@@ -66,7 +66,7 @@ class TeacherPretrainedMethod(NetworkMethod):
         assert isinstance(best, BestOutputs)
         with torch.no_grad(), eval_mode_context(networks["teacher"]) as teacher:
             logits = teacher(self._task.inputs)
-        best.update(self._task, self.read_teacher(teacher, logits), logits.argmax(1))
+        best.keep_if_better(self._task, self.build_teacher_outputs(teacher, logits), logits.argmax(1))
 
     def objective(self, step: Step) -> Tensor:
         if step.phase != "pretrain":

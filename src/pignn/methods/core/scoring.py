@@ -31,13 +31,13 @@ def select_scored_nodes_and_labels(
     labels = torch.as_tensor(labels).reshape(-1).cpu().numpy()
     if len(labels) != data.num_nodes:
         raise DataError(f"there are {len(labels)} labels to score against, and {data.num_nodes} nodes")
-    nodes = np.arange(len(labels)) if split == "all" else _find_split_nodes(data, split, split_index)
+    nodes = np.arange(len(labels)) if split == "all" else _find_split_nodes_or_raise(data, split, split_index)
     if not (labels[nodes] >= 0).any():
         raise DataError(f"there is nothing to score against: no node of split '{split}' has a label; choose another")
     return nodes, labels[nodes]
 
 
-def _find_split_nodes(data: Data, split: str, split_index: int | None) -> np.ndarray:
+def _find_split_nodes_or_raise(data: Data, split: str, split_index: int | None) -> np.ndarray:
     mask = data.get(f"{split}_mask")
     if mask is None:
         raise DataError(f"the graph has no {split}_mask to score on; use split='all' or add it")

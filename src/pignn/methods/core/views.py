@@ -12,7 +12,7 @@ from ...graphs.sparse import SparseFeatures, SparsityPattern
 def drop_edges(inputs: GraphInputs, p: float) -> GraphInputs:
     """A copy without a random share ``p`` of the edges. Both directions of an undirected edge go together."""
     adj = inputs.adj
-    draw = torch.rand(adj.size, device=adj.col.device)
+    draw = torch.rand(adj.num_entries, device=adj.col.device)
     if not inputs.directed:
         _, reverse = adj.transpose_and_entry_order  # an undirected pattern is its own transpose
         draw = draw.where(adj.row < adj.col, draw[reverse])

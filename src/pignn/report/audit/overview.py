@@ -31,26 +31,26 @@ class AuditOverview:
     num_folds: int
     notes: Sequence[str] = field(default_factory=list)
 
-    def rate_text(self) -> str:
+    def format_rate(self) -> str:
         """The estimated rate, with its interval if there is one."""
         if self.rate_interval is None:
             return f"{self.rate:.1%}"
         low, high = self.rate_interval
         return f"{self.rate:.1%} (95 % interval {low:.1%} to {high:.1%})"
 
-    def headline(self) -> str:
-        return f"{self.num_labels:,} labels, estimated wrong {self.rate_text()}, {self.num_suspects:,} suspects"
+    def format_headline(self) -> str:
+        return f"{self.num_labels:,} labels, estimated wrong {self.format_rate()}, {self.num_suspects:,} suspects"
 
-    def rate_dawid_skene_text(self) -> str:
+    def format_rate_dawid_skene(self) -> str:
         return "unknown (no edges)" if self.rate_dawid_skene is None else f"{self.rate_dawid_skene:.1%}"
 
-    def homophily_text(self) -> str:
+    def format_homophily(self) -> str:
         return "unknown" if self.homophily is None else f"{self.homophily:.2f}"
 
 
-def select_likely_errors(issues: pd.DataFrame, count: int = NUM_SHOWN_ISSUES) -> pd.DataFrame:
+def select_suspects_and_likely_errors(issues: pd.DataFrame, max_rows: int = NUM_SHOWN_ISSUES) -> pd.DataFrame:
     """The first labels that are more probably wrong than right, or suspects for another reason."""
-    return issues[(issues["p_wrong"] > 0.5) | issues["suspect"]].head(count)
+    return issues[(issues["p_wrong"] > 0.5) | issues["suspect"]].head(max_rows)
 
 
 def render_audit_html(
@@ -58,12 +58,12 @@ def render_audit_html(
 ) -> str:
     """The headline numbers, classes and first suspects, as a notebook shows them."""
     facts = {
-        "estimated wrong": overview.rate_text(),
-        "Dawid–Skene estimate": overview.rate_dawid_skene_text(),
+        "estimated wrong": overview.format_rate(),
+        "Dawid–Skene estimate": overview.format_rate_dawid_skene(),
         "suspects": overview.num_suspects,
         "flagged by confident learning": overview.num_flagged,
         "trusted": overview.num_trusted or None,
-        "homophily": overview.homophily_text(),
+        "homophily": overview.format_homophily(),
     }
     rows = [
         {

@@ -17,7 +17,7 @@ import pandas as pd
 from markupsafe import Markup
 from torch_geometric.data import Data
 
-from ...graphs.checks import get_node_ids
+from ...graphs.checks import parse_node_ids_or_none
 from ..page import build_document
 from ..rendering import clip_text, format_number
 from .overview import AuditOverview
@@ -72,24 +72,26 @@ class AuditPageContent:
 
 def build_audit_page(content: AuditPageContent) -> str:
     """The page as text of one HTML file."""
-    data = encode_json(_encode_page_data(content))
+    data = encode_json(_build_page_data(content))
     data = data[:-1] + f',"key":"{hashlib.sha256(data.encode()).hexdigest()[:20]}"}}'
     script = '"use strict";\n(() => {\n' + "".join(map(read_asset, SCRIPTS)) + "})();\n"
     body = Markup(read_asset("page.html"))
     return build_document("Audit of labels", body, style=read_asset("page.css"), script=script, data=Markup(data))
 
 
-def _encode_page_data(content: AuditPageContent) -> dict[str, Any]:
+def _build_page_data(content: AuditPageContent) -> dict[str, Any]:
     """The content by the names that the script reads."""
     issues, review, find = content.issues, content.review, content.find_neighborhoods
-    selected = _select_suspects(issues, review)
+    selected = _select_reviewed_and_top_suspects(issues, review)
     columns = {name: column for name, column in content.columns.items() if name in issues}
     has_categories = [name for name, column in columns.items() if column.kind == "category"]
     categories = {name: sorted({str(value) for value in issues[name]}) for name in has_categories}
     suspects = _encode_suspects(selected, columns, categories)
     nodes = selected["node"].to_numpy()[: len(suspects["node"])]
     counts, edges = np.histogram(issues["p_wrong"], bins=NUM_BINS, range=(0, 1))
-    neighborhoods, named_nodes = _encode_neighborhoods([] if find is None else find(nodes), content.graph)
+    neighborhoods, named_nodes = _encode_neighborhoods_and_their_nodes(
+        [] if find is None else find(nodes), content.graph
+    )
     return {
         "title": content.title,
         "overview": asdict(content.overview),
@@ -106,7 +108,7 @@ def _encode_page_data(content: AuditPageContent) -> dict[str, Any]:
         "suspects": suspects,
         "neighborhoods": neighborhoods,
         "named_nodes": named_nodes,
-        "cells": _encode_cells(content.graph, nodes, content.node_table),
+        "cells": _build_node_cells_or_largest_features(content.graph, nodes, content.node_table),
         "apply_command": content.apply_command,
     }
 
@@ -139,7 +141,7 @@ def _count_flagged_by_given_and_suggested(issues: pd.DataFrame, num_classes: int
     return np.bincount(cell, minlength=num_classes**2).reshape(num_classes, num_classes).tolist()
 
 
-def _select_suspects(issues: pd.DataFrame, review: pd.DataFrame | None) -> pd.DataFrame:
+def _select_reviewed_and_top_suspects(issues: pd.DataFrame, review: pd.DataFrame | None) -> pd.DataFrame:
     """The suspects of the page, most probable first: all that are to be reviewed, and the top of the others."""
     table = issues[~issues["trusted"].astype(bool)]
     if review is None or review.empty:
@@ -172,19 +174,19 @@ def _encode_suspects(
         ],
     }
     for name, column in columns.items():
-        encoded[name] = _encode_column(table[name], column.kind, categories.get(name, []))
+        encoded[name] = _encode_values_by_kind(table[name], column.kind, categories.get(name, []))
         if column.total is not None:
             encoded[column.total] = table[column.total].astype(int).tolist()
     num_rows = len(list(_take_rows_up_to_json_size(zip(*encoded.values(), strict=True), MAX_SUSPECT_BYTES)))
     return {name: values[:num_rows] for name, values in encoded.items()}
 
 
-def _encode_column(values: pd.Series[Any], kind: str, categories: list[str]) -> list[Any]:
+def _encode_values_by_kind(values: pd.Series[Any], kind: str, categories: list[str]) -> list[Any]:
     if kind == "category":
         codes = {name: code for code, name in enumerate(categories)}
         return [codes[str(value)] for value in values]
     if kind == "text":
-        return [_cell_text(value) for value in values]
+        return [_format_cell(value) for value in values]
     return [_round_to_significant(value, 4 if kind == "share" else 6) for value in values]
 
 
@@ -192,7 +194,7 @@ def _round_to_significant(value: Any, digits: int = 4) -> float | None:
     return float(f"{float(value):.{digits}g}") if value is not None and np.isfinite(value) else None
 
 
-def _encode_neighborhoods(
+def _encode_neighborhoods_and_their_nodes(
     neighborhoods: Iterable[Mapping[str, Any]], graph: Data
 ) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
     """Neighborhoods by name of field, of as many suspects as there is room for, and the nodes in them.
@@ -200,7 +202,7 @@ def _encode_neighborhoods(
     Each node is listed once, with its name or id and given class. Neighborhoods refer to it by its position.
     """
     names = graph.get("node_name")
-    ids, given = get_node_ids(graph) if names is None else names, np.asarray(graph.y).reshape(-1)
+    ids, given = parse_node_ids_or_none(graph) if names is None else names, np.asarray(graph.y).reshape(-1)
     position: dict[int, int] = {}
     named_nodes: dict[str, list[Any]] = {"id": [], "given": []}
     encoded: dict[str, list[Any]] = {}
@@ -222,12 +224,12 @@ def _encode_neighborhoods(
     return encoded, named_nodes
 
 
-def _encode_cells(graph: Data, nodes: Any, node_table: pd.DataFrame | None) -> dict[str, Any]:
+def _build_node_cells_or_largest_features(graph: Data, nodes: Any, node_table: pd.DataFrame | None) -> dict[str, Any]:
     """The columns of the node table and the cells of each suspect, as long as there is room; else its features."""
     if node_table is None:
         return {"names": [], "rows": _list_largest_features(graph, nodes), "num_columns": int(graph.x.shape[1])}
     table = node_table.iloc[nodes, :MAX_NODE_COLUMNS]
-    rows = ([_cell_text(value) for value in values] for values in table.itertuples(index=False, name=None))
+    rows = ([_format_cell(value) for value in values] for values in table.itertuples(index=False, name=None))
     return {
         "names": [str(name)[:200] for name in table.columns],
         "rows": list(_take_rows_up_to_json_size(rows, MAX_CELL_BYTES)),
@@ -235,7 +237,7 @@ def _encode_cells(graph: Data, nodes: Any, node_table: pd.DataFrame | None) -> d
     }
 
 
-def _cell_text(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return ""
     text = format_number(float(value), 6) if isinstance(value, float | np.floating) else str(value)

@@ -16,7 +16,7 @@ from ...core.errors import DataError, PignnWarning
 from ...core.versions import collect_versions
 from ...methods.core.base import FitFacts, Method
 from .. import svg
-from ..page import Section, Tile, abbreviate_or_number_names, build_page, render_class_matrix, render_facts
+from ..page import Section, Tile, build_page, number_names_unless_short, render_class_matrix, render_facts
 from ..rendering import clip_text, format_number, format_percent, load_macros
 from ..table import Table
 from .scores import (
@@ -25,7 +25,7 @@ from .scores import (
     LabelComparison,
     TrainingScores,
     compare_with_labels,
-    list_named_comparisons,
+    list_given_and_test_comparisons,
     project_nodes,
 )
 from .summary import TrainingSummary
@@ -54,7 +54,7 @@ def build_training_page(
         logits: the result of `model.embed(data)`, if it was computed before.
         split_index: which of several splits it was fitted to.
     """
-    facts = model.fit_facts()
+    facts = model.get_fit_facts()
     with warnings.catch_warnings(record=True) as caught:  # the page shows them
         warnings.simplefilter("always", PignnWarning)
         data = graphs.copy_checked_graph(data, split_index=split_index)
@@ -68,7 +68,7 @@ def build_training_page(
     scores = compare_with_labels(data, logits, facts.learns_from_val)
     names = model.class_names_
     trusted = data.get("trusted_mask")
-    words = load_macros(
+    template_macros = load_macros(
         "training.html",
         facts=facts,
         data=data,
@@ -79,13 +79,13 @@ def build_training_page(
         warnings=[str(one.message) for one in caught],
     )
     sections = [
-        Section("How far to trust it", [words.doubts()]),
-        Section("Learning curves", [_build_curves(facts, words)]),
-        Section("Predictions and labels", [_build_confusion(names, scores, words)]),
+        Section("How far to trust it", [template_macros.doubts()]),
+        Section("Learning curves", [_build_curves(facts, template_macros)]),
+        Section("Predictions and labels", [_build_confusion(names, scores, template_macros)]),
         Section("By class", [_build_class_table(names, data, scores)]),
-        *_build_calibration(scores, words),
-        Section("Map of the nodes", [_build_map(names, logits, words)]),
-        Section("Settings", [render_facts({"method": facts.method} | _format_settings(facts.settings))]),
+        *_build_calibration(scores, template_macros),
+        Section("Map of the nodes", [_build_map(names, logits, template_macros)]),
+        Section("Settings", [render_facts({"method": facts.method} | _format_values_by_name(facts.settings))]),
         Section("How it was made", [render_facts(_collect_run_facts(facts, data, summary))]),
     ]
     return build_page(
@@ -112,10 +112,10 @@ def _build_tiles(
     if test is None:
         tiles.append(Tile("accuracy", "unknown", "no test node has a true label to score against"))
     else:
-        detail = f"of {len(test):,} nodes whose true class is known; {_interval_text(test)}"
+        detail = f"of {len(test):,} nodes whose true class is known; {_format_interval(test)}"
         tiles.append(Tile("accuracy on test nodes", format_percent(test.share), detail))
     if held_out is not None:
-        detail = f"of {len(held_out):,} given labels, some of which may be wrong; {_interval_text(held_out)}"
+        detail = f"of {len(held_out):,} given labels, some of which may be wrong; {_format_interval(held_out)}"
         tiles.append(Tile("agreement with held-out labels", format_percent(held_out.share), detail))
     if learned is not None:
         detail = f"it predicts another class for {len(learned) - learned.num_equal:,} of them"
@@ -130,10 +130,10 @@ def _build_tiles(
 # ---- the sections ----
 
 
-def _build_curves(facts: FitFacts, words: Any) -> Markup:
+def _build_curves(facts: FitFacts, template_macros: Any) -> Markup:
     rows = [row for row in facts.history if row.get("train_agreement") is not None]
     if len(rows) < 2:
-        return words.no_curves(len(rows))
+        return template_macros.no_curves(len(rows))
     shares = {
         "train_agreement": "agreement with given training labels",
         "val_accuracy": "accuracy on true validation labels"
@@ -157,7 +157,7 @@ def _build_curves(facts: FitFacts, words: Any) -> Markup:
                 vertical_mark=None if facts.best_epoch is None else (facts.best_epoch, f"selected: {facts.best_epoch}"),
             )
             drawings.append(drawing)
-    return words.curves(drawings, any(row.get("test_accuracy") is not None for row in rows))
+    return template_macros.curves(drawings, any(row.get("test_accuracy") is not None for row in rows))
 
 
 def _make_curve(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> svg.Line | None:
@@ -171,13 +171,13 @@ def _make_curve(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> svg.L
     return svg.Line(name, epochs, values)
 
 
-def _build_confusion(class_names: Sequence[str], scores: TrainingScores, words: Any) -> Markup:
+def _build_confusion(class_names: Sequence[str], scores: TrainingScores, template_macros: Any) -> Markup:
     matrices = []
-    for name, comparison in list_named_comparisons(scores):
+    for name, comparison in list_given_and_test_comparisons(scores):
         axes = ("true" if name == TEST else "given", "predicted")
         matrix = render_class_matrix(axes, class_names, comparison.count_confusion())
         matrices.append((name, len(comparison), matrix))
-    return words.confusion(matrices)
+    return template_macros.confusion(matrices)
 
 
 def _build_class_table(class_names: Sequence[str], data: Data, scores: TrainingScores) -> Table:
@@ -185,7 +185,7 @@ def _build_class_table(class_names: Sequence[str], data: Data, scores: TrainingS
     predicted = np.bincount(scores.probs.argmax(1), minlength=len(class_names))
     columns = ["class", "given labels", "predicted, all nodes"]
     rows = [[clip_text(name, 80), f"{given[c]:,}", f"{predicted[c]:,}"] for c, name in enumerate(class_names)]
-    for name, comparison in list_named_comparisons(scores):
+    for name, comparison in list_given_and_test_comparisons(scores):
         columns += [name, "accuracy" if name == TEST else "agreement"]
         for c, counts in enumerate(comparison.count_confusion()):
             total = sum(counts)
@@ -193,9 +193,9 @@ def _build_class_table(class_names: Sequence[str], data: Data, scores: TrainingS
     return Table(columns, rows)
 
 
-def _build_calibration(scores: TrainingScores, words: Any) -> list[Section]:
+def _build_calibration(scores: TrainingScores, template_macros: Any) -> list[Section]:
     """The section, if there is any label to compare with."""
-    comparisons = dict(list_named_comparisons(scores))
+    comparisons = dict(list_given_and_test_comparisons(scores))
     if not comparisons:
         return []
     bins = {name: comparison.compute_calibration_bins() for name, comparison in comparisons.items()}
@@ -221,19 +221,19 @@ def _build_calibration(scores: TrainingScores, words: Any) -> list[Section]:
     columns = ["confidence", *["nodes", "mean confidence", "equal labels"] * len(bins)]
     groups = [("", 1), *((name, 3) for name in bins)]
     table = Table(columns, rows, f"Expected calibration error, {errors}", groups)
-    return [Section("Calibration", [words.calibration(drawing, table, any(name != TEST for name in bins))])]
+    return [Section("Calibration", [template_macros.calibration(drawing, table, any(name != TEST for name in bins))])]
 
 
-def _build_map(class_names: Sequence[str], logits: np.ndarray, words: Any) -> Markup:
+def _build_map(class_names: Sequence[str], logits: np.ndarray, template_macros: Any) -> Markup:
     positions = project_nodes(logits)
     predicted = logits[positions.nodes].argmax(1)
     groups = [(name, positions.xy[predicted == c]) for c, name in enumerate(class_names)]
     counts = "; ".join(f"{clip_text(name)}: {len(points)}" for name, points in groups if len(points))
     title = f"{len(positions.nodes):,} nodes placed by their predicted probabilities"
     drawing = svg.draw_scatter(
-        title, f"nodes by predicted class: {counts}", groups, abbreviate_or_number_names(class_names)
+        title, f"nodes by predicted class: {counts}", groups, number_names_unless_short(class_names)
     )
-    return words.map(drawing, positions, len(logits))
+    return template_macros.map(drawing, positions, len(logits))
 
 
 # ---- how it was made ----
@@ -247,7 +247,7 @@ def _collect_run_facts(facts: FitFacts, data: Data, summary: TrainingSummary) ->
         "seconds": summary.seconds,
     }
     origins = {"graph": f"{_name_graph(data)}: {data.num_nodes:,} nodes, {data.x.shape[1]:,} features"}
-    origins |= _format_settings({name: value for name, value in numbers.items() if value is not None})
+    origins |= _format_values_by_name({name: value for name, value in numbers.items() if value is not None})
     if facts.weights:
         origins["average of"] = ", ".join(f"{name} {weight:.2f}" for name, weight in facts.weights.items())
     versions = collect_versions()
@@ -255,13 +255,13 @@ def _collect_run_facts(facts: FitFacts, data: Data, summary: TrainingSummary) ->
     return origins | {"machine": versions["machine"]}
 
 
-def _format_settings(values: Mapping[str, Any]) -> dict[str, str]:
+def _format_values_by_name(values: Mapping[str, Any]) -> dict[str, str]:
     return {
         name: format_number(value, 6) if isinstance(value, float) else "none" if value is None else str(value)
         for name, value in values.items()
     }
 
 
-def _interval_text(comparison: LabelComparison) -> str:
+def _format_interval(comparison: LabelComparison) -> str:
     low, high = comparison.interval
     return f"95\u00a0% interval {format_percent(low)} to {format_percent(high)}"

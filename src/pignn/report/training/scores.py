@@ -99,7 +99,7 @@ def compare_with_labels(data: Data, logits: NDArray[Any], learns_from_val: bool)
     )
 
 
-def list_named_comparisons(scores: TrainingScores) -> list[tuple[str, LabelComparison]]:
+def list_given_and_test_comparisons(scores: TrainingScores) -> list[tuple[str, LabelComparison]]:
     """Held-out given labels, or those learned from if none were held out, and true labels if they are known."""
     given = (HELD_OUT, scores.held_out) if scores.held_out is not None else (LEARNED, scores.learned)
     return [(name, comparison) for name, comparison in (given, (TEST, scores.test)) if comparison is not None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.progress import is_progress_visible, open_progress_bar
+from ...core.progress import is_progress_visible, make_progress_bar
 from .base import Callback, Row, TrainingContext
 
 
@@ -15,7 +15,7 @@ class ProgressBar(Callback):
     def on_fit_start(self, context: TrainingContext) -> None:
         if not self.show:
             return
-        self.bar = open_progress_bar("epochs")
+        self.bar = make_progress_bar("epochs")
         self.bar.start()
         self.task = self.bar.add_task(context.method, total=context.num_epochs, note="")
 
