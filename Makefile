@@ -22,7 +22,7 @@ demo: .venv/.installed  ## train a plain GCN and PI-GNN on noisy labels and comp
 	@$(BIN)/python -m pignn demo $(ARGS)
 
 test: .venv/.installed-dev  ## run all tests; PIGNN_DATA=folder adds those on real data, ARGS="-k word" selects
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --cov=pignn --cov-report= $(ARGS)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --cov=pignn --cov-report= $(ARGS)
 	@echo "coverage of src/pignn: $$($(BIN)/python -m coverage report --format=total) % (make coverage shows it by file)"
 
 coverage: .venv/.installed-dev  ## show which lines the last `make test` did not reach
