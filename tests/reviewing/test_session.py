@@ -38,13 +38,13 @@ def test_a_second_server_is_refused_and_a_project_is_not_replaced(folder, noisy_
 
 def test_the_original_labels_are_not_written_again(session, noisy_graph):
     before = (session.project.folder / "labels.csv").read_bytes()
-    decide_by_truth(session, session.select(Query(order="errors"), "ann")[:20], noisy_graph.y_true.numpy())
+    decide_by_truth(session, session.select_positions(Query(order="errors"), "ann")[:20], noisy_graph.y_true.numpy())
     assert (session.project.folder / "labels.csv").read_bytes() == before
 
 
 def test_a_review_goes_on_where_it_was(session, noisy_graph):
     truth = noisy_graph.y_true.numpy()
-    decide_by_truth(session, session.select(Query(order="errors"), "ann")[:30], truth)
+    decide_by_truth(session, session.select_positions(Query(order="errors"), "ann")[:30], truth)
     session.undo("u", "ann")
     status, label = session.status.copy(), session.label.copy()
     again = ReviewSession(open_project(session.project.folder))
@@ -58,10 +58,10 @@ def test_a_review_goes_on_where_it_was(session, noisy_graph):
 
 def test_models_learn_from_decisions_and_decided_labels_leave_the_queue(session, noisy_graph):
     truth = noisy_graph.y_true.numpy()
-    first = session.select(Query(order="errors"), "ann")
+    first = session.select_positions(Query(order="errors"), "ann")
     decide_by_truth(session, first[:60], truth)
     ranking = wait_for_refit(session)
-    after = session.select(Query(order="errors"), "ann")
+    after = session.select_positions(Query(order="errors"), "ann")
     assert not set(first[:60]) & set(after)
     assert (np.diff(session.ranking.p_wrong[after]) <= 0).all()
     assert ranking.p_wrong[first[0]] in (0.0, 1.0)
@@ -69,9 +69,9 @@ def test_models_learn_from_decisions_and_decided_labels_leave_the_queue(session,
 
 def test_the_random_order_stays_as_drawn(session, noisy_graph):
     order = session.state.order.copy()
-    decide_by_truth(session, session.select(Query(order="estimate"), "ann")[:40], noisy_graph.y_true.numpy())
+    decide_by_truth(session, session.select_positions(Query(order="estimate"), "ann")[:40], noisy_graph.y_true.numpy())
     wait_for_refit(session)
-    np.testing.assert_array_equal(session.select(Query(order="estimate"), "ann"), order[40:])
+    np.testing.assert_array_equal(session.select_positions(Query(order="estimate"), "ann"), order[40:])
     assert session.compute_progress_panel().drawn == 40
 
 
@@ -83,11 +83,11 @@ def test_queues_select_what_they_say(session):
         (Query(low=0.5), session.ranking.p_wrong >= 0.5),
         (Query(nodes=[3, 5, 8]), np.isin(state.nodes, [3, 5, 8])),
     ):
-        assert set(session.select(query, "ann")) == set(np.flatnonzero(holds))
-    mixed = session.select(Query(order="mixed"), "ann")
-    assert sorted(mixed) == sorted(session.select(Query(order="model"), "ann"))
+        assert set(session.select_positions(query, "ann")) == set(np.flatnonzero(holds))
+    mixed = session.select_positions(Query(order="mixed"), "ann")
+    assert sorted(mixed) == sorted(session.select_positions(Query(order="model"), "ann"))
     assert state.order[0] in mixed[:5]
-    assert 17 in state.nodes[session.select(Query(search="17"), "ann")]
+    assert 17 in state.nodes[session.select_positions(Query(search="17"), "ann")]
 
 
 @pytest.mark.parametrize(
@@ -127,9 +127,9 @@ def test_a_class_that_was_not_there_is_taken_and_the_models_go_on(session):
 def test_two_reviewers_who_differ_make_a_dispute_that_can_be_settled(session):
     session.decide("a", "ann", [(0, KEEP)])
     session.decide("b", "bob", [(0, Verdict(decision="unsure"))])
-    assert session.select(Query(state="disputed"), "ann").tolist() == [0]
+    assert session.select_positions(Query(state="disputed"), "ann").tolist() == [0]
     session.decide("c", "ann", [(0, KEEP)], verb="settle")
-    assert session.select(Query(state="keep"), "ann").tolist() == [0]
+    assert session.select_positions(Query(state="keep"), "ann").tolist() == [0]
     session.undo("d", "ann")
     assert session.compute_progress_panel().disputed == 1
 
@@ -145,12 +145,12 @@ def test_dealt_work_does_not_overlap_but_for_the_share():
 
 def test_each_reviewer_is_asked_only_what_is_theirs(session):
     session.dealing = deal_labels(len(session.state.nodes), ["ann", "bob"], 0.1, seed=0)
-    queues = {name: set(session.select(Query(), name)) for name in ("ann", "bob")}
+    queues = {name: set(session.select_positions(Query(), name)) for name in ("ann", "bob")}
     both = queues["ann"] & queues["bob"]
     assert len(both) == 40
     shared = int(session.state.nodes[min(both)])
     session.decide("a", "ann", [(shared, KEEP)])
-    assert min(both) not in session.select(Query(), "ann")
-    assert min(both) in session.select(Query(), "bob")
+    assert min(both) not in session.select_positions(Query(), "ann")
+    assert min(both) in session.select_positions(Query(), "bob")
     session.decide("s", "bob", [(shared, Verdict(decision="skip"))])
-    assert session.select(Query(state="skipped"), "bob").tolist() == [min(both)]
+    assert session.select_positions(Query(state="skipped"), "bob").tolist() == [min(both)]
