@@ -23,7 +23,7 @@ from typing import Any
 import pandas as pd
 
 import pignn
-from pignn.runs.comparison import choose_methods
+from pignn.runs.comparison import build_checked_compared_methods
 from pignn.runs.comparison_result import compute_t_quantile
 from pignn.studies import get_study
 
@@ -41,8 +41,8 @@ def measure(dataset: str, noise: str, rate: float) -> dict[str, object]:
     start = time.perf_counter()
     found = pignn.compare(data, METHODS, settings=SETTINGS, folds=FOLDS, repeats=REPEATS, seed=SEED)
     seconds = time.perf_counter() - start
-    chosen = choose_methods(METHODS, SETTINGS, SEED)
-    taken = found.recommended_score.method
+    chosen = build_checked_compared_methods(METHODS, SETTINGS, SEED)
+    taken = found.recommended_method_score.method
     metric = "balanced_accuracy" if dataset in UNBALANCED else "accuracy"
     truth = {each.label: each.method.fit(data).score(data, metric=metric) for each in chosen}
     scores = {score.method: (score.accuracy, score.agreement, score.error, score.seconds) for score in found.scores}

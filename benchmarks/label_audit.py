@@ -77,7 +77,9 @@ def rules(datasets: list[str]) -> None:
         right += [(np.where(rule, table["suggested"], given) == truth).mean() for rule in chosen]
         own = compute_own_features(known.inputs, n, 0)
         views = (own, average_neighbor_features(known.inputs, own, nodes, 0))
-        agree = [(known.make_classifier(view).fit_predict_proba().argmax(axis=1) == given).mean() for view in views]
+        agree = [
+            (known.make_cross_fit_classifier(view).fit_predict_proba().argmax(axis=1) == given).mean() for view in views
+        ]
         cells = [f"{v:.3f}" for v in (*right, found.homophily or 0.0, *agree)]
         print(f"| {dataset} | {kind} | {' | '.join(cells)} |", flush=True)
 
@@ -107,7 +109,7 @@ def imbalance(datasets: list[str], seeds: int) -> None:
             for seed in range(seeds):
                 data = rare(dataset, positive, seed)
                 other = {
-                    name: SCORERS.get(name)().score_suspicion_with_run_measures(data)[0]
+                    name: SCORERS.get(name)().compute_suspicion_scores_and_measures(data)[0]
                     for name in ("logistic", "neighbors")
                 }
                 table = audit_labels(data).issues

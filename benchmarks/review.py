@@ -28,8 +28,8 @@ import numpy as np
 import pignn
 from pignn.reviewing.estimates import compute_progress_panel
 from pignn.reviewing.live_models import LiveModels
-from pignn.reviewing.project import ProjectState, create_project, open_project
-from pignn.reviewing.queue import Query, ReviewSnapshot, select_labels
+from pignn.reviewing.project import ProjectState, audit_and_create_project, open_project
+from pignn.reviewing.queue import Query, ReviewSnapshot, select_label_positions
 from pignn.reviewing.verdicts import KEEP, RELABEL, UNDECIDED
 
 SLIPS, REFIT_EVERY, DECISIONS = 0.05, 5, 300
@@ -51,14 +51,14 @@ def review(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """One review: positions in the order in which they were decided, and the status and p_wrong of all labels then."""
     size, models = len(state.nodes), LiveModels(state, 0)
-    ranking = models.make_first_ranking()
+    ranking = models.make_ranking_from_audit()
     status = np.zeros(size, dtype=np.int64)
     rank = np.full(size, 10**12)
     rank[state.order] = np.arange(len(state.order))
     none, every, decided = np.zeros(size, dtype=bool), np.ones(size, dtype=bool), []
     while len(decided) < decisions:
         snapshot = ReviewSnapshot(state, ranking, status, every, status != UNDECIDED, none, rank)
-        for position in select_labels(Query(order=order), snapshot, None)[:REFIT_EVERY]:  # type: ignore[arg-type]
+        for position in select_label_positions(Query(order=order), snapshot, None)[:REFIT_EVERY]:  # type: ignore[arg-type]
             decided.append(int(position))
             status[position] = RELABEL if reviewer.says_wrong[position] else KEEP
         if refits:
@@ -73,7 +73,7 @@ def load_state(text: str, folder: Path, seed: int = 0) -> tuple[ProjectState, np
     graph = pignn.load(name.lower())
     audit = {"noise": noise, "rate": float(rate[0]) if rate else None, "seed": seed, "intervals": False, "warn": False}
     path = folder / f"{text.replace(':', '-')}-{seed}"
-    create_project(path, {"graph": name.lower()}, audit=audit)
+    audit_and_create_project(path, {"graph": name.lower()}, audit=audit)
     state = open_project(path).state
     return state, np.asarray(graph.y)[state.nodes] if graph.get("y_true") is None else np.asarray(graph.y_true)[
         state.nodes
@@ -138,7 +138,7 @@ def measure_speed(num_nodes: int, decisions: int) -> None:
         graph = pignn.graphs.csbm(num_nodes, 10, homophily=0.8, degree=8, signal=2.0, num_features=64, seed=0)
         noisy = pignn.corrupt(graph, "pair", 0.2, seed=0, splits=("all",))
         start = time.perf_counter()
-        create_project(folder, {"graph": noisy}, audit={"intervals": False, "warn": False})
+        audit_and_create_project(folder, {"graph": noisy}, audit={"intervals": False, "warn": False})
         print(f"audit and project of {num_nodes:,} nodes: {time.perf_counter() - start:.0f} s")
         start = time.perf_counter()
         process, connection = start_server(folder)
@@ -179,7 +179,7 @@ def measure_kills(kills: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder, answered, node = Path(name, "project"), set(), 0
         noisy = pignn.corrupt(graph, "pair", 0.2, seed=0, splits=("all",))
-        create_project(folder, {"graph": noisy}, audit={"intervals": False, "warn": False})
+        audit_and_create_project(folder, {"graph": noisy}, audit={"intervals": False, "warn": False})
         for _ in range(kills):
             process, connection = start_server(folder)
             csrf = ask(connection, "/api/session")["csrf"]
@@ -194,7 +194,7 @@ def measure_kills(kills: int) -> None:
             except (http.client.HTTPException, OSError):
                 process.wait()
         store = open_project(folder).decisions
-        nodes = [node for node, *_ in store.list_verdicts()]
+        nodes = [node for node, *_ in store.list_current_verdicts()]
         num_actions = len(store.list_history(limit=10**6))
         lost, doubled = len(answered - set(nodes)), num_actions - len(set(nodes))
         print(f"{kills} kills: {len(answered):,} decisions answered, {lost} lost, {doubled} doubled")

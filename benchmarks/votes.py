@@ -42,7 +42,7 @@ def measure(dataset: str, kind: str, rates: list[float], share: float, seed: int
     import torch
 
     import pignn
-    from pignn.auditing.votes import fit_vote_model
+    from pignn.auditing.votes import fit_vote_model_by_em
 
     graph = pignn.load(dataset)
     truth = (graph.y if graph.get("y_true") is None else graph.y_true).numpy().copy()
@@ -50,7 +50,7 @@ def measure(dataset: str, kind: str, rates: list[float], share: float, seed: int
     graph.votes = pignn.graphs.convert_label_rows_to_votes(torch.from_numpy(labels))
     graph.y, graph.y_true, graph.train_mask = torch.full_like(graph.y, -1), None, None
     consensus = pignn.auditing.combine_votes(graph, seed=seed)
-    alone = fit_vote_model(consensus.votes).posterior.argmax(axis=1)
+    alone = fit_vote_model_by_em(consensus.votes).posterior.argmax(axis=1)
     nodes = consensus.nodes
     wrong = [(row[row >= 0] != truth[row >= 0]).mean() for row in labels]
     told = [summary.error_rate for summary in consensus.annotator_summaries]

@@ -34,7 +34,7 @@ def run_notebook(path: Path, folder: Path) -> list[tuple[dict[str, Any], str]]:
     with contextlib.chdir(folder), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", _pignn_warning())
-        warnings.showwarning = _print_warning
+        warnings.showwarning = _print_own_warning_as_note
         return [
             (cell, _run_cell(cell, f"{path.name}, cell {number}", namespace) if cell["cell_type"] == "code" else "")
             for number, cell in enumerate(cells, start=1)
@@ -47,7 +47,7 @@ def _pignn_warning() -> type[Warning]:
     return PignnWarning
 
 
-def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
+def _print_own_warning_as_note(message: Warning | str, *_: object, **__: object) -> None:
     print(f"note: {message}")
 
 
@@ -60,14 +60,14 @@ def _run_cell(cell: dict[str, Any], title: str, namespace: dict[str, Any]) -> st
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         if source.startswith("!"):
             for line in source.replace("\\\n", " ").splitlines():
-                _run_command(line.removeprefix("!"))
+                _run_command_and_get_exit_code(line.removeprefix("!"))
             value = None
         else:
             value = _execute(source, title, namespace)
     return _output_block(printed.getvalue()) + _show_value(value)
 
 
-def _run_command(line: str) -> None:
+def _run_command_and_get_exit_code(line: str) -> None:
     program, *arguments = shlex.split(line)
     if program != "pignn":
         raise ValueError(f"a tutorial may only call pignn, not {program}")

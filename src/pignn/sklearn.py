@@ -42,7 +42,7 @@ def list_labeled_nodes_and_labels(data: Data) -> tuple[NDArray[np.int64], NDArra
 def score_agreement(y: ArrayLike, predicted: ArrayLike) -> float:
     """The share of given labels that are predicted; nodes without a label (−1) do not count."""
     given = np.asarray(y)
-    known = _is_labeled(given)
+    known = _build_labeled_mask(given)
     if not known.any():
         raise DataError("none of these nodes has a label to score by")
     return float(accuracy_score(given[known], np.asarray(predicted)[known]))
@@ -76,13 +76,13 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, nodes: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from the labels of some nodes. Labels are integers or names; −1, None and "" mean no label."""
-        graph = self._get_graph()
+        graph = self._copy_checked_graph()
         index, given = self._parse_node_numbers(nodes), np.asarray(y).reshape(-1)
         if len(index) != len(given):
             raise DataError(f"{len(index)} nodes, but {len(given)} labels; give one for each")
         if len(np.unique(index)) < len(index):
             raise DataError("a node is given twice; give each node once")
-        known = _is_labeled(given)
+        known = _build_labeled_mask(given)
         index, given = index[known], given[known]
         self.classes_, codes = np.unique(given, return_inverse=True)
         if len(self.classes_) < 2:
@@ -116,11 +116,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         """The share of given labels that are predicted; nodes without a label do not count."""
         if sample_weight is None:
             return score_agreement(y, self.predict(nodes))
-        known = _is_labeled(np.asarray(y).reshape(-1))
+        known = _build_labeled_mask(np.asarray(y).reshape(-1))
         weight = np.asarray(sample_weight)[known]
         return float(accuracy_score(np.asarray(y)[known], self.predict(nodes)[known], sample_weight=weight))
 
-    def _get_graph(self) -> Data:
+    def _copy_checked_graph(self) -> Data:
         if not isinstance(self.data, Data):
             raise ConfigError("which graph? give it as data=, a torch_geometric.data.Data")
         return graphs.copy_checked_graph(self.data, needs_labels=False)
@@ -163,7 +163,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         return graph
 
 
-def _is_labeled(given: NDArray[Any]) -> NDArray[np.bool_]:
+def _build_labeled_mask(given: NDArray[Any]) -> NDArray[np.bool_]:
     if given.dtype.kind in "iub":
         return np.asarray(given != UNLABELED)
     if given.dtype.kind == "f":

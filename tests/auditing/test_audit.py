@@ -53,7 +53,7 @@ def test_no_label_judges_itself() -> None:
     """Another label on one node leaves every probability of that node without its label as it was."""
     data = noisy(nodes=200)
     given = data.y.numpy()
-    fold = crossfit.assign_folds(given, 4, 0)
+    fold = crossfit.assign_stratified_or_source_folds(given, 4, 0)
     z = np.random.default_rng(0).standard_normal((200, 8)).astype(np.float32)
     trusted = np.zeros(200, dtype=bool)
     before = crossfit.CrossFitLogistic(z, given, fold, 4, trusted).fit_predict_proba()
@@ -127,11 +127,11 @@ def test_a_method_with_settings_judges_labels_and_is_not_fitted_itself() -> None
 
 def test_folds_are_balanced_and_hold_out_whole_sources() -> None:
     given = np.repeat([0, 1, 2], [50, 30, 20])
-    fold = crossfit.assign_folds(given, 5, 0)
+    fold = crossfit.assign_stratified_or_source_folds(given, 5, 0)
     assert np.bincount(fold).tolist() == [20] * 5
     assert all(np.ptp(np.bincount(fold[given == c], minlength=5)) <= 1 for c in range(3))
     source = np.arange(100) % 7
-    fold = crossfit.assign_folds(given, 5, 0, source)
+    fold = crossfit.assign_stratified_or_source_folds(given, 5, 0, source)
     assert all(len(set(fold[source == s])) == 1 for s in range(7))
     assert len(set(fold)) == 5
 

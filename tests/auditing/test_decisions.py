@@ -28,14 +28,14 @@ def test_missing_rows_of_a_review_are_noticed(tmp_path: Path, lost: list[int]) -
     with pytest.raises(DataError, match=f"{len(lost)} of the 60 rows of the review are missing; put them back"):
         estimate_from_review(chosen.drop(index=lost))
     table = tables.build_review_table(chosen, ["a", "b"]).assign(decision="keep")
-    tables.write_rounded_csv(tmp_path / "review.csv", table.drop(index=lost))
+    tables.write_spreadsheet_safe_csv(tmp_path / "review.csv", table.drop(index=lost))
     with pytest.raises(DataError, match=r"review.csv: .* of the 60 rows of the review are missing"):
         estimate_from_review(read_decisions(tmp_path / "review.csv"))
 
 
 def test_a_whole_review_is_read_from_its_file(tmp_path: Path) -> None:
     chosen = drawn()
-    tables.write_rounded_csv(
+    tables.write_spreadsheet_safe_csv(
         tmp_path / "review.csv", tables.build_review_table(chosen, ["a", "b"]).assign(decision="keep")
     )
     found = estimate_from_review(read_decisions(tmp_path / "review.csv"))

@@ -43,7 +43,7 @@ def test_a_region_is_what_is_nearest_to_a_center() -> None:
 
 def test_a_region_is_in_one_fold_and_folds_are_even() -> None:
     evidence = build_checked_evidence(make_grid(), 5, 0)
-    fold = evidence.region_fold
+    fold = evidence.fold_by_region_or_none
     assert fold is not None
     assert np.ptp(np.bincount(fold, minlength=5)) < 0.1 * len(fold)
     ends = evidence.labeled_edge_positions
@@ -61,7 +61,7 @@ def test_without_regions_there_are_no_such_folds(reason: str) -> None:
         data.edge_index = torch.cat([star, star.flip(0)], dim=1)
     else:
         data.label_source = torch.arange(400) % 7
-    assert build_checked_evidence(data, 5, 0).region_fold is None
+    assert build_checked_evidence(data, 5, 0).fold_by_region_or_none is None
 
 
 def make_graph_with_memorable_regions() -> Data:
@@ -74,7 +74,7 @@ def make_graph_with_memorable_regions() -> Data:
 def test_regions_labeled_by_mistake_are_found(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     data = corrupt(make_graph_with_memorable_regions(), "cluster", 0.2, seed=seed, splits=("all",))
     found = audit_labels(data)
-    monkeypatch.setattr(Evidence, "region_fold", None)
+    monkeypatch.setattr(Evidence, "fold_by_region_or_none", None)
     found_by_neighbors_too = audit_labels(data)
     assert any("regions" in note for note in found.hints)
     assert not any("regions" in note for note in found_by_neighbors_too.hints)

@@ -162,7 +162,7 @@ def test_a_review_refuses_wrong_settings() -> None:
 def test_formulas_are_escaped_in_files_and_read_back(tmp_path: Path) -> None:
     evil = ["=1+1", "+1", "-1", "@x", "\tx", "'=1", "plain", "a,b", 'q"q']
     table = pd.DataFrame({"node": evil, "decision": "relabel", "label": evil, "reviewer": "=cmd()"})
-    tables.write_rounded_csv(tmp_path / "d.csv", table)
+    tables.write_spreadsheet_safe_csv(tmp_path / "d.csv", table)
     for line in (tmp_path / "d.csv").read_text().splitlines()[1:]:
         assert not line.lstrip('"').startswith(("=", "+", "-", "@", "\t"))
     back = read_decisions(tmp_path / "d.csv")

@@ -105,7 +105,7 @@ def test_models_fitted_to_a_sample_predict_all_labels_out_of_sample() -> None:
     fold, at = np.arange(100) % 5, np.arange(60)
     model = crossfit.CrossFitLogistic(z[at], given[at], fold[at], 3, np.zeros(60, dtype=bool))
     seen = model.fit_predict_proba()
-    everybody = model.predict_proba(z, fold)
+    everybody = model.predict_proba_by_held_out_fold(z, fold)
     np.testing.assert_array_equal(everybody[at], seen)
     np.testing.assert_allclose(everybody.sum(axis=1), 1, atol=1e-5)
 

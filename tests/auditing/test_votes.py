@@ -11,10 +11,10 @@ import pignn
 from pignn import graphs
 from pignn.auditing import Consensus, apply_decisions_to_graph, audit_labels, combine_votes
 from pignn.auditing.votes import (
-    compute_expected_vote_gains,
-    compute_krippendorff_alpha,
-    compute_pairwise_agreement,
-    fit_vote_model,
+    compute_expected_gains_per_annotator_and_node,
+    compute_krippendorff_alpha_or_none,
+    compute_pairwise_agreement_or_none,
+    fit_vote_model_by_em,
 )
 from pignn.core.errors import DataError, PignnWarning
 from pignn.graphs.votes import Votes, convert_label_rows_to_votes, parse_votes_annotators_and_classes
@@ -42,7 +42,7 @@ def arrays(*rows: tuple[int, int, int], num_nodes: int = 4, num_classes: int = 2
 def test_consensus_beats_majority_and_votes_alone(kind: str, rates: tuple[float, ...]) -> None:
     data, truth = voted(rates, kind)
     consensus = combine_votes(data)
-    alone = fit_vote_model(consensus.votes).posterior.argmax(axis=1)
+    alone = fit_vote_model_by_em(consensus.votes).posterior.argmax(axis=1)
     accuracy = (consensus.labels == truth).mean()
     assert accuracy > (consensus.plurality == truth).mean() + 0.05
     assert 1 - accuracy < 0.6 * (alone != truth).mean()
@@ -105,7 +105,7 @@ def test_an_annotator_with_one_vote_is_like_the_others() -> None:
 def test_confidence_counts() -> None:
     votes = arrays((0, 0, 0), (0, 1, 1), (1, 0, 0), (1, 1, 0), (2, 0, 1), (2, 1, 1))
     sure = Votes(votes.node, votes.annotator, votes.label, np.array([1, 0.1, 1, 1, 1, 1.0]), 4, 2, 2)
-    assert fit_vote_model(sure).posterior[0, 0] > fit_vote_model(votes).posterior[0, 0]
+    assert fit_vote_model_by_em(sure).posterior[0, 0] > fit_vote_model_by_em(votes).posterior[0, 0]
 
 
 def test_trusted_labels_are_certain() -> None:
@@ -125,17 +125,17 @@ def test_ties_go_to_the_first_annotator() -> None:
 
 def test_agreement_by_hand() -> None:
     votes = arrays((0, 0, 0), (0, 1, 0), (1, 0, 1), (1, 1, 1), (2, 0, 0), (2, 1, 1))
-    assert compute_pairwise_agreement(votes) == pytest.approx(2 / 3)
+    assert compute_pairwise_agreement_or_none(votes) == pytest.approx(2 / 3)
     # Observed disagreement 2/6; expected 1 − (3·2 + 3·2)/(6·5) = 0.6.
-    assert compute_krippendorff_alpha(votes) == pytest.approx(1 - (1 / 3) / 0.6)
+    assert compute_krippendorff_alpha_or_none(votes) == pytest.approx(1 - (1 / 3) / 0.6)
     alone = arrays((0, 0, 0), (1, 1, 1))
-    assert compute_krippendorff_alpha(alone) is None
-    assert compute_pairwise_agreement(alone) is None
+    assert compute_krippendorff_alpha_or_none(alone) is None
+    assert compute_pairwise_agreement_or_none(alone) is None
 
 
 def test_expected_gain_is_that_of_one_more_vote() -> None:
     confusion = np.array([[[0.8, 0.2], [0.2, 0.8]]])
-    gains = compute_expected_vote_gains(np.array([[0.5, 0.5], [0.9, 0.1]]), confusion)
+    gains = compute_expected_gains_per_annotator_and_node(np.array([[0.5, 0.5], [0.9, 0.1]]), confusion)
     assert gains[0].tolist() == pytest.approx([0.3, 0.0])
 
 

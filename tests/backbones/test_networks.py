@@ -198,7 +198,7 @@ def test_chunked_inference_equals_inference_in_one_go(monkeypatch, name, weighte
     with torch.no_grad():
         whole = network(inputs)
         torch.testing.assert_close(network(inputs.copy_for_chunked_inference()), whole, rtol=1e-6, atol=1e-6)
-    sizes = [part.num_entries for _, _, part in inputs.adj.iter_chunk_slices_and_patterns()]
+    sizes = [part.num_entries for _, _, part in inputs.adj.iter_row_and_entry_slices_with_patterns()]
     assert len(sizes) > 5
     assert sum(sizes) == inputs.adj.num_entries
 
@@ -208,7 +208,7 @@ def test_chunks_cover_all_rows_once(monkeypatch):
     counts = [0, 0, 7, 1, 1, 1, 1, 0, 3, 0]  # a row with more than a part holds, and empty ones at both ends
     row = torch.repeat_interleave(torch.arange(10), torch.tensor(counts))
     pattern = SparsityPattern.from_row_sorted(row, torch.arange(len(row)), (10, 20))
-    parts = list(pattern.iter_chunk_slices_and_patterns())
+    parts = list(pattern.iter_row_and_entry_slices_with_patterns())
     assert [i for rows, _, _ in parts for i in range(rows.start, rows.stop)] == list(range(10))
     assert torch.equal(torch.cat([part.col for _, _, part in parts]), pattern.col)
     assert [int(n) for _, _, part in parts for n in part.entries_per_row] == counts

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pignn.reviewing.decision_store import DecisionStore
-from pignn.reviewing.project import create_project
+from pignn.reviewing.project import audit_and_create_project
 
 from .driver import browser, flaws, left_out, missing, requests
 
@@ -50,7 +50,7 @@ class Server:
 def server(own_files: Path) -> Iterator[Server]:
     options = {"nodes": own_files / "nodes.csv", "edges": own_files / "edges.csv", "label": "label", "source": "who"}
     audit = {"warn": False, "intervals": False}
-    create_project(own_files / "project", {"graph": None, "features": "a,b,c", **options}, audit=audit)
+    audit_and_create_project(own_files / "project", {"graph": None, "features": "a,b,c", **options}, audit=audit)
     server = Server(own_files / "project")
     yield server
     server.process.terminate()
@@ -103,7 +103,7 @@ def decide(driver: Any, key: str) -> None:
 def count(server: Server) -> int:
     store = DecisionStore(server.folder / "decisions.sqlite")
     try:
-        return len(store.list_verdicts())
+        return len(store.list_current_verdicts())
     finally:
         store.close()
 

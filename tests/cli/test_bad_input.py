@@ -316,7 +316,7 @@ def room():
 def test_a_full_disk(train, trained, tmp_path, room, monkeypatch):
     """Room for fewer and fewer of the files: each is whole or absent, and a run without all of them has no run.json."""
     monkeypatch.setattr(
-        "pignn.methods.core.network.NetworkMethod.build_warmup_warning_text", lambda _: ""
+        "pignn.methods.core.network.NetworkMethod.build_warmup_warning_text_or_empty", lambda _: ""
     )  # a note on the short run
     sizes = sorted({path.stat().st_size for path in trained.rglob("*") if path.is_file()}, reverse=True)
     for size in sizes:

@@ -49,10 +49,10 @@ class InProcessPool:
         self.waiting.append((key, spec))
 
     def wait_for_results(self, max_seconds):
-        from pignn.studies.execute import execute_run
+        from pignn.studies.execute import execute_run_and_catch_errors
 
         key, spec = self.waiting.pop(0)
-        return [(key, execute_run(spec))]
+        return [(key, execute_run_and_catch_errors(spec))]
 
     def close(self):
         pass
@@ -61,7 +61,7 @@ class InProcessPool:
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sweep, "open_pool", lambda *_: InProcessPool())
+    monkeypatch.setattr(sweep, "open_local_or_ray_pool", lambda *_: InProcessPool())
     (tmp_path / "mine.toml").write_text(PLAN)
     return tmp_path
 

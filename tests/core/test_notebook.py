@@ -11,7 +11,7 @@ import pytest
 
 import pignn
 from pignn.core.errors import PignnWarning, warn_user
-from pignn.core.notebook import CardTable, register_notebook_display, render_card
+from pignn.core.notebook import CardTable, register_notebook_display, render_card_html
 from pignn.core.progress import make_progress_bar, progress_context, track
 
 
@@ -38,7 +38,7 @@ def notebook(monkeypatch):
 
 def test_a_card_keeps_hostile_text_as_text_and_numbers_to_the_right() -> None:
     rows = [{"class": "<script>", "labels": 1234, "share": 0.51239}]
-    html = render_card("<b>", {"rate": "<i>", "none": None}, [CardTable("t", rows)], ["a & b"])
+    html = render_card_html("<b>", {"rate": "<i>", "none": None}, [CardTable("t", rows)], ["a & b"])
     assert "<b>" not in html
     assert "<i>" not in html
     assert "<script" not in html

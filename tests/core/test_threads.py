@@ -25,7 +25,7 @@ def two_threads(monkeypatch):
     ids=["large work", "large work on a busy machine", "small work"],
 )
 def test_threads_fit_the_work_and_are_restored(two_threads, monkeypatch, size, speedup, num_threads):
-    monkeypatch.setattr(threads, "measure_speedup", lambda available: speedup)
+    monkeypatch.setattr(threads, "measure_thread_speedup", lambda available: speedup)
     with threads.threads_context(size) as given:
         assert given == torch.get_num_threads() == num_threads
     assert torch.get_num_threads() == 2
@@ -39,7 +39,7 @@ def test_threads_are_restored_after_an_error(two_threads):
 
 def test_a_probe_serves_the_fits_that_follow_it(two_threads, monkeypatch):
     probes = []
-    monkeypatch.setattr(threads, "measure_speedup", lambda available: probes.append(available) or 2.0)
+    monkeypatch.setattr(threads, "measure_thread_speedup", lambda available: probes.append(available) or 2.0)
     for _ in range(3):
         with threads.threads_context(threads.MIN_PARALLEL_SIZE):
             pass
@@ -48,13 +48,13 @@ def test_a_probe_serves_the_fits_that_follow_it(two_threads, monkeypatch):
 
 def test_one_thread_is_never_probed(two_threads, monkeypatch):
     torch.set_num_threads(1)
-    monkeypatch.setattr(threads, "measure_speedup", lambda available: pytest.fail("probed"))
+    monkeypatch.setattr(threads, "measure_thread_speedup", lambda available: pytest.fail("probed"))
     with threads.threads_context(threads.MIN_PARALLEL_SIZE) as given:
         assert given == 1
 
 
 def test_a_probe_leaves_the_number_of_threads_alone(two_threads):
-    assert threads.measure_speedup(2) > 0
+    assert threads.measure_thread_speedup(2) > 0
     assert torch.get_num_threads() == 2
 
 

@@ -19,7 +19,7 @@ from pignn.graphs import read_graph
 from pignn.graphs.tables import (
     FORMATS,
     FileFormat,
-    find_format_name,
+    find_format_name_or_none,
     get_format_suffix,
     has_graph_suffix,
     list_suffixes,
@@ -62,9 +62,9 @@ def test_columns_may_differ_in_case_only(tmp_path):
 
 
 def test_formats_are_found_by_suffix():
-    assert [find_format_name(name) for name in ("a.CSV", "a.csv.gz", "a.jsonl.zst", "a.pq", "a.pt", "a.xyz")] == [
-        "text", "text", "jsonl", "parquet", "torch", None,
-    ]  # fmt: skip
+    names = ("a.CSV", "a.csv.gz", "a.jsonl.zst", "a.pq", "a.pt", "a.xyz")
+    found = [find_format_name_or_none(name) for name in names]
+    assert found == ["text", "text", "jsonl", "parquet", "torch", None]
     assert get_format_suffix("a.csv.zst") == ".csv"
     assert has_graph_suffix("g.graphml")
     assert not has_graph_suffix("n.csv")

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from pignn.graphs import LabeledGraph, compute_adjusted_homophily, compute_graph_statistics, compute_homophily, csbm
+from pignn.graphs import (
+    LabeledGraph,
+    compute_adjusted_homophily_or_none,
+    compute_graph_statistics,
+    compute_homophily_or_none,
+    csbm,
+)
 from pignn.graphs.homophily import list_labeled_edge_end_labels
 from pignn.graphs.summary import compute_graph_digest
 
@@ -37,17 +43,17 @@ def test_describe_homophily_reads_given_labels_only_where_both_ends_have_one():
 
 def test_homophily_is_the_share_of_edges_between_equal_labels():
     starts, ends = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    assert compute_homophily(starts, ends) == 0.5
-    assert compute_homophily(torch.from_numpy(starts), torch.from_numpy(ends)) == 0.5
-    assert compute_homophily(starts[:0], ends[:0]) is None
+    assert compute_homophily_or_none(starts, ends) == 0.5
+    assert compute_homophily_or_none(torch.from_numpy(starts), torch.from_numpy(ends)) == 0.5
+    assert compute_homophily_or_none(starts[:0], ends[:0]) is None
 
 
 def test_adjusted_homophily_is_0_by_chance_and_1_for_perfect_agreement():
     starts, ends = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    assert compute_adjusted_homophily(starts, ends, 3) == pytest.approx(0.0)
-    assert compute_adjusted_homophily(starts, starts, 3) == pytest.approx(1.0)
-    assert compute_adjusted_homophily(starts[:2] * 0, ends[:2] * 0, 3) is None  # one label: nothing but chance
-    assert compute_adjusted_homophily(starts[:0], ends[:0], 3) is None
+    assert compute_adjusted_homophily_or_none(starts, ends, 3) == pytest.approx(0.0)
+    assert compute_adjusted_homophily_or_none(starts, starts, 3) == pytest.approx(1.0)
+    assert compute_adjusted_homophily_or_none(starts[:2] * 0, ends[:2] * 0, 3) is None  # one label: nothing but chance
+    assert compute_adjusted_homophily_or_none(starts[:0], ends[:0], 3) is None
 
 
 def test_end_labels_leave_out_edges_with_an_unlabeled_end():

@@ -85,10 +85,10 @@ def test_folders_of_dead_processes_are_removed_and_those_of_living_ones_are_not(
 
 
 def test_a_folder_that_cannot_be_written_is_found_early(tmp_path: Path) -> None:
-    assert files.create_writable_folder(tmp_path / "a" / "b").is_dir()
+    assert files.create_folder_and_prove_writable(tmp_path / "a" / "b").is_dir()
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="it is a file, not a folder"):
-        files.create_writable_folder(tmp_path / "file")
+        files.create_folder_and_prove_writable(tmp_path / "file")
 
 
 def test_tensors_come_back_with_their_metadata_and_damage_is_noticed(tmp_path: Path) -> None:

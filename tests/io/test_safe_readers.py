@@ -13,7 +13,7 @@ import pytest
 
 from pignn.core.errors import DataError
 from pignn.io import safe_readers
-from pignn.io.safe_readers import read_integers, read_npy, read_npz, read_pickle, read_tsv
+from pignn.io.safe_readers import read_integer_lines, read_npy, read_npz, read_pickle_without_code, read_tsv
 
 
 class Malicious:
@@ -86,10 +86,10 @@ def test_an_array_can_be_mapped_into_memory(tmp_path: Path) -> None:
 def test_a_pickle_may_hold_data_only(tmp_path: Path, protocol: int) -> None:
     path = tmp_path / "a.pickle"
     path.write_bytes(pickle.dumps({"a": [np.arange(3)]}, protocol=protocol))
-    assert read_pickle(path, "it")["a"][0].tolist() == [0, 1, 2]
+    assert read_pickle_without_code(path, "it")["a"][0].tolist() == [0, 1, 2]
     path.write_bytes(pickle.dumps([Malicious(tmp_path / "ran")], protocol=protocol))
     with pytest.raises(DataError, match="it contains code, refused"):
-        read_pickle(path, "it")
+        read_pickle_without_code(path, "it")
     assert not (tmp_path / "ran").exists()
 
 
@@ -99,6 +99,6 @@ def test_text_files_have_the_columns_and_numbers_they_should(tmp_path: Path) -> 
     with pytest.raises(DataError, match="not every line has 3 columns"):
         read_tsv(tmp_path / "a.tsv", "it", num_columns=3)
     (tmp_path / "numbers").write_text("4\n5\n")
-    assert read_integers(tmp_path / "numbers", "it").tolist() == [4, 5]
+    assert read_integer_lines(tmp_path / "numbers", "it").tolist() == [4, 5]
     with pytest.raises(DataError, match="it is damaged"):
-        read_integers(tmp_path / "a.tsv", "it")
+        read_integer_lines(tmp_path / "a.tsv", "it")

@@ -97,10 +97,10 @@ def test_a_factor_changes_nothing():
 def test_sparse_chunked_and_dense_scalings_agree(features):
     data = copy_checked_graph(make_problem(features))
     scaling = FeatureScaling.fit(data.x, "auto")
-    inputs = GraphInputs.from_data(data).with_scaling(scaling)
+    inputs = GraphInputs.from_data(data).copy_with_scaling(scaling)
     weight = torch.randn(data.x.shape[1], 3, generator=torch.Generator().manual_seed(0))
     expected = scaling.apply(data.x) @ weight
-    for each in (inputs.features, inputs.copy_for_chunked_inference().with_scaling(scaling).features):
+    for each in (inputs.features, inputs.copy_for_chunked_inference().copy_with_scaling(scaling).features):
         torch.testing.assert_close(each @ weight, expected, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(inputs.select_features(torch.tensor([5, 2])), inputs.x[[5, 2]])
 

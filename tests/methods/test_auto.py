@@ -197,12 +197,12 @@ def test_a_class_bias_is_fitted_where_frequencies_differ_and_only_there() -> Non
     y = torch.cat([torch.zeros(450), torch.ones(50)]).long()
     scores = torch.stack([torch.zeros(500), y * 1.0 - 0.5], 1)  # as if both classes had the same size
     likelihood = torch.nn.functional.one_hot(y, 2).double()
-    bias = calibration.fit_class_bias(scores, likelihood, torch.ones(500))
+    bias = calibration.fit_class_bias_or_zeros(scores, likelihood, torch.ones(500))
     # At the optimum without a prior, the mean probability of a class is its frequency.
     mean = float((scores.double() + bias).softmax(1)[:, 1].mean())
     assert mean == pytest.approx(0.1, abs=0.005)
     same = torch.arange(500) % 2
-    assert not calibration.fit_class_bias(
+    assert not calibration.fit_class_bias_or_zeros(
         torch.zeros(500, 2), torch.nn.functional.one_hot(same, 2).double(), torch.ones(500)
     ).any()
 
@@ -219,7 +219,7 @@ def test_the_average_is_that_of_probabilities(noisy: Data) -> None:
     views = model.views_.transform(inputs, {each.view for each in model.candidates_.values()})
     parts = []
     for name, weight in model.weights_.items():
-        scores = model.models_[name].compute_embedded_scores(views[model.candidates_[name].view])
+        scores = model.models_[name].compute_scores_of_embedded_nodes(views[model.candidates_[name].view])
         parts.append(weight * (model.models_[name].inverse_temperature_ * scores).softmax(1).numpy())
     scaled = sum(parts) ** model.inverse_temperature_
     scaled /= scaled.sum(1, keepdims=True)
@@ -229,9 +229,13 @@ def test_the_average_is_that_of_probabilities(noisy: Data) -> None:
 
 
 def test_weights_follow_the_likelihood() -> None:
-    weights = ensembling.compute_softmax_weights({"a": -100.0, "b": -100.0 - np.log(4), "c": -1000.0})
+    weights = ensembling.compute_softmax_weights_without_negligible(
+        {"a": -100.0, "b": -100.0 - np.log(4), "c": -1000.0}
+    )
     assert weights == pytest.approx({"a": 0.8, "b": 0.2})
-    assert ensembling.compute_softmax_weights(dict.fromkeys("abcd", -5.0)) == pytest.approx(dict.fromkeys("abcd", 0.25))
+    assert ensembling.compute_softmax_weights_without_negligible(dict.fromkeys("abcd", -5.0)) == pytest.approx(
+        dict.fromkeys("abcd", 0.25)
+    )
 
 
 def test_refit_keeps_the_choice_and_forgets_labels_that_are_gone(noisy: Data) -> None:
@@ -272,7 +276,9 @@ def test_validation_labels_choose_and_are_not_learned_from(noisy: Data, tmp_path
     view = model.candidates_[model.chosen_].view
     inputs = GraphInputs.from_data(graphs.copy_checked_graph(noisy))
     predicted = (
-        model.models_[model.chosen_].compute_embedded_scores(model.views_.transform(inputs, [view])[view]).argmax(1)
+        model.models_[model.chosen_]
+        .compute_scores_of_embedded_nodes(model.views_.transform(inputs, [view])[view])
+        .argmax(1)
     )
     agrees = predicted[noisy.val_mask] == noisy.y[noisy.val_mask]
     assert float(agrees.double().mean()) == pytest.approx(right)

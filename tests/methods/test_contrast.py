@@ -74,19 +74,19 @@ def test_views_drop_edges_both_ways_and_features(density):
     data = graphs.csbm(num_nodes=200, num_classes=3, seed=0)
     data.x = data.x * (torch.rand(data.x.shape) < density)
     inputs = backbones.GraphInputs.from_data(graphs.copy_checked_graph(data))
-    view = views.drop_edges(inputs, 0.5)
+    view = views.copy_with_random_edges_dropped(inputs, 0.5)
     kept = {(int(a), int(b)) for a, b in zip(view.adj.row, view.adj.col, strict=True)}
     assert kept == {(b, a) for a, b in kept}
     assert 0.3 < view.adj.num_entries / inputs.adj.num_entries < 0.7
     network = backbones.build("gcn", data.x.shape[1], 3).eval()
-    torch.testing.assert_close(network(views.drop_edges(inputs, 0.0)), network(inputs))
-    masked = views.mask_features(inputs, 0.5, whole_columns=True)
+    torch.testing.assert_close(network(views.copy_with_random_edges_dropped(inputs, 0.0)), network(inputs))
+    masked = views.copy_with_random_features_masked(inputs, 0.5, whole_columns=True)
     zero = (masked.x == 0).all(0)
     assert 0 < zero.sum() < len(zero)
     torch.testing.assert_close(masked.x[:, ~zero], inputs.x[:, ~zero])
     plain = backbones.GraphInputs(masked.x, inputs.adj)
     torch.testing.assert_close(network(masked), network(plain))
-    entries = views.mask_features(inputs, 0.5, whole_columns=False)
+    entries = views.copy_with_random_features_masked(inputs, 0.5, whole_columns=False)
     assert 0.35 < entries.x.count_nonzero() / inputs.x.count_nonzero() < 0.65
 
 
@@ -131,7 +131,7 @@ def test_all_four_losses_of_cr_gnn_count(noisy):
         losses[name] = model.history_[0]["class_loss"]
     assert len(set(losses.values())) == 3
     step = SimpleNamespace(inputs=make_inputs([(0, 1), (1, 2)], torch.randn(4, 2)))
-    neighbors = pignn.make("cr-gnn").sample_neighbors(step, torch.arange(4))
+    neighbors = pignn.make("cr-gnn").sample_one_neighbor_per_row(step, torch.arange(4))
     assert neighbors[0] == 1
     assert neighbors[1] in (0, 2)
     assert neighbors[3] == 3, "a node without neighbors is its own"

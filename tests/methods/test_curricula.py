@@ -126,7 +126,7 @@ def test_local_difficulty_is_the_entropy_around_a_node():
     labels = torch.tensor([0, 0, 1, 1, 1])
     entropy = lambda *p: -sum(v * math.log(v) for v in p)  # noqa: E731
     expected = [entropy(2 / 3, 1 / 3), 0, entropy(1 / 3, 2 / 3), 0, 0]
-    np.testing.assert_allclose(clnode.compute_local_difficulty(inputs, labels, 3), expected, atol=1e-6)
+    np.testing.assert_allclose(clnode.compute_neighborhood_label_entropy(inputs, labels, 3), expected, atol=1e-6)
 
 
 def test_global_difficulty_compares_a_node_with_its_class():
@@ -138,8 +138,8 @@ def test_global_difficulty_compares_a_node_with_its_class():
     s = np.array([2 * unit[i] @ means[labels[i]] / (unit[i] @ means.T).sum() for i in range(4)])
     s /= np.array([s[:2].mean()] * 2 + [s[2:].mean()] * 2)
     s[s > 0.95] = 1
-    np.testing.assert_allclose(clnode.compute_global_difficulty(e, labels, 2), 1 / s, rtol=1e-5)
-    assert torch.isfinite(clnode.compute_global_difficulty(torch.zeros(4, 2), labels, 3)).all()
+    np.testing.assert_allclose(clnode.compute_dissimilarity_to_class_direction(e, labels, 2), 1 / s, rtol=1e-5)
+    assert torch.isfinite(clnode.compute_dissimilarity_to_class_direction(torch.zeros(4, 2), labels, 3)).all()
 
 
 def test_clnode_gives_unlabeled_nodes_predicted_classes_and_trains_on_easy_labels(noisy):
@@ -206,7 +206,7 @@ def test_the_loss_of_cp_adds_the_communities(noisy, nodes):
         losses[weight] = model.fit(noisy).history_[0]["class_loss"]
     torch.manual_seed(0)
     fresh = model.make_networks(noisy.x.shape[1], 3, 120)["classifier"]
-    inputs = backbones.GraphInputs.from_data(graphs.copy_checked_graph(noisy)).with_scaling(model.feature_scaling_)
+    inputs = backbones.GraphInputs.from_data(graphs.copy_checked_graph(noisy)).copy_with_scaling(model.feature_scaling_)
     fresh(inputs)
     each = F.cross_entropy(fresh.community_head(fresh.hidden), model._community, reduction="none")
     chosen = noisy.train_mask if nodes == "train" else torch.ones(120, dtype=torch.bool)

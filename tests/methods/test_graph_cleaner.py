@@ -90,7 +90,7 @@ def test_without_validation_labels_or_with_one_label_nothing_fails(noisy):
 def test_the_detector_ranks_labels_in_the_comparison_of_the_audit():
     clean = graphs.csbm(num_nodes=240, num_classes=3, signal=2.0, seed=0)
     data = pignn.corrupt(clean, "symmetric", 0.2, seed=1, splits="all")
-    scores, _ = SCORERS.get("graph-cleaner")(epochs=30).score_suspicion_with_run_measures(data)
+    scores, _ = SCORERS.get("graph-cleaner")(epochs=30).compute_suspicion_scores_and_measures(data)
     wrong = (data.y != data.y_true).numpy()
     assert ((scores >= 0) & (scores <= 1)).all()
     assert scores[wrong].mean() > scores[~wrong].mean() + 0.3

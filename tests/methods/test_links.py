@@ -152,7 +152,7 @@ def test_rtgnn_divides_labels_by_its_rules():
     first = torch.tensor([[0.9, 0.1], [0.1, 0.9], [0.9, 0.1], [0.95, 0.05], [0.4, 0.6], [0.05, 0.95]])
     second = torch.tensor([[0.9, 0.1], [0.1, 0.9], [0.9, 0.1], [0.9, 0.1], [0.6, 0.4], [0.1, 0.9]])
     trusted = torch.tensor([False, False, False, False, False, True])
-    divided = rtgnn.divide_labels(losses, torch.stack([first, second]), y, 0.9, trusted)
+    divided = rtgnn.divide_labels_into_clean_and_relabeled(losses, torch.stack([first, second]), y, 0.9, trusted)
     # κ = max(1 − 0.45, 3/6) = 0.55: three of six. The threshold is 1 − 0.5·0.9 = 0.55.
     assert divided.clean.tolist() == [True, True, True, False, False, True]
     assert divided.relabeled.tolist() == [False, False, False, True, False, False]
@@ -160,7 +160,9 @@ def test_rtgnn_divides_labels_by_its_rules():
     assert float(divided.factor[3]) == pytest.approx((0.95 * 0.9) ** 0.05, rel=1e-5)
     # The first node of the list has no special place: a known port never relabels it.
     swapped = torch.tensor([3, 1, 2, 0, 4, 5])
-    again = rtgnn.divide_labels(losses[swapped], torch.stack([first, second])[:, swapped], y[swapped], 0.9, trusted)
+    again = rtgnn.divide_labels_into_clean_and_relabeled(
+        losses[swapped], torch.stack([first, second])[:, swapped], y[swapped], 0.9, trusted
+    )
     assert again.relabeled.tolist() == [True, False, False, False, False, False]
 
 

@@ -234,8 +234,8 @@ def test_neighbors_are_averaged_by_weight_and_weigh_a_node():
 def test_perturbations_have_their_length_and_stay_with_their_graph(noisy):
     model = pignn.make("dnd-net", epochs=5, dropout=0.0).fit(noisy)
     network = model.networks_["classifier"]
-    inputs = backbones.GraphInputs.from_data(graphs.copy_checked_graph(noisy)).with_scaling(model.feature_scaling_)
-    g = network.smooth_features(inputs)
+    inputs = backbones.GraphInputs.from_data(graphs.copy_checked_graph(noisy)).copy_with_scaling(model.feature_scaling_)
+    g = network.smooth_and_cache_features(inputs)
     noise = F.normalize(network.noise, dim=1)
     pure, perturbed = network.compute_member_logits(inputs)
     torch.testing.assert_close(perturbed, network.apply_layers(g + 0.1 * g.sign() * noise))
@@ -289,7 +289,7 @@ def test_the_contrast_with_the_graph_equals_its_formula():
     h.requires_grad_()
     rncgln.compute_graph_contrastive_loss(h, rows, graph * torch.tensor([[0.0], [1.0]]), 2.0).backward()
     assert torch.isfinite(h.grad).all(), "a row that B has nothing of leaves the others their gradient"
-    assert rncgln.keep_largest_per_row(torch.tensor([[3.0, 1, 2]]), 2).tolist() == [[3, 0, 2]]
+    assert rncgln.zero_all_but_largest_per_row(torch.tensor([[3.0, 1, 2]]), 2).tolist() == [[3, 0, 2]]
 
 
 def test_rncgln_learns_from_sure_nodes_but_for_validation_nodes():
@@ -325,7 +325,7 @@ def test_r2lp_equals_the_dense_form_of_its_graph():
     with torch.no_grad():
         network.order_weights.copy_(torch.tensor([0.7, 0.3]))
         result = network(inputs).double()
-        h0, y = network.start.double(), torch.rand(5, 3).double()
+        h0, y = network.initial_scores.double(), torch.rand(5, 3).double()
         adj = make_adjacency() + torch.eye(5)
         row = adj / adj.sum(1, keepdim=True)
         a, b, eye = 1 / 5, 0.6, torch.eye(3, dtype=torch.float64)
@@ -338,7 +338,7 @@ def test_r2lp_equals_the_dense_form_of_its_graph():
         torch.testing.assert_close(result, h, rtol=1e-4, atol=1e-5)
         middle = torch.linalg.inv(eye / b**2 + a * h.t() @ h)
         dense = (b * h @ h.t() + 3 * 0.7 * row - 0.4 * b * h0 @ h.t()) @ (a * torch.eye(5) - a**2 * h @ middle @ h.t())
-        found = r2lp.propagate_labels(network, inputs, y.float(), 0.3)
+        found = r2lp.propagate_labels_over_learned_graph(network, inputs, y.float(), 0.3)
         torch.testing.assert_close(found.double(), y + 0.3 * dense @ y, rtol=1e-4, atol=1e-4)
 
 
@@ -365,7 +365,7 @@ def test_rounds_move_the_surest_labels_with_their_new_class():
         0.3 * one_hot * task.trusted[:, None]
         + 0.7 * (0.5 * one_hot * ((task.y >= 0) & ~task.trusted)[:, None] + 0.5 * probs)
     )
-    height, found = r2lp.propagate_labels(network, inputs, start, 0.4).max(1)
+    height, found = r2lp.propagate_labels_over_learned_graph(network, inputs, start, 0.4).max(1)
     noisy = torch.tensor([1, 2, 4])
     assert moved.tolist() == [int(noisy[height[noisy].argmax()])]
     assert sets.classes[moved] == found[moved]

@@ -244,7 +244,7 @@ def test_a_weighted_mean_over_some_nodes_keeps_the_scale():
 
 def test_two_gaussians_divide_small_losses_from_large_ones():
     losses = torch.tensor([[0.1, 0.12, 0.15, 2.0, 2.1], [3.0, 0.2, 0.25, 3.1, 0.22]])
-    clean = dividemix.compute_clean_probs(losses)
+    clean = dividemix.compute_clean_probs_by_loss_mixture(losses)
     assert (clean > 0.5).tolist() == [[True, True, True, False, False], [False, True, True, False, True]]
     from sklearn.mixture import GaussianMixture
 
@@ -253,13 +253,15 @@ def test_two_gaussians_divide_small_losses_from_large_ones():
     scaled = ((sample - sample.min()) / np.ptp(sample))[:, None]
     mixture = GaussianMixture(2, reg_covar=5e-4, random_state=0).fit(scaled)
     expected = mixture.predict_proba(scaled)[:, mixture.means_.argmin()]
-    found = dividemix.compute_clean_probs(torch.tensor(sample, dtype=torch.float32)[None], iterations=50)[0]
+    found = dividemix.compute_clean_probs_by_loss_mixture(
+        torch.tensor(sample, dtype=torch.float32)[None], iterations=50
+    )[0]
     np.testing.assert_allclose(found, expected, atol=0.02)
 
 
 @pytest.mark.parametrize("losses", [[0.7] * 5, [0.7], [0.0, 1e9], [0.0, 0.0, 0.0, 1.0]])
 def test_equal_losses_give_no_nan(losses):
-    clean = dividemix.compute_clean_probs(torch.tensor([losses, losses]))
+    clean = dividemix.compute_clean_probs_by_loss_mixture(torch.tensor([losses, losses]))
     assert torch.isfinite(clean).all()
     if len(set(losses)) == 1:
         assert (clean == 1).all()
@@ -267,13 +269,15 @@ def test_equal_losses_give_no_nan(losses):
 
 def test_sharpening_squares_at_one_half():
     p = torch.tensor([[0.6, 0.3, 0.1], [1.0, 0.0, 0.0]])
-    np.testing.assert_allclose(dividemix.sharpen(p, 0.5), p.square() / p.square().sum(1, keepdim=True), atol=1e-6)
+    np.testing.assert_allclose(dividemix.sharpen_probs(p, 0.5), p.square() / p.square().sum(1, keepdim=True), atol=1e-6)
 
 
 def test_each_network_gets_the_split_of_the_other(monkeypatch):
     """Network 0 finds node 2 wrong, network 1 node 0: each takes the other's word for it."""
     method = pignn.make("dividemix", warm_epochs=0)
-    monkeypatch.setattr(dividemix, "compute_clean_probs", lambda losses: torch.tensor([[1.0, 1, 0, 1], [0, 1.0, 1, 1]]))
+    monkeypatch.setattr(
+        dividemix, "compute_clean_probs_by_loss_mixture", lambda losses: torch.tensor([[1.0, 1, 0, 1], [0, 1.0, 1, 1]])
+    )
     seen = []
     monkeypatch.setattr(method, "_compute_network_loss", lambda *args: seen.append(args[3].tolist()) or torch.zeros(()))
     method.objective(step(TWO))

@@ -21,7 +21,7 @@ from pignn.noise import (
     RecordedLabels,
     build_transition_matrix,
     corrupt,
-    load_noise_file_or_check_name,
+    load_labels_or_matrix_or_check_noise_name,
     load_recorded_labels,
     summarize_noise,
 )
@@ -253,7 +253,7 @@ def test_one_of_several_splits() -> None:
 @quick
 @given(st.lists(st.floats(-30, 30), min_size=1, max_size=50), st.floats(0, 1))
 def test_mean_flip_probability_is_the_rate(scores: list[float], rate: float) -> None:
-    q = noise.compute_flip_probs(np.array(scores), rate)
+    q = noise.compute_flip_probs_with_mean_rate(np.array(scores), rate)
     assert abs(q.mean() - rate) < 1e-6
     assert ((q >= 0) & (q <= 1)).all()
     assert (np.diff(q[np.argsort(scores)]) >= 0).all()
@@ -337,10 +337,10 @@ def test_noise_files_hold_labels_or_a_matrix(tmp_path: Path) -> None:
     record = load_recorded_labels(tmp_path / "r.npz")
     assert record.class_names == list("abcde")
     assert record.source == "r.npz"
-    assert isinstance(load_noise_file_or_check_name(str(tmp_path / "r.npz")), RecordedLabels)
+    assert isinstance(load_labels_or_matrix_or_check_noise_name(str(tmp_path / "r.npz")), RecordedLabels)
     for name in ("m.npz", "m.npy", "m.csv"):
-        np.testing.assert_array_equal(load_noise_file_or_check_name(str(tmp_path / name)), matrix)
-    assert load_noise_file_or_check_name("pair") == "pair"
+        np.testing.assert_array_equal(load_labels_or_matrix_or_check_noise_name(str(tmp_path / name)), matrix)
+    assert load_labels_or_matrix_or_check_noise_name("pair") == "pair"
 
 
 def test_unusable_noise_files_are_one_line_errors(tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ def test_unusable_noise_files_are_one_line_errors(tmp_path: Path) -> None:
         "absent.npz": "no such file",
     }.items():
         with pytest.raises(DataError, match=words) as caught:
-            load_noise_file_or_check_name(str(tmp_path / name))
+            load_labels_or_matrix_or_check_noise_name(str(tmp_path / name))
         assert name in str(caught.value)
         assert "\n" not in str(caught.value)
 

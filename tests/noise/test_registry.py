@@ -12,7 +12,7 @@ import torch
 import pignn
 from pignn import graphs
 from pignn.core.errors import ConfigError
-from pignn.noise import NOISES, load_noise_file_or_check_name, make_noise_kind
+from pignn.noise import NOISES, load_labels_or_matrix_or_check_noise_name, make_noise_kind
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_kind_of_another_package_works_everywhere_by_its_name(tmp_path: Path) 
     noisy = pignn.corrupt(data, "reverse", 1.0, splits=("all",))
     assert torch.equal(noisy.y, 2 - data.y)
     assert noisy.noise["kind"] == "reverse"
-    assert load_noise_file_or_check_name("reverse") == "reverse"
+    assert load_labels_or_matrix_or_check_noise_name("reverse") == "reverse"
     with pytest.raises(ConfigError, match="noise 'reverse' needs a rate"):
         pignn.corrupt(data, "reverse")
 

@@ -330,7 +330,7 @@ def test_embeddings_and_samples_must_fit_the_graph():
     with pytest.raises(DataError, match="the sample is of 9 nodes"):
         pairs.structure_loss(torch.randn(12, 2), graph, sample=pairs.PairSample(9, 2))
     with pytest.raises(ConfigError, match="goes with sample"):
-        pairs.structure_loss(torch.randn(12, 2), graph.sample_edges(0.5))
+        pairs.structure_loss(torch.randn(12, 2), graph.copy_with_sampled_edges(0.5))
     with pytest.raises(ConfigError, match="num_negatives must be at least 1"):
         pairs.PairSample(9, 0)
 

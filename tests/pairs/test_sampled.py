@@ -18,7 +18,7 @@ def edges():
 def weights(sample):
     """What each ordered pair counts in a sample; 0 if it is not in it."""
     found = torch.zeros(sample.num_nodes, sample.num_nodes)
-    for groups in sample.iter_groups():
+    for groups in sample.iter_batches_of_node_groups():
         found[groups[:, :, None], groups[:, None, :]] = sample.weight
     return found.fill_diagonal_(0)
 
@@ -57,7 +57,7 @@ def test_loss_and_gradient_are_unbiased(edges, target, source, share):
     }[source]
 
     def loss(sample=None):
-        part = graph if sample is None or share == 1 else graph.sample_edges(share)
+        part = graph if sample is None or share == 1 else graph.copy_with_sampled_edges(share)
         if labels is None:
             return pairs.structure_loss(h, part, sample=sample)
         return pairs.regularizer(h, labels, part, target=target, sample=sample)

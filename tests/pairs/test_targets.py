@@ -17,13 +17,13 @@ class Squares(PairTarget):
     name = "squares"
     uses_complement = True
 
-    def compute_connected_terms(self, z, p):
+    def compute_connected_loss_terms(self, z, p):
         return (p * (1 - z)) ** 2
 
     def compute_connected_slopes(self, z, p):
         return -2 * p**2 * (1 - z)
 
-    def compute_disconnected_terms(self, z, p):
+    def compute_disconnected_loss_terms(self, z, p):
         return p * z.exp()
 
     def compute_disconnected_slopes_(self, z, p):

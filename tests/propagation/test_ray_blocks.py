@@ -83,7 +83,7 @@ def test_a_machine_without_the_store_or_with_another_version_is_one_line(store):
     digest = blocks.StoredGraph(store).digest
     task = blocks.BlockTask(str(store), digest, blocks.Block(0, 2), 0.1, 2)
     with pytest.raises(DataError, match=r"has pignn .*, the driver has 0.0; install the same version everywhere"):
-        ray_blocks._compute_on_machine(task, NODES, "0.0", 1)
+        ray_blocks._check_machine_and_compute_rows(task, NODES, "0.0", 1)
     shutil.move(store, store.with_name("elsewhere"))
     with pytest.raises(DataError, match=r"has no store at .*; put it on a shared file system"):
-        ray_blocks._compute_on_machine(task, NODES, pignn.__version__, 1)
+        ray_blocks._check_machine_and_compute_rows(task, NODES, pignn.__version__, 1)

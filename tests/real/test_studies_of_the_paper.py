@@ -28,7 +28,7 @@ CELLS = {
 @pytest.mark.skipif(not is_available("cora"), reason="Cora is not here")
 @pytest.mark.parametrize("name", CELLS)
 def test_a_study_of_the_paper_runs_to_its_end_and_is_compared(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(sweep, "open_pool", lambda *_: InProcessPool())
+    monkeypatch.setattr(sweep, "open_local_or_ray_pool", lambda *_: InProcessPool())
     noise = "symmetric:0.8" if name == "significance" else "symmetric:0.4"
     rows = ["Rank 1", "Rank 50", "PI-GNN"] if name == "low-rank" else None  # higher ranks take long
     study = get_study(name).subset(datasets=["cora"], noises=[noise], seeds=[0, 1], methods=rows, settings=FEW_EPOCHS)

@@ -17,14 +17,14 @@ from torch_geometric.data import Data
 
 import pignn.cli
 from pignn import graphs
-from pignn.auditing import Audit, audit_labels, sample_for_review, write_rounded_csv
+from pignn.auditing import Audit, audit_labels, sample_for_review, write_spreadsheet_safe_csv
 from pignn.auditing.evidence import build_checked_evidence
 from pignn.auditing.neighborhoods import build_neighborhoods
 from pignn.auditing.tables import replace_class_numbers_by_names
 from pignn.core.errors import ConfigError
 from pignn.noise import NoiseEstimate, corrupt
 from pignn.report.audit import AuditPageContent, build_audit_page
-from pignn.report.audit.page import encode_json
+from pignn.report.audit.page import encode_json_for_script
 
 from .reading import HOSTILE, Elements, admitted
 
@@ -92,7 +92,7 @@ def test_hostile_text_is_only_ever_data() -> None:
 
 @pytest.mark.parametrize("text", [*HOSTILE, "half \ud800 pair"])
 def test_json_cannot_end_its_block(text: str) -> None:
-    block = encode_json({text[:100]: [text]})
+    block = encode_json_for_script({text[:100]: [text]})
     assert not re.search("[<>&\u2028\u2029]", block)
     assert json.loads(block) == {text[:100]: [text]}
     block.encode()
@@ -216,7 +216,9 @@ def test_a_column_of_another_package_is_in_the_file_and_on_the_page(
     install_package(HALVES, "[pignn.audit_columns]\nhalf = other_package:HALF\n")
     audit = audit_labels(corrupt(graphs.csbm(100, 3, signal=2.0), "symmetric", 0.2, splits="all"))
     halves = [node / 2 for node in audit.issues["node"]]
-    write_rounded_csv(tmp_path / "suspects.csv", replace_class_numbers_by_names(audit.issues, audit.class_names))
+    write_spreadsheet_safe_csv(
+        tmp_path / "suspects.csv", replace_class_numbers_by_names(audit.issues, audit.class_names)
+    )
     assert pd.read_csv(tmp_path / "suspects.csv")["half"].tolist() == halves
     assert list(audit.issues)[-1] == "half"
     shown = content(audit.report())

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 import pignn
-from pignn.reviewing.project import create_project, open_project, project_lock_context
+from pignn.reviewing.project import audit_and_create_project, open_project, project_lock_context
 from pignn.reviewing.review_session import ReviewSession
 
 
@@ -20,7 +20,7 @@ def noisy_graph():
 @pytest.fixture(scope="session")
 def project_folder(noisy_graph, tmp_path_factory):
     folder = tmp_path_factory.mktemp("projects") / "first"
-    create_project(folder, {"graph": noisy_graph}, audit={"warn": False, "intervals": False})
+    audit_and_create_project(folder, {"graph": noisy_graph}, audit={"warn": False, "intervals": False})
     return folder
 
 

@@ -16,7 +16,7 @@ pytest.importorskip("starlette")
 import pignn
 from pignn.reviewing.api import MAX_BYTES, build_app
 from pignn.reviewing.guard import hash_token
-from pignn.reviewing.project import create_project, open_project, project_lock_context
+from pignn.reviewing.project import audit_and_create_project, open_project, project_lock_context
 from pignn.reviewing.review_session import ReviewSession
 
 CSRF = "the-token-of-this-server"
@@ -66,7 +66,7 @@ def test_a_decision_is_on_disk_when_it_is_answered_and_sent_twice_happens_once(a
     for _ in range(2):
         status, outcome, _ = decide(app, 3, "keep")
         assert (status, outcome["count"]) == (200, 1)
-    assert len(session.project.decisions.list_history()) == 1
+    assert len(session.project.decisions.list_actions_newest_first()) == 1
     progress = call(app, "/api/progress")[1]
     assert (progress["panel"]["decided"], progress["undo"]) == (1, 1)
     assert call(app, "/api/undo", {"key": "key-000002"})[1]["nodes"] == [3]
@@ -196,7 +196,7 @@ def test_others_come_in_with_a_token_only(session):
     mine = {**elsewhere, "cookie": f"pignn-review={token}", "x-reviewer": "bob"}
     body = {"key": "key-000001", "changes": [{"node": 3, "decision": "keep"}]}
     assert call(app, "/api/decide", body, headers=mine)[0] == 200
-    assert session.project.decisions.list_verdicts()[0][1] == "ann", "nobody can pass for another one"
+    assert session.project.decisions.list_current_verdicts()[0][1] == "ann", "nobody can pass for another one"
     assert token.encode() not in (session.project.folder / "decisions.sqlite").read_bytes()
 
 
@@ -239,7 +239,9 @@ def own_files(tmp_path_factory):
 def own_project(own_files):
     arguments = {"nodes": own_files / "papers.csv", "edges": own_files / "links.csv", "id": "id", "label": "topic",
                  "features": "a,b,c"}  # fmt: skip
-    create_project(own_files / "project", {"graph": None, **arguments}, audit={"warn": False, "intervals": False})
+    audit_and_create_project(
+        own_files / "project", {"graph": None, **arguments}, audit={"warn": False, "intervals": False}
+    )
     return own_files / "project"
 
 
@@ -269,7 +271,7 @@ def test_what_leaves_a_project_is_what_was_decided(own_project, own_files):
         # A decisions.csv goes in again, as one action that can be undone.
         text = call(app, "/api/export/decisions")[1].decode()
         call(app, "/api/load", {"key": "key-load-1", "text": text}, headers={"x-reviewer": "bob"})
-        assert session.project.decisions.list_history()[0].verb == "load"
+        assert session.project.decisions.list_actions_newest_first()[0].verb == "load"
         assert call(app, "/api/load", {"key": "key-load-2", "text": "a,b\n1,2\n"})[0] == 422
         session.close()
     assert (own_files / "papers.csv").read_bytes() == original

@@ -25,13 +25,13 @@ def store(tmp_path):
 
 
 def current(store):
-    return {(node, who, settles): verdict.decision for node, who, settles, verdict in store.list_verdicts()}
+    return {(node, who, settles): verdict.decision for node, who, settles, verdict in store.list_current_verdicts()}
 
 
 def test_a_decision_is_kept_with_who_when_before_and_after(store):
     store.decide("a", "ann", [(3, KEEP)])
     store.decide("b", "ann", [(3, Verdict(decision="relabel", label="x", note="<b>"))])
-    last, first = store.list_history(node=3)
+    last, first = store.list_actions_newest_first(node=3)
     assert (first.changes[0].before, first.changes[0].after.decision) == (None, "keep")
     assert (last.changes[0].before.decision, last.changes[0].after.label) == ("keep", "x")
     assert last.changes[0].after.note == "<b>"
@@ -42,19 +42,19 @@ def test_a_decision_is_kept_with_who_when_before_and_after(store):
 def test_undo_and_redo_go_through_all_steps_and_survive_a_reopening(store):
     for i in range(300):
         store.decide(f"k{i}", "ann", [(i % 7, Verdict(decision="keep", note=str(i)))])
-    full = store.list_verdicts()
+    full = store.list_current_verdicts()
     for i in range(150):
         store.undo(f"u{i}", "ann")
     again = DecisionStore(store.path)
     for i in range(150, 300):
         again.undo(f"u{i}", "ann")
-    assert again.list_verdicts() == []
+    assert again.list_current_verdicts() == []
     assert again.undo("u300", "ann") is None
     for i in range(300):
         assert again.redo(f"r{i}", "ann") is not None
-    assert again.list_verdicts() == full
+    assert again.list_current_verdicts() == full
     assert again.redo("r300", "ann") is None
-    assert len(again.list_history(limit=10_000)) == 900
+    assert len(again.list_actions_newest_first(limit=10_000)) == 900
 
 
 def test_a_new_decision_ends_what_can_be_redone(store):
@@ -83,7 +83,7 @@ def test_an_action_that_is_sent_twice_happens_once(store):
     assert store.decide("same", "ann", [(1, KEEP)]) == first
     undone = store.undo("undo", "ann")
     assert store.undo("undo", "ann") == undone
-    assert len(store.list_history()) == 2
+    assert len(store.list_actions_newest_first()) == 2
 
 
 def test_settling_keeps_what_the_reviewers_said(store):
@@ -111,7 +111,7 @@ def test_a_thousand_concurrent_writes_of_two_reviewers_are_neither_lost_nor_doub
     for thread in threads:
         thread.join()
     assert failures == []
-    actions = store.list_history(limit=10_000)
+    actions = store.list_actions_newest_first(limit=10_000)
     assert len(actions) == 1000
     assert Counter(action.reviewer for action in actions) == {"ann": 500, "bob": 500}
     assert set(current(store)) == {(node, who, False) for who in ("ann", "bob") for node in range(500)}
@@ -141,11 +141,11 @@ def test_nothing_that_was_answered_is_lost_by_fifty_kills(store):
         process.wait()
         start = max(answered) + 1
     again = DecisionStore(store.path)
-    nodes = [node for node, *_ in again.list_verdicts()]
+    nodes = [node for node, *_ in again.list_current_verdicts()]
     assert len(nodes) == len(set(nodes))
     assert answered <= set(nodes)
     assert len(nodes) - len(answered) <= 50, "a write that was not answered may be there: at most the last of each"
-    assert len(again.list_history(limit=10**6)) == len(nodes)
+    assert len(again.list_actions_newest_first(limit=10**6)) == len(nodes)
 
 
 def test_a_damaged_file_is_refused_in_one_line(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import betabinom
 from sklearn.metrics import cohen_kappa_score
 
-from pignn.reviewing.agreement import compute_cohen_kappa, compute_krippendorff_alpha
+from pignn.reviewing.agreement import compute_cohen_kappa_or_none, compute_krippendorff_alpha_or_none
 from pignn.reviewing.estimates import compute_progress_panel, compute_wrong_count_interval
 from pignn.reviewing.verdicts import KEEP, RELABEL, UNDECIDED, UNSURE
 
@@ -61,8 +61,8 @@ def test_kappa_is_that_of_scikit_learn():
     first = rng.choice(list("abc"), 80)
     second = np.where(rng.random(80) < 0.6, first, rng.choice(list("abc"), 80))
     expected = cohen_kappa_score(first, second)
-    assert compute_cohen_kappa(list(zip(first, second, strict=True))) == pytest.approx(expected)
-    assert compute_cohen_kappa([("a", "a")]) is None
+    assert compute_cohen_kappa_or_none(list(zip(first, second, strict=True))) == pytest.approx(expected)
+    assert compute_cohen_kappa_or_none([("a", "a")]) is None
 
 
 def test_alpha_is_that_of_the_definition_pair_by_pair():
@@ -74,9 +74,9 @@ def test_alpha_is_that_of_the_definition_pair_by_pair():
     )
     values = [value for unit in kept for value in unit]
     expected = sum(a != b for i, a in enumerate(values) for j, b in enumerate(values) if i != j) / (len(values) - 1)
-    assert compute_krippendorff_alpha(units) == pytest.approx(1 - observed / expected)
+    assert compute_krippendorff_alpha_or_none(units) == pytest.approx(1 - observed / expected)
     # Krippendorff's own example of two observers and ten units (2011, p. 3): alpha = 0.095.
     first, second = "0100000010", "1110010000"
-    assert compute_krippendorff_alpha([list(pair) for pair in zip(first, second, strict=True)]) == pytest.approx(
-        0.095, abs=5e-4
-    )
+    assert compute_krippendorff_alpha_or_none(
+        [list(pair) for pair in zip(first, second, strict=True)]
+    ) == pytest.approx(0.095, abs=5e-4)

@@ -8,7 +8,7 @@ import pytest
 from pignn.core.errors import ConfigError, DataError, OutputError
 from pignn.reviewing.dealing import deal_labels
 from pignn.reviewing.decision_store import Verdict
-from pignn.reviewing.project import create_project, open_project, project_lock_context
+from pignn.reviewing.project import audit_and_create_project, open_project, project_lock_context
 from pignn.reviewing.queue import Query
 from pignn.reviewing.review_session import ReviewSession
 
@@ -33,7 +33,7 @@ def test_a_second_server_is_refused_and_a_project_is_not_replaced(folder, noisy_
     ):
         pass
     with pytest.raises(OutputError, match="a project already"):
-        create_project(folder, {"graph": noisy_graph})
+        audit_and_create_project(folder, {"graph": noisy_graph})
 
 
 def test_the_original_labels_are_not_written_again(session, noisy_graph):
@@ -103,7 +103,7 @@ def test_queues_select_what_they_say(session):
 def test_verdicts_that_cannot_be_are_refused(session, verdict, reason):
     with pytest.raises(DataError, match=reason):
         session.decide("k", "ann", [(0, verdict)])
-    assert session.project.decisions.list_verdicts() == []
+    assert session.project.decisions.list_current_verdicts() == []
 
 
 def test_nodes_and_names_that_cannot_be_are_refused(session):
@@ -136,11 +136,11 @@ def test_two_reviewers_who_differ_make_a_dispute_that_can_be_settled(session):
 
 def test_dealt_work_does_not_overlap_but_for_the_share():
     dealing = deal_labels(1000, ["ann", "bob", "eve"], 0.1, seed=0)
-    masks = np.array([dealing.get_mask(name) for name in dealing.reviewers])
+    masks = np.array([dealing.get_label_mask_of_reviewer(name) for name in dealing.reviewers])
     assert (masks.sum(axis=0) == 2).sum() == 100
     assert (masks.sum(axis=0) >= 1).all()
     assert masks.sum(axis=1).tolist() == pytest.approx([367] * 3, abs=12)
-    assert dealing.get_mask("stranger").all()
+    assert dealing.get_label_mask_of_reviewer("stranger").all()
 
 
 def test_each_reviewer_is_asked_only_what_is_theirs(session):

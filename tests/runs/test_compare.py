@@ -37,12 +37,12 @@ def fits(monkeypatch):
 
 def test_the_best_method_is_recommended_and_everything_can_be_shown(noisy, tmp_path):
     found = pignn.compare(noisy, {"class mean": "class mean", "blind": pignn.make("mlp", epochs=1)}, folds=3)
-    assert found.recommended_score.method == "class mean"
+    assert found.recommended_method_score.method == "class mean"
     assert found.recommendation.startswith("take class mean; blind is worse by")
     assert found.recommended_method.get_params()["noise"] == "none"
     assert list(found.table["method"]) == ["class mean", "blind"]
     truth = pignn.make("prototypes", noise="none").fit(noisy).score(noisy)
-    assert found.best_score.low - 0.02 <= truth <= found.best_score.high + 0.02
+    assert found.best_method_score.low - 0.02 <= truth <= found.best_method_score.high + 0.02
     assert 0.2 < found.noise_rate < 0.4
     assert found.num_labels == int((noisy.train_mask | noisy.val_mask).sum())
     page = found.report()
@@ -138,7 +138,9 @@ def test_a_method_that_fails_is_told_and_left_out(noisy):
 
 
 def test_settings_are_of_one_method_or_of_all_that_have_them():
-    chosen = comparison.choose_methods(["GCN", "MLP", "class mean"], {"epochs": 7, "GCN.epochs": 9}, seed=0)
+    chosen = comparison.build_checked_compared_methods(
+        ["GCN", "MLP", "class mean"], {"epochs": 7, "GCN.epochs": 9}, seed=0
+    )
     assert [each.method.get_params().get("epochs") for each in chosen] == [9, 7, None]
     assert len({each.digest() for each in chosen}) == 3
     for methods, settings, word in (
@@ -149,7 +151,7 @@ def test_settings_are_of_one_method_or_of_all_that_have_them():
         (["GCN"], {"epochs": 0}, "epochs"),
     ):
         with pytest.raises(ConfigError, match=word):
-            comparison.choose_methods(methods, settings, seed=0)
+            comparison.build_checked_compared_methods(methods, settings, seed=0)
 
 
 def _score(method, difference, as_good, seconds, error=0.01):
@@ -169,7 +171,7 @@ def test_the_cheaper_one_of_equal_methods_is_taken():
         "bad is worse by 10.0 points"
     )
     hardly_known = [scores[0], _score("cheap", -0.004, True, 1.0, error=0.05)]
-    assert Comparison(hardly_known, {}, {}, 100, 5, 2, 0.3).recommended_score.method == "dear"
+    assert Comparison(hardly_known, {}, {}, 100, 5, 2, 0.3).recommended_method_score.method == "dear"
 
 
 def test_the_error_is_that_of_the_corrected_resampled_t_test(noisy):

@@ -120,14 +120,14 @@ def test_an_exported_network_gives_the_logits_of_the_model_on_any_graph(backbone
 
 @pytest.mark.parametrize("backbone", ["gcn", "sage", "gin"])
 def test_an_exported_network_reads_weights(backbone, noisy) -> None:
-    from pignn.runs.export import build_exported_program
+    from pignn.runs.export import build_and_verify_exported_program
 
     model = pignn.PIGNN(backbone=backbone, epochs=2, warmup=1, feature_scaling="columns").fit(noisy, progress=False)
     graph = noisy.clone()
     simple = pignn.graphs.simplify_edges(graph.edge_index, graph.num_nodes)
     row, col = simple.edge_index
     graph.edge_index, graph.edge_weight = simple.edge_index, 1.0 + ((row + col) % 5).float()
-    logits = build_exported_program(model).module()(graph.x, graph.edge_index, graph.edge_weight).numpy()
+    logits = build_and_verify_exported_program(model).module()(graph.x, graph.edge_index, graph.edge_weight).numpy()
     np.testing.assert_allclose(logits, model.embed(graph), rtol=1e-4, atol=1e-5)
 
 

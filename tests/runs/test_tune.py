@@ -118,14 +118,14 @@ pignn.tune(graph, "prototypes", trials=200, out={str(tmp_path / "out")!r})
     assert num_done < 200
     total = num_done + 4
     tried = []
-    again = tuning.Search._run_trial
+    again = tuning.Search._run_trial_over_folds
 
     def count(self, *arguments):
         tried.append(arguments[0])
         return again(self, *arguments)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tuning.Search, "_run_trial", count)
+        patch.setattr(tuning.Search, "_run_trial_over_folds", count)
         resumed = pignn.tune(noisy, "prototypes", trials=total - 1, out=tmp_path / "out")
     assert tried == list(range(num_done, total))
     whole = pignn.tune(noisy, "prototypes", trials=total - 1)

@@ -54,7 +54,7 @@ def test_an_audit_of_votes_writes_what_it_found(voted):
     assert content["votes"]["votes"] == 360
     assert content["votes"]["annotators"][1]["annotator"] == "bob"
     assert found.summary.votes == content["votes"]
-    assert found.build_apply_command("decisions.csv", Path("out")) == ""  # there is no one column to correct
+    assert found.build_apply_command_or_empty("decisions.csv", Path("out")) == ""  # there is no one column to correct
     assert "Krippendorff" in found._repr_html_()
 
 

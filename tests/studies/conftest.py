@@ -21,7 +21,7 @@ from pignn.studies import (
     run_study,
     sweep,
 )
-from pignn.studies.execute import execute_run
+from pignn.studies.execute import execute_run_and_catch_errors
 from pignn.studies.run_spec import RunResult, RunSpec
 
 GRAPH = DatasetSpec("csbm", {"num_nodes": 120, "num_classes": 3})
@@ -44,7 +44,7 @@ class InProcessPool:
         self.computed.append(key)
         # As a worker gets and answers it.
         spec = msgspec.json.decode(msgspec.json.encode(spec), type=RunSpec)
-        return [(key, msgspec.json.decode(msgspec.json.encode(execute_run(spec)), type=RunResult))]
+        return [(key, msgspec.json.decode(msgspec.json.encode(execute_run_and_catch_errors(spec)), type=RunResult))]
 
     def close(self) -> None:
         pass
@@ -54,7 +54,7 @@ class InProcessPool:
 def here(monkeypatch: pytest.MonkeyPatch) -> InProcessPool:
     """Sweeps of this test compute in this process."""
     pool = InProcessPool()
-    monkeypatch.setattr(sweep, "open_pool", lambda *_: pool)
+    monkeypatch.setattr(sweep, "open_local_or_ray_pool", lambda *_: pool)
     return pool
 
 

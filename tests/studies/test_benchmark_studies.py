@@ -11,10 +11,10 @@ import pignn
 from pignn.auditing.label_scorers import SCORERS
 from pignn.core.errors import ConfigError
 from pignn.studies import Protocol, StudyRow, build_tables, collect_results, get_study, open_results, run_study
-from pignn.studies.comparison import build_comparison_table, build_table_of_gains_over_published_row
+from pignn.studies.comparison import build_comparison_table, build_mean_gains_over_published_table
 from pignn.studies.measures import list_measure_names
 from pignn.studies.planning import build_run_spec_without_graph
-from pignn.studies.run_graphs import complete_path_of_noise_file
+from pignn.studies.run_graphs import complete_path_if_noise_file
 from pignn.training.metrics import METRICS
 
 from .conftest import GRAPH, make
@@ -140,7 +140,7 @@ def test_gains_over_a_row_of_the_paper(numbers):
         results = numbers(study, lambda dataset, noise, label, seed: 0.7 if label == "GCN" else 0.6)
     except pignn.core.errors.DataError:
         pytest.skip("Cora is not here")
-    gains = build_table_of_gains_over_published_row(results, "PI-GNN")
+    gains = build_mean_gains_over_published_table(results, "PI-GNN")
     assert [[str(cell) for cell in row] for row in gains.rows] == [
         ["GCN", "1", "0.700", "+0.036", "0"],
         ["MLP", "1", "0.600", "-0.064", "1"],
@@ -155,6 +155,6 @@ def test_recorded_labels_may_lie_in_the_folder_of_the_dataset(tmp_path, monkeypa
     monkeypatch.setattr(
         "pignn.graphs.datasets.base.Dataset.find_location_or_empty", lambda self, root=None: str(tmp_path)
     )
-    assert complete_path_of_noise_file("labels.npz", "cora") == str(tmp_path / "labels.npz")
-    assert complete_path_of_noise_file("other.npz", "cora") == "other.npz"
-    assert complete_path_of_noise_file("symmetric", "cora") == "symmetric"
+    assert complete_path_if_noise_file("labels.npz", "cora") == str(tmp_path / "labels.npz")
+    assert complete_path_if_noise_file("other.npz", "cora") == "other.npz"
+    assert complete_path_if_noise_file("symmetric", "cora") == "symmetric"

@@ -19,7 +19,7 @@ from .conftest import make
 CACHES = (
     code_hash.hash_module_and_imports,
     code_hash._hash_module_and_list_imports,
-    code_hash._find_module_file,
+    code_hash._find_module_file_or_none,
     code_hash._is_submodule,
 )
 

@@ -24,17 +24,17 @@ def test_plan_and_protocol_say_what_the_benchmark_does():
 
 def test_splits_have_the_sizes_of_the_benchmark():
     y = graphs.load("digits").y
-    assert noisygl.draw_masks("cora", y, 0) is None
-    train, val, test = noisygl.draw_masks("photo", y, 0)
+    assert noisygl.draw_masks_or_none("cora", y, 0) is None
+    train, val, test = noisygl.draw_masks_or_none("photo", y, 0)
     assert (train.sum(), val.sum(), test.sum()) == (200, 500, 1000)
     assert y[train].bincount().tolist() == [20] * 10
     assert not (train & val).any()
     assert not (test & (train | val)).any()
-    assert not torch.equal(train, noisygl.draw_masks("photo", y, 1).train_mask)
-    train, val, test = noisygl.draw_masks("dblp", y, 0)
+    assert not torch.equal(train, noisygl.draw_masks_or_none("photo", y, 1).train_mask)
+    train, val, test = noisygl.draw_masks_or_none("dblp", y, 0)
     assert (train.sum(), val.sum()) == (17, 269)
     assert int(train.sum() + val.sum() + test.sum()) == len(y)
-    train, val, test = noisygl.draw_masks("blogcatalog", y, 0)
+    train, val, test = noisygl.draw_masks_or_none("blogcatalog", y, 0)
     assert (train.sum(), val.sum()) == (89, 269)
 
 
@@ -58,10 +58,10 @@ def draw_like_the_program(y: np.ndarray, kind: str, rate: float, classes: int, s
 @pytest.mark.parametrize("kind", noisygl.DRAWN_KINDS)
 def test_labels_are_those_that_its_program_draws(kind):
     y = torch.arange(400) % 7
-    drawn = noisygl.draw_labels(y, kind, 0.3, 7, 3004)
+    drawn = noisygl.draw_noisy_labels(y, kind, 0.3, 7, 3004)
     assert drawn.tolist() == draw_like_the_program(y.numpy(), kind, 0.3, 7, 3004)
     assert 0.2 < float((drawn != y).float().mean()) < 0.4
-    unlabeled = noisygl.draw_labels(torch.tensor([-1, 0, 1]), kind, 1.0, 2, 0)
+    unlabeled = noisygl.draw_noisy_labels(torch.tensor([-1, 0, 1]), kind, 1.0, 2, 0)
     assert unlabeled.tolist() == [-1, 1, 0]
 
 

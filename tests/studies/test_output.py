@@ -10,7 +10,7 @@ import pytest
 
 from pignn.core.errors import ConfigError
 from pignn.studies import NoiseSpec, StudyRow, collect_results, open_results
-from pignn.studies.export import build_dataframe, encode_results_by_suffix
+from pignn.studies.export import build_dataframe_of_runs, encode_results_by_suffix
 from pignn.studies.figure import draw_study
 from pignn.studies.page import build_html_page, build_markdown_page, format_command
 from pignn.studies.study import expand_rows
@@ -83,7 +83,7 @@ def test_hostile_names_stay_text(numbers):
 
 
 def test_runs_are_exported_as_csv_and_parquet(results, tmp_path, tiny):
-    whole = build_dataframe(results)
+    whole = build_dataframe_of_runs(results)
     assert len(whole) == len(tiny)
     assert {"dataset", "noise", "rate", "row", "seed", "accuracy", "settings", "versions", "key"} <= set(whole.columns)
     (tmp_path / "runs.csv").write_bytes(encode_results_by_suffix(results, tmp_path / "runs.csv"))

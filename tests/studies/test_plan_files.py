@@ -8,8 +8,8 @@ import pytest
 
 from pignn.core.errors import ConfigError
 from pignn.studies import DatasetSpec, NoiseSpec, Protocol, StudyRow, load_builtin_studies, read_study
-from pignn.studies.plan_files import format_plan
-from pignn.studies.toml_lines import find_line
+from pignn.studies.plan_files import format_plan_as_toml
+from pignn.studies.toml_lines import find_line_number_of_key
 
 from .conftest import make
 
@@ -57,7 +57,7 @@ def test_a_plan_is_read_with_rates_and_variations_expanded(tmp_path):
 
 @pytest.mark.parametrize("study", [*load_builtin_studies().values()], ids=lambda study: study.name)
 def test_a_written_plan_reads_as_the_same_study(tmp_path, study):
-    assert read_study(write(tmp_path, format_plan(study))) == study
+    assert read_study(write(tmp_path, format_plan_as_toml(study))) == study
 
 
 def test_texts_with_quotes_and_line_breaks_survive_writing_and_reading(tmp_path):
@@ -67,7 +67,7 @@ def test_texts_with_quotes_and_line_breaks_survive_writing_and_reading(tmp_path)
         protocol=Protocol.from_preset("honest", trials=2, noisy=["train"]),
         noises=(NoiseSpec("none"),),
     )
-    assert read_study(write(tmp_path, format_plan(study))) == study
+    assert read_study(write(tmp_path, format_plan_as_toml(study))) == study
 
 
 @pytest.mark.parametrize(
@@ -129,9 +129,9 @@ def test_missing_keys_and_unreadable_files_are_refused(tmp_path):
 
 def test_lines_of_keys_are_found():
     text = 'a = 1\n[b]\nc = 2\n[[d]]\ne = 1\n[[d]]\ne = 2\n[d.f]\ng = { h = 1 }\n"i.j" = 3'
-    assert find_line(text, ("a",)) == 1
-    assert find_line(text, ("b", "c")) == 3
-    assert find_line(text, ("d", 0, "e")) == 5
-    assert find_line(text, ("d", 1, "e")) == 7
-    assert find_line(text, ("d", 1, "f", "g", "h")) == 9
-    assert find_line(text, ("nowhere",)) == 0
+    assert find_line_number_of_key(text, ("a",)) == 1
+    assert find_line_number_of_key(text, ("b", "c")) == 3
+    assert find_line_number_of_key(text, ("d", 0, "e")) == 5
+    assert find_line_number_of_key(text, ("d", 1, "e")) == 7
+    assert find_line_number_of_key(text, ("d", 1, "f", "g", "h")) == 9
+    assert find_line_number_of_key(text, ("nowhere",)) == 0

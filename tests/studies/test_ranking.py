@@ -17,7 +17,7 @@ from pignn.studies.leaderboard import build_leaderboard_rows, build_leaderboard_
 from pignn.studies.page import build_html_page
 from pignn.studies.ranking import (
     compute_critical_difference,
-    compute_friedman_test,
+    compute_friedman_statistic_and_p,
     compute_ranks,
     find_pairs_that_differ_by_wilcoxon,
     find_stretches_without_difference,
@@ -50,8 +50,10 @@ def test_friedmans_test_is_scipys_also_with_ties():
     values = np.random.default_rng(0).integers(0, 4, (9, 5)).astype(float)
     for costs in (VALUES, values):
         expected = stats.friedmanchisquare(*costs.T)
-        assert compute_friedman_test(compute_ranks(costs)) == pytest.approx((expected.statistic, expected.pvalue))
-    assert compute_friedman_test(compute_ranks(np.ones((5, 3)))) == (0.0, 1.0)
+        assert compute_friedman_statistic_and_p(compute_ranks(costs)) == pytest.approx(
+            (expected.statistic, expected.pvalue)
+        )
+    assert compute_friedman_statistic_and_p(compute_ranks(np.ones((5, 3)))) == (0.0, 1.0)
 
 
 def test_pairs_by_wilcoxon_are_corrected_for_all_pairs():

@@ -31,7 +31,7 @@ from pignn.studies import external as task
 from pignn.studies.planning import plan_runs
 from pignn.studies.pool import LocalPool
 from pignn.studies.run_spec import GraphSpec, RunResult, RunSpec
-from pignn.studies.sweep import find_reusable_records, iter_results_and_retry_dead_runs, open_sweep_lock
+from pignn.studies.sweep import find_reusable_records, iter_results_and_retry_dead_runs, sweep_lock_context
 from pignn.studies.tables import build_tables
 from pignn.studies.tuning import list_trial_settings
 
@@ -180,7 +180,7 @@ def test_a_run_whose_worker_dies_is_tried_once_more(tmp_path, tiny, monkeypatch)
 
     # What died is tried again by the next sweep, without being asked to.
     pools = [Fragile({keys[1]: 2}), Fragile({})]
-    monkeypatch.setattr("pignn.studies.sweep.open_pool", lambda *_: pools.pop(0))
+    monkeypatch.setattr("pignn.studies.sweep.open_local_or_ray_pool", lambda *_: pools.pop(0))
     assert run_study(tiny, tmp_path).failed == 1
     summary = run_study(tiny, tmp_path)
     assert (summary.computed, summary.failed) == (1, 0)
@@ -194,7 +194,7 @@ def plan_of(study, folder):
 def test_one_sweep_at_a_time_in_a_folder(tmp_path, tiny, here):
     with (
         open_results(tmp_path),
-        open_sweep_lock(tmp_path),
+        sweep_lock_context(tmp_path),
         pytest.raises(OutputError, match="another sweep is running"),
     ):
         run_study(tiny, tmp_path)

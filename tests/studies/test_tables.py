@@ -23,7 +23,7 @@ from pignn.studies import (
     significance,
 )
 from pignn.studies.measures import get_measure
-from pignn.studies.tables import format_mean_of_seeds
+from pignn.studies.tables import format_mean_of_seeds_or_dash
 
 from .conftest import GRAPH, make
 
@@ -36,11 +36,11 @@ def planned(**changes):
 
 
 def test_means_and_deviations_are_written_as_in_the_paper():
-    assert format_mean_of_seeds([0.5, 0.6, 0.7], get_measure("accuracy"), 3) == "0.600(0.10)"
-    assert format_mean_of_seeds([0.5, 0.6], get_measure("accuracy"), 3) == "0.550(0.07) n=2"
-    assert format_mean_of_seeds([0.5], get_measure("accuracy"), 1) == "0.500"
-    assert format_mean_of_seeds([], get_measure("accuracy"), 3) == "–"
-    assert format_mean_of_seeds([12.34], get_measure("seconds"), 1) == "12.34"
+    assert format_mean_of_seeds_or_dash([0.5, 0.6, 0.7], get_measure("accuracy"), 3) == "0.600(0.10)"
+    assert format_mean_of_seeds_or_dash([0.5, 0.6], get_measure("accuracy"), 3) == "0.550(0.07) n=2"
+    assert format_mean_of_seeds_or_dash([0.5], get_measure("accuracy"), 1) == "0.500"
+    assert format_mean_of_seeds_or_dash([], get_measure("accuracy"), 3) == "–"
+    assert format_mean_of_seeds_or_dash([12.34], get_measure("seconds"), 1) == "12.34"
 
 
 def test_the_best_of_a_column_is_bold(numbers):
@@ -65,7 +65,7 @@ def test_the_smallest_is_bold_where_lower_is_better(numbers):
 def test_distance_from_the_paper_in_standard_errors(numbers, monkeypatch):
     monkeypatch.setattr(
         comparison,
-        "find_published_number",
+        "find_published_number_or_none",
         lambda study, dataset, noise, label: paper.PublishedNumber(0.65, 0.00) if label == "GCN" else None,
     )
     results = numbers(planned(), lambda dataset, noise, label, seed: VALUES[label][seed])
@@ -121,9 +121,9 @@ def test_only_seeds_that_both_have_are_paired(numbers):
 
 def test_holm_correction_equals_a_calculation_by_hand():
     # From the smallest: 4 · 0.005, 3 · 0.01, 2 · 0.03, and what must not be smaller than the one before.
-    assert significance.correct_holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert significance.correct_holm([0.9, 0.9]) == [1.0, 1.0]
-    assert significance.correct_holm([]) == []
+    assert significance.correct_p_values_by_holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert significance.correct_p_values_by_holm([0.9, 0.9]) == [1.0, 1.0]
+    assert significance.correct_p_values_by_holm([]) == []
 
 
 def test_the_paper_s_own_tests_stand_beside_ours(numbers):
@@ -137,7 +137,7 @@ def test_the_paper_s_own_tests_stand_beside_ours(numbers):
     results = numbers(study, lambda dataset, noise, label, seed: values[label][seed])
     table = significance.build_significance_table(results)
     assert len(table.columns) == len(table.rows[0]) == 14  # of csbm, the paper has none
-    assert paper.find_published_t_test("cora", NoiseSpec("symmetric", 0.8)) == (4.78, 0.001)
+    assert paper.find_published_t_test_or_none("cora", NoiseSpec("symmetric", 0.8)) == (4.78, 0.001)
 
 
 def test_datasets_without_their_files_are_named_in_tables_and_comparisons(tmp_path, monkeypatch):

@@ -24,13 +24,13 @@ def test_sampled_entries_are_distinct_and_uniform(inputs):
     degree = int(pattern.entries_per_row[row])
     hits = torch.zeros(degree)
     for _ in range(3000):
-        entries, counts = batches.sample_row_entries(pattern, torch.tensor([row]), 4)
+        entries, counts = batches.sample_entries_and_counts_per_row(pattern, torch.tensor([row]), 4)
         assert counts.tolist() == [4]
         assert entries.unique().numel() == 4
         hits[entries - int(pattern.crow[row])] += 1
     expected = 3000 * 4 / degree
     assert (hits - expected).abs().max() < 5 * expected**0.5
-    entries, counts = batches.sample_row_entries(pattern, torch.arange(240), 10_000)
+    entries, counts = batches.sample_entries_and_counts_per_row(pattern, torch.arange(240), 10_000)
     assert torch.equal(entries, torch.arange(pattern.num_entries))
     assert torch.equal(counts, pattern.entries_per_row)
 
@@ -91,10 +91,10 @@ def test_pygs_sampler_gives_the_same_batches(noisy, with_pyg_lib, backbone):
     inputs = backbones.GraphInputs.from_data(graphs.copy_checked_graph(noisy))
     network = backbones.build(backbone, 32, 3).eval()
     seeds = torch.tensor([5, 200, 17, 0])
-    sampler = batches.make_neighbor_sampler(inputs, (1000, 1000))
+    sampler = batches.make_pyg_or_own_neighbor_sampler(inputs, (1000, 1000))
     assert isinstance(sampler, batches.PyGNeighborSampler)
     torch.testing.assert_close(network(sampler(seeds).inputs)[:4], network(inputs)[seeds], rtol=1e-4, atol=1e-5)
-    few = batches.make_neighbor_sampler(inputs, (2, 1))(seeds).inputs
+    few = batches.make_pyg_or_own_neighbor_sampler(inputs, (2, 1))(seeds).inputs
     assert few.adj.entries_per_row[:4].tolist() == inputs.adj.entries_per_row[seeds].clamp(max=2).tolist()
     assert int(few.adj.entries_per_row[4:].max()) <= 1
 
@@ -106,7 +106,7 @@ def test_a_method_learns_with_pygs_sampler(noisy, with_pyg_lib):
 
 def test_without_pyg_lib_nothing_else_is_needed(inputs, monkeypatch):
     monkeypatch.setattr("torch_geometric.typing.WITH_PYG_LIB", False)
-    assert isinstance(batches.make_neighbor_sampler(inputs, (3,)), batches.NeighborSampler)
+    assert isinstance(batches.make_pyg_or_own_neighbor_sampler(inputs, (3,)), batches.NeighborSampler)
 
 
 def test_a_sampled_layer_is_unbiased(inputs):
@@ -125,13 +125,13 @@ def test_a_sampled_layer_is_unbiased(inputs):
 
 def test_seed_batches_of_all_processes_cover_every_node_once(monkeypatch):
     pool = torch.arange(100, 203)
-    seen = torch.cat(list(batches.iter_seed_batches(pool, 10, seed=0)))
+    seen = torch.cat(list(batches.iter_batches_of_seed_nodes(pool, 10, seed=0)))
     assert torch.equal(seen.sort().values, pool)
-    assert not torch.equal(seen, torch.cat(list(batches.iter_seed_batches(pool, 10, seed=1))))
+    assert not torch.equal(seen, torch.cat(list(batches.iter_batches_of_seed_nodes(pool, 10, seed=1))))
     parts = []
     for rank in range(3):
         monkeypatch.setattr(batches.distributed, "get_rank_and_world_size", lambda rank=rank: (rank, 3))
-        parts.append(list(batches.iter_seed_batches(pool, 10, seed=0)))
+        parts.append(list(batches.iter_batches_of_seed_nodes(pool, 10, seed=0)))
     assert len({len(part) for part in parts}) == 1, "all processes take as many steps"
     assert torch.equal(torch.cat([torch.cat(part) for part in parts]).sort().values, pool)
 

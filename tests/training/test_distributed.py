@@ -56,7 +56,7 @@ def gradients(learner, batches):
 data = graphs.copy_checked_graph(pignn.corrupt(graphs.csbm(num_nodes=200, seed=0), "symmetric", 0.2))
 method = pignn.PIGNN(batch_size=40, num_neighbors=(100, 100), dropout=0.0, warmup=2)
 method.pairs_ = "batch"
-with distributed.open_process_group():
+with distributed.process_group_context():
     rank, size = distributed.get_rank_and_world_size()
     torch.manual_seed(0)
     learner = method._build_learner(*method._build_task_and_regularizer(data, torch.device("cpu")))
@@ -64,7 +64,7 @@ with distributed.open_process_group():
     if size == 2:
         batch = next(learner.iter_batches(phase, 0))
         gradients(learner, [batch])
-        distributed.average_gradients(learner.networks.values())
+        distributed.average_gradients_over_processes(learner.networks.values())
         flat = torch.cat([p.grad.view(-1) for n in learner.networks.values() for p in n.parameters()])
         torch.save(flat, f"{sys.argv[1]}/rank{rank}.pt")
     else:
@@ -113,7 +113,7 @@ class StopOnSecondProcess(Callback):
 
 data = pignn.corrupt(graphs.csbm(num_nodes=200, seed=0), "symmetric", 0.2)
 settings = {"batch_size": 50, "num_neighbors": (4, 4), "epochs": 40, "warmup": 2}
-with distributed.open_process_group():
+with distributed.process_group_context():
     rank = distributed.get_rank_and_world_size()[0]
     model = pignn.PIGNN(**settings, patience=3).fit(data)
     by_second = pignn.PIGNN(**settings).fit(data, callbacks=[StopOnSecondProcess()])
@@ -161,11 +161,11 @@ def test_without_a_restart_a_dead_process_takes_the_others_along(tmp_path):
     script.write_text(
         "import os\n"
         "from pignn.training import loop\n"
-        "real = loop.TrainingLoop._run_step\n"
+        "real = loop.TrainingLoop._run_step_and_get_losses\n"
         "def step(self, *a):\n"
         "    if os.environ['RANK'] == '1' and len(self.history) == 3: os._exit(9)\n"
         "    return real(self, *a)\n"
-        "loop.TrainingLoop._run_step = step\n"
+        "loop.TrainingLoop._run_step_and_get_losses = step\n"
         "from pignn.cli import main\n"
         f"main({TRAIN[2:]!r} + ['--epochs', '1000'])\n"
     )

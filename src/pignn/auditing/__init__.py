@@ -11,7 +11,7 @@ from .evidence import Evidence
 from .judging import Judgment
 from .label_files import write_corrected_labels
 from .review import ReviewEstimate, estimate_from_review, sample_for_review
-from .tables import read_decisions, write_rounded_csv
+from .tables import read_decisions, write_spreadsheet_safe_csv
 
 __all__ = [
     "AUDIT_COLUMNS",
@@ -34,5 +34,5 @@ __all__ = [
     "read_decisions",
     "sample_for_review",
     "write_corrected_labels",
-    "write_rounded_csv",
+    "write_spreadsheet_safe_csv",
 ]

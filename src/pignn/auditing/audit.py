@@ -12,10 +12,10 @@ from torch_geometric.data import Data
 
 from ..core.errors import ConfigError, warn_user
 from ..core.threads import threads_context
-from ..graphs.checks import check_data_type
+from ..graphs.checks import check_is_homogeneous_pyg_graph
 from ..methods import Method, make
 from ..noise import NoiseEstimate
-from ..noise.estimation import estimate_from_model
+from ..noise.estimation import estimate_noise_from_model
 from ..noise.kinds import Ints
 from ..noise.model import CONFUSIONS, fit_noise_model, normalize_rows
 from ..report import (
@@ -260,8 +260,8 @@ def audit_labels(
     data: Data, method: str | Method = DEFAULT_METHOD, *, folds: int = 5, seed: int = 0, intervals: bool = False
 ) -> Audit:
     """Judge every given label; the whole result behind `find_label_issues`, with the same arguments."""
-    check_data_type(data)
-    judge = _make_method_unless_default(method, seed)  # a wrong name or setting is refused before the work
+    check_is_homogeneous_pyg_graph(data)
+    judge = _make_checked_method_or_none(method, seed)  # a wrong name or setting is refused before the work
     consensus = None
     if data.get("votes") is not None:
         consensus = combine_votes(data, folds=folds, seed=seed)
@@ -274,11 +274,11 @@ def audit_labels(
     issues = tabulate_findings(findings).sort_values("p_wrong", ascending=False, kind="stable", ignore_index=True)
     noise = findings.noise
     if consensus is None:  # several votes per node tell more than three views of one label
-        noise = _widen_noise_rate_interval(noise, judgment.rate_dawid_skene, float(issues["flagged"].mean()))
+        noise = _copy_with_widened_rate_interval(noise, judgment.rate_dawid_skene, float(issues["flagged"].mean()))
     doubts = _list_warning_messages(findings, float(issues["flagged"].mean()))
     for doubt in doubts:
         warn_user(doubt)
-    method_text = DEFAULT_METHOD if judge is None else _format_method(judge)
+    method_text = DEFAULT_METHOD if judge is None else _format_method_name_and_changed_settings(judge)
     hints = _list_hint_messages(findings)
     result = Audit(issues, noise, evidence, method_text, judgment.rate_dawid_skene, doubts, hints, consensus)
     issues.attrs["audit"] = result.to_dict()
@@ -309,7 +309,7 @@ def _list_hint_messages(findings: Findings) -> list[str]:
     return [message for message in messages if message is not None]
 
 
-def _widen_noise_rate_interval(
+def _copy_with_widened_rate_interval(
     noise: NoiseEstimate, rate_dawid_skene: float | None, flagged_share: float
 ) -> NoiseEstimate:
     if noise.rate_interval is None:
@@ -318,7 +318,7 @@ def _widen_noise_rate_interval(
     return replace(noise, rate_interval=interval)
 
 
-def _make_method_unless_default(method: str | Method, seed: int) -> Method | None:
+def _make_checked_method_or_none(method: str | Method, seed: int) -> Method | None:
     """The method that judges labels; None for the audit's own model."""
     if method == DEFAULT_METHOD:
         return None
@@ -329,7 +329,7 @@ def _make_method_unless_default(method: str | Method, seed: int) -> Method | Non
     return judge
 
 
-def _format_method(method: Method) -> str:
+def _format_method_name_and_changed_settings(method: Method) -> str:
     """The name of a method with those of its settings that are not the defaults."""
     texts = [f"{key}={value}"[:60] for key, value in method.get_changed_settings().items()]
     return f"{method.name} ({', '.join(texts)})" if texts else method.name
@@ -347,7 +347,7 @@ def fit_noise_and_build_findings(evidence: Evidence, judgment: Judgment, interva
     if model.form in CONFUSIONS and diagnostics.has_excess_flags(float(p_wrong.mean()), rate_by_votes):
         # Errors follow more than the class, which such a matrix would mistake for confusions of classes.
         model = fit(allow_confusions=False)
-    noise = estimate_from_model(
+    noise = estimate_noise_from_model(
         evidence.given,
         judgment.log_probs,
         model,

@@ -98,12 +98,12 @@ class AuditColumn:
     page: PageColumn | None = None
 
 
-def _list_node_ids(findings: Findings) -> list[str] | None:
+def _list_node_ids_or_none(findings: Findings) -> list[str] | None:
     ids = findings.evidence.graph.get("node_id")
     return None if ids is None else [ids[node] for node in findings.evidence.nodes]
 
 
-def _list_node_names(findings: Findings) -> list[str] | None:
+def _list_node_names_or_none(findings: Findings) -> list[str] | None:
     names = findings.evidence.graph.get("node_name")
     return None if names is None else [names[node] for node in findings.evidence.nodes]
 
@@ -114,38 +114,40 @@ def _find_most_probable_other_classes(findings: Findings) -> Any:
     return others.argmax(axis=1)
 
 
-def _compute_p_wrong_over_class_mean(findings: Findings) -> Floats:
+def _compute_ratio_of_p_wrong_to_class_mean(findings: Findings) -> Floats:
     evidence = findings.evidence
     total = np.bincount(evidence.given, weights=findings.p_wrong, minlength=evidence.num_classes)
     mean = total / np.maximum(evidence.class_counts, 1)
     return findings.p_wrong / np.maximum(mean, 1e-12)[evidence.given]
 
 
-def _rank_within_class(findings: Findings) -> Any:
+def _rank_p_wrong_within_class(findings: Findings) -> Any:
     groups = pd.Series(findings.p_wrong).groupby(findings.evidence.given)
     return groups.rank(method="first", ascending=False).astype(np.int64).to_numpy()
 
 
-def _compute_neighbor_agreement(findings: Findings) -> Floats:
+def _compute_share_of_agreeing_neighbors(findings: Findings) -> Floats:
     counts, given = findings.evidence.neighbor_class_counts, findings.evidence.given
     degree = counts.sum(axis=1)
     return np.where(degree > 0, counts[np.arange(len(given)), given] / np.maximum(degree, 1), np.nan)
 
 
-def _compute_similar_agreement(findings: Findings) -> Floats | None:
+def _compute_agreement_of_similar_or_none(findings: Findings) -> Floats | None:
     counts, given = findings.evidence.similar_class_counts, findings.evidence.given
     return None if counts is None else counts[np.arange(len(given)), given] / np.maximum(counts.sum(axis=1), 1)
 
 
-def _get_label_sources(findings: Findings) -> Any:
+def _get_label_sources_or_none(findings: Findings) -> Any:
     sources = findings.evidence.sources
     return None if sources is None else np.array(sources, dtype=object)
 
 
 BUILT_IN_COLUMNS = (
     AuditColumn("node", "number of the node", lambda f: f.evidence.nodes),
-    AuditColumn("id", "id of the node, where nodes have ids", _list_node_ids),
-    AuditColumn("name", "name of the node, where nodes have names", _list_node_names, PageColumn("Name", "text")),
+    AuditColumn("id", "id of the node, where nodes have ids", _list_node_ids_or_none),
+    AuditColumn(
+        "name", "name of the node, where nodes have names", _list_node_names_or_none, PageColumn("Name", "text")
+    ),
     AuditColumn("given", "given class", lambda f: f.evidence.given),
     AuditColumn("suggested", "most probable other class", _find_most_probable_other_classes),
     AuditColumn(
@@ -154,8 +156,10 @@ BUILT_IN_COLUMNS = (
         lambda f: f.p_wrong,
         PageColumn("p wrong", "probability", is_minor=False),
     ),
-    AuditColumn("class_ratio", "p_wrong over the mean p_wrong of the given class", _compute_p_wrong_over_class_mean),
-    AuditColumn("class_rank", "rank by p_wrong within the given class", _rank_within_class),
+    AuditColumn(
+        "class_ratio", "p_wrong over the mean p_wrong of the given class", _compute_ratio_of_p_wrong_to_class_mean
+    ),
+    AuditColumn("class_rank", "rank by p_wrong within the given class", _rank_p_wrong_within_class),
     AuditColumn(
         "suspect",
         "whether the label would be corrected if nobody reviews it",
@@ -176,19 +180,19 @@ BUILT_IN_COLUMNS = (
     AuditColumn(
         "neighbor_agreement",
         "share of labeled neighbors with the same given label",
-        _compute_neighbor_agreement,
+        _compute_share_of_agreeing_neighbors,
         PageColumn("Neighbors agree", "share", total="num_neighbors"),
     ),
     AuditColumn(
         "similar_agreement",
         "share of the most similar nodes with the same given label",
-        _compute_similar_agreement,
+        _compute_agreement_of_similar_or_none,
         PageColumn("Similar nodes agree", "share"),
     ),
     AuditColumn("trusted", "whether somebody verified the label", lambda f: f.evidence.trusted),
     AuditColumn("p", "p_0, p_1, ...: probability of each class without the node's own label", lambda f: f.class_probs),
     AuditColumn(
-        "source", "who gave the label, where it is known", _get_label_sources, PageColumn("Source", "category")
+        "source", "who gave the label, where it is known", _get_label_sources_or_none, PageColumn("Source", "category")
     ),
 )
 

@@ -29,13 +29,13 @@ from .vote_evidence import VoteEvidence
 from .votes import (
     VoteModel,
     compute_annotator_error_rates,
-    compute_expected_vote_gains,
-    compute_krippendorff_alpha,
-    compute_pairwise_agreement,
+    compute_expected_gains_per_annotator_and_node,
+    compute_krippendorff_alpha_or_none,
+    compute_pairwise_agreement_or_none,
     compute_penalized_log_evidence,
     count_confusions,
-    fit_vote_model,
-    list_confusion_forms,
+    fit_vote_model_by_em,
+    list_confusion_forms_worth_trying,
 )
 
 NUM_ROUNDS = 3  # of classifiers learning through confusions, and confusions from the classifiers
@@ -96,12 +96,12 @@ class Consensus:
     @cached_property
     def krippendorff_alpha(self) -> float | None:
         """Krippendorff's alpha of the votes: 1 is full agreement, 0 chance; None if no node has two votes."""
-        return compute_krippendorff_alpha(self.votes)
+        return compute_krippendorff_alpha_or_none(self.votes)
 
     @cached_property
     def pairwise_agreement(self) -> float | None:
         """Share of pairs of votes on one node that agree; None if no node has two votes."""
-        return compute_pairwise_agreement(self.votes)
+        return compute_pairwise_agreement_or_none(self.votes)
 
     @property
     def expected_accuracy(self) -> float:
@@ -199,7 +199,9 @@ class Consensus:
         doubt = 1 - self.probabilities[self.nodes].max(axis=1)
         candidates = self.nodes[np.argsort(-doubt, kind="stable")[: CANDIDATES_PER_QUESTION * count]]
         pooled = self.confusions[self.votes.annotator].mean(axis=0)[None]
-        gains = compute_expected_vote_gains(self.probabilities[candidates], np.concatenate([self.confusions, pooled]))
+        gains = compute_expected_gains_per_annotator_and_node(
+            self.probabilities[candidates], np.concatenate([self.confusions, pooled])
+        )
         position = np.full(len(self.probabilities), -1)
         position[candidates] = np.arange(len(candidates))
         is_asked = position[self.votes.node] >= 0
@@ -278,7 +280,7 @@ def combine_votes(data: Data, *, folds: int = 5, seed: int = 0) -> Consensus:
         with threads_context(inputs.x.numel()):
             model, log_probs = fit_confusions_and_classifiers_in_turn(VoteEvidence(inputs, votes, known, folds, seed))
     else:
-        model = fit_vote_model(votes, known=known, form=list_confusion_forms(votes)[0])
+        model = fit_vote_model_by_em(votes, known=known, form=list_confusion_forms_worth_trying(votes)[0])
         notes.append(f"{format_count(num_voted, 'node')} with votes are too few to learn from: the graph has no say")
     consensus = Consensus(
         votes,
@@ -305,12 +307,12 @@ def fit_confusions_and_classifiers_in_turn(evidence: VoteEvidence) -> tuple[Vote
     """
     votes, known = evidence.votes, evidence.known
     best: tuple[float, VoteModel, Floats] | None = None
-    for form in list_confusion_forms(votes):
-        evidence.reset_classifiers()
-        model = fit_vote_model(votes, known=known, form=form)
+    for form in list_confusion_forms_worth_trying(votes):
+        evidence.reset_classifier_weights()
+        model = fit_vote_model_by_em(votes, known=known, form=form)
         for _ in range(NUM_ROUNDS):
             log_probs = evidence.fit_predict_log_probs(model.confusions)
-            model = fit_vote_model(votes, log_probs, known, model.confusions, form)
+            model = fit_vote_model_by_em(votes, log_probs, known, model.confusions, form)
         value = compute_penalized_log_evidence(votes, log_probs, model, form)
         if best is None or value > best[0]:
             best = value, model, log_probs

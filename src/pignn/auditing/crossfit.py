@@ -20,7 +20,7 @@ from ..core.progress import track
 from ..core.settings import Int
 from ..methods import Method
 from ..noise.kinds import Floats, Ints
-from .logistic import fit_logistic
+from .logistic import fit_flat_logistic_weights
 
 Bools = NDArray[np.bool_]
 Singles = NDArray[np.float32]
@@ -31,7 +31,7 @@ VAL_SHARE = 0.1  # of the labels that a copy learns from: they choose its epoch
 MAX_SOURCE_SHARE = 0.8  # of the labels; a larger source leaves too few to judge it by
 
 
-def assign_folds(given: Ints, num_folds: int, seed: int, sources: Ints | None = None) -> Ints:
+def assign_stratified_or_source_folds(given: Ints, num_folds: int, seed: int, sources: Ints | None = None) -> Ints:
     """The fold of every label: balanced over the classes, or whole sources where there are several."""
     Int(min=2).raise_unless_valid("folds", num_folds)
     if len(given) < 2 * num_folds:
@@ -63,10 +63,10 @@ def _assign_source_folds(sources: Ints, num_folds: int, rng: np.random.Generator
     return fold_of_source[index]
 
 
-def iter_train_and_test_positions(fold: Ints) -> Iterator[tuple[Ints, Ints]]:
+def iter_train_and_test_positions(fold_of_position: Ints) -> Iterator[tuple[Ints, Ints]]:
     """Positions of the labels outside and inside each fold."""
-    for number in range(int(fold.max()) + 1):
-        yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+    for number in range(int(fold_of_position.max()) + 1):
+        yield np.flatnonzero(fold_of_position != number), np.flatnonzero(fold_of_position == number)
 
 
 class CrossFitLogistic:
@@ -99,7 +99,7 @@ class CrossFitLogistic:
     def fit_predict_proba_through_likelihood(self, likelihood: Floats) -> Floats:
         """The same where [labels, classes] says how likely what was given is under each true class."""
         self._fit_weights_in_place(likelihood)
-        return self.predict_proba(self.features, self.fold)
+        return self.predict_proba_by_held_out_fold(self.features, self.fold)
 
     def _fit_weights_in_place(self, likelihood: Floats, max_iterations: int | None = None) -> None:
         bounded = np.maximum(likelihood, 1e-6).astype(np.float32)
@@ -108,19 +108,19 @@ class CrossFitLogistic:
             if len(train) > MAX_TRAIN_LABELS:
                 train = np.sort(rng.choice(train, MAX_TRAIN_LABELS, replace=False))
             # Never from another fold's weights: they have seen the labels that this fold judges.
-            self.weights[number] = fit_logistic(
+            self.weights[number] = fit_flat_logistic_weights(
                 self.features[train], bounded[train], self.weights[number], max_iterations
             )
 
-    def predict_proba(self, features: Features, fold: Ints) -> Floats:
+    def predict_proba_by_held_out_fold(self, features: Features, fold_of_row: Ints) -> Floats:
         """The same for any nodes: those of a fold by the model that was fitted without it."""
         probs = np.empty((features.shape[0], self.num_classes))
-        for weights, (_, test) in zip(self.weights, iter_train_and_test_positions(fold), strict=True):
+        for weights, (_, test) in zip(self.weights, iter_train_and_test_positions(fold_of_row), strict=True):
             assert weights is not None
             probs[test] = self._predict_proba_from_weights(features[test], weights.astype(np.float32))
         return probs
 
-    def predict_mean_proba(self, features: Features) -> Floats:
+    def predict_mean_proba_of_fold_models(self, features: Features) -> Floats:
         """Of nodes that no model has seen: the mean over the models of all folds."""
         probs = np.zeros((features.shape[0], self.num_classes))
         for weights in self.weights:
@@ -134,7 +134,7 @@ class CrossFitLogistic:
 
 
 def fit_predict_proba_per_fold(
-    data: Data, nodes: Ints, fold: Ints, num_classes: int, method: Method, seed: int
+    data: Data, nodes: Ints, fold_of_node: Ints, num_classes: int, method: Method, seed: int
 ) -> Floats:
     """Class probabilities by a method, of which a copy is fitted per fold; a tenth of its labels select the epoch.
 
@@ -145,15 +145,15 @@ def fit_predict_proba_per_fold(
     chooser: Any = clone(method)
     if hasattr(chooser, "copy_and_refit"):
         chooser.fit(_copy_without_true_labels(data))
-    for test, fold_probs in iter_fold_probs(data, nodes, fold, num_classes, chooser, seed):
+    for test, fold_probs in iter_positions_and_probs_per_fold(data, nodes, fold_of_node, num_classes, chooser, seed):
         probs[test] = fold_probs
     return probs
 
 
-def iter_fold_probs(
+def iter_positions_and_probs_per_fold(
     data: Data,
     nodes: Ints,
-    fold: Ints,
+    fold_of_node: Ints,
     num_classes: int,
     method: Method,
     seed: int,
@@ -167,7 +167,7 @@ def iter_fold_probs(
     to see true labels, or labels of other nodes than these.
     """
     rng = np.random.default_rng(seed)
-    for train, test in track(iter_train_and_test_positions(fold), "cross-validation: folds"):
+    for train, test in track(iter_train_and_test_positions(fold_of_node), "cross-validation: folds"):
         graph = _copy_without_true_labels(data)
         y = torch.full_like(data.y, -1)
         y[nodes[train]] = data.y[nodes[train]]

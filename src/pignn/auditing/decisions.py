@@ -39,7 +39,7 @@ def apply_decisions_to_graph(data: Data, decisions: pd.DataFrame) -> Data:
     unlabeled = decided[~relabel][result.y.numpy()[decided[~relabel]] < 0]
     if len(unlabeled):
         raise DataError(f"node {unlabeled[0]} was decided to keep its label, but has none; mend the decisions")
-    _check_labels_unchanged(decided_rows, data.y.numpy()[decided], names)
+    _check_labels_unchanged_since_review(decided_rows, data.y.numpy()[decided], names)
     result.y[torch.from_numpy(decided[relabel])] = torch.tensor(labels, dtype=result.y.dtype)
     trusted[torch.from_numpy(decided)] = True
     result.trusted_mask = trusted
@@ -56,7 +56,9 @@ def get_labels_shown_in_review(decided_rows: pd.DataFrame) -> pd.Series[str]:
     return decided_rows["label"].astype(str).str.strip().where(decided_rows["decision"] == "keep", "")
 
 
-def _check_labels_unchanged(decided_rows: pd.DataFrame, labels: np.ndarray, class_names: list[str]) -> None:
+def _check_labels_unchanged_since_review(
+    decided_rows: pd.DataFrame, labels: np.ndarray, class_names: list[str]
+) -> None:
     """Refuse a graph whose labels are not those that were reviewed."""
     current = np.array([class_names[c] if c >= 0 else "" for c in labels], dtype=object)
     reviewed = get_labels_shown_in_review(decided_rows).to_numpy()

@@ -14,14 +14,14 @@ from .. import graphs
 from ..backbones import GraphInputs
 from ..core.errors import DataError, PignnWarning
 from ..graphs.checks import parse_node_ids_or_none, to_tensor
-from ..graphs.homophily import compute_adjusted_homophily, compute_homophily
-from ..graphs.regions import choose_centers, grow_regions
+from ..graphs.homophily import compute_adjusted_homophily_or_none, compute_homophily_or_none
+from ..graphs.regions import draw_region_centers, grow_regions
 from ..methods.core.base import build_inputs_and_warn_of_edge_changes
 from ..noise.kinds import Floats, Ints
-from .crossfit import Bools, CrossFitLogistic, Features, Singles, assign_folds
+from .crossfit import Bools, CrossFitLogistic, Features, Singles, assign_stratified_or_source_folds
 from .similarity import find_most_similar_rows
 from .suspects import compute_class_reliability
-from .views import LARGE_GRAPH_NODES, embed_nodes, list_edges_of_nodes
+from .views import LARGE_GRAPH_NODES, embed_nodes, list_neighbors_with_positions
 
 EMBEDDING_ALPHA = 0.1
 MAX_NOISE_LABELS = 40_000  # labels from which the noise is estimated
@@ -78,7 +78,7 @@ class Evidence:
     def plain_and_adjusted_homophily(self) -> tuple[float | None, float | None]:
         """Share of edges between equal given labels, plain and adjusted for chance."""
         ends = self.given[self.labeled_edge_positions[0]], self.given[self.labeled_edge_positions[1]]
-        return compute_homophily(*ends), compute_adjusted_homophily(*ends, self.num_classes)
+        return compute_homophily_or_none(*ends), compute_adjusted_homophily_or_none(*ends, self.num_classes)
 
     @cached_property
     def embedding(self) -> Singles:
@@ -106,7 +106,7 @@ class Evidence:
         )
 
     @cached_property
-    def region_fold(self) -> Ints | None:
+    def fold_by_region_or_none(self) -> Ints | None:
         """A fold for every label that is the same all over a region of the graph.
 
         A model then sees no label of the region it judges, so that it cannot learn errors that a whole region shares.
@@ -122,17 +122,17 @@ class Evidence:
             return None
         rng = np.random.default_rng([self.seed, REGION_STREAM])
         crow, col = self.inputs.adj.crow.numpy(), self.inputs.adj.col.numpy()
-        region = grow_regions(np.diff(crow), col, choose_centers(self.inputs.num_nodes, rng))[self.nodes]
+        region = grow_regions(np.diff(crow), col, draw_region_centers(self.inputs.num_nodes, rng))[self.nodes]
         if np.unique(region, return_counts=True)[1].max() * num_folds > len(region):
             return None
-        return assign_folds(self.given, num_folds, self.seed, region)
+        return assign_stratified_or_source_folds(self.given, num_folds, self.seed, region)
 
-    def make_classifier(
-        self, features: Features, positions: Ints | None = None, fold: Ints | None = None
+    def make_cross_fit_classifier(
+        self, features: Features, positions: Ints | None = None, fold_of_position: Ints | None = None
     ) -> CrossFitLogistic:
         """A classifier of the labels at some positions; `features` has one row for each of them."""
         chosen = slice(None) if positions is None else positions
-        folds = (self.fold if fold is None else fold)[chosen]
+        folds = (self.fold if fold_of_position is None else fold_of_position)[chosen]
         return CrossFitLogistic(features, self.given[chosen], folds, self.num_classes, self.trusted[chosen])
 
 
@@ -151,7 +151,9 @@ def build_checked_evidence(data: Data, num_folds: int, seed: int) -> Evidence:
         )
     trusted, before = graph.get("trusted_mask"), graph.get("y_before")
     sources = _list_source_names(graph, nodes)
-    fold = assign_folds(given, num_folds, seed, None if sources is None else np.unique(sources, return_inverse=True)[1])
+    fold = assign_stratified_or_source_folds(
+        given, num_folds, seed, None if sources is None else np.unique(sources, return_inverse=True)[1]
+    )
     return Evidence(
         graph=graph,
         inputs=build_inputs_and_warn_of_edge_changes(graph, directed=False),
@@ -198,7 +200,7 @@ def _list_source_names(graph: Data, nodes: Ints) -> list[str] | None:
 
 def find_labeled_edge_positions(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, Ints]:
     """Both directions of the edges between labeled nodes, by position in `nodes`."""
-    row, col = list_edges_of_nodes(inputs, nodes)
+    row, col = list_neighbors_with_positions(inputs, nodes)
     position = np.full(inputs.num_nodes, -1, dtype=np.int64)
     position[nodes] = np.arange(len(nodes))
     other = position[col.numpy()]

@@ -24,7 +24,9 @@ class _Node:
     values: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def build_rewritten_graphml(path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None) -> bytes:
+def build_graphml_bytes_with_new_labels(
+    path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None
+) -> bytes:
     """GraphML: only the text of changed ``<data>`` elements differs."""
     content = path.read_bytes()
     nodes, open_data = list[_Node](), list[tuple[str, int]]()
@@ -41,7 +43,7 @@ def build_rewritten_graphml(path: Path, choose_label: LabelChooser, label_column
             if tag == "node":
                 nodes.append(_Node(attributes.get("id", "")))
         elif tag == "data" and inside and inside[-1] and attributes.get("key") in names:
-            open_data.append((names[attributes["key"]], _find_tag_end(content, parser.CurrentByteIndex)))
+            open_data.append((names[attributes["key"]], _find_position_after_tag(content, parser.CurrentByteIndex)))
 
     def end(tag: str) -> None:
         tag = tag.rpartition(":")[2]
@@ -62,7 +64,9 @@ def build_rewritten_graphml(path: Path, choose_label: LabelChooser, label_column
     return _build_content_with_new_labels(path, content, nodes, choose_label, label_column, id_column)
 
 
-def build_rewritten_gml(path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None) -> bytes:
+def build_gml_bytes_with_new_labels(
+    path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None
+) -> bytes:
     """GML: only changed values of nodes differ."""
     content = path.read_bytes()
     nodes, stack, key = list[_Node](), list[bytes](), b""
@@ -89,7 +93,7 @@ def build_rewritten_gml(path: Path, choose_label: LabelChooser, label_column: st
     return _build_content_with_new_labels(path, content, nodes, choose_label, label_column, id_column)
 
 
-def _find_tag_end(content: bytes, start: int) -> int:
+def _find_position_after_tag(content: bytes, start: int) -> int:
     """Where the text of an element begins: behind the > of its tag, which may have one within quotes."""
     match = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""").match(content, start)
     return start if match is None else match.end()

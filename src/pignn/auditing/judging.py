@@ -59,7 +59,10 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
         are_errors_regional = regional_matrix is not None
         if regional_matrix is not None:
             matrix = regional_matrix
-            models = [evidence.make_classifier(model.features, fold=evidence.region_fold) for model in models]
+            models = [
+                evidence.make_cross_fit_classifier(model.features, fold_of_position=evidence.fold_by_region_or_none)
+                for model in models
+            ]
         if rate_dawid_skene is not None:
             # Votes mislead where views hardly tell the classes apart.
             confidence = compute_agreement_above_chance(evidence.given, given_probs)
@@ -87,7 +90,7 @@ def _make_classifier_per_view(evidence: Evidence, own_features: Features | Store
         around = average_neighbor_features(evidence.inputs, own_features, evidence.nodes, evidence.seed)
         views.append(join_columns(views[1], around))
         views.append(embed_structure(evidence.inputs, evidence.nodes, evidence.num_classes, evidence.seed))
-    return [evidence.make_classifier(view) for view in views]
+    return [evidence.make_cross_fit_classifier(view) for view in views]
 
 
 def _estimate_transition_if_errors_regional(evidence: Evidence, transition: Floats) -> Floats | None:
@@ -96,9 +99,9 @@ def _estimate_transition_if_errors_regional(evidence: Evidence, transition: Floa
     Labels that differ from region to region for good reason are harder to predict from afar, but mistakes of a
     classifier become rare where it is confident. The noise model counts only those that do not.
     """
-    if evidence.region_fold is None:
+    if evidence.fold_by_region_or_none is None:
         return None
-    apart = evidence.make_classifier(evidence.embedding, fold=evidence.region_fold)
+    apart = evidence.make_cross_fit_classifier(evidence.embedding, fold_of_position=evidence.fold_by_region_or_none)
     without_region = _estimate_transition(evidence, apart.fit_predict_proba())
     rates = (_compute_expected_rate(matrix, evidence) for matrix in (transition, without_region))
     return without_region if has_excess_flags(*rates) else None
@@ -149,7 +152,7 @@ def _estimate_dawid_skene_rate(
         return None
     sample = evidence.noise_sample_positions
     around = average_neighbor_features(evidence.inputs, own_features, evidence.nodes[sample], evidence.seed)
-    by_neighbors = evidence.make_classifier(around, sample).fit_predict_proba().argmax(axis=1)
+    by_neighbors = evidence.make_cross_fit_classifier(around, sample).fit_predict_proba().argmax(axis=1)
     by_neighbors[np.asarray(abs(around).sum(axis=1)).ravel() == 0] = -1
     votes = np.stack([evidence.given[sample], predicted_from_own_features[sample], by_neighbors])
     return float(dawid_skene.compute_p_wrong(votes, evidence.num_classes, evidence.trusted[sample]).mean())

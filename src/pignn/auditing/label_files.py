@@ -10,18 +10,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..core.errors import ConfigError, DataError, OutputError, build_unknown_name_error
-from ..graphs.tables import FORMATS, find_format_name
+from ..graphs.tables import FORMATS, find_format_name_or_none
 from ..io import files
-from .graph_rewriting import build_rewritten_gml, build_rewritten_graphml
-from .label_rewriting import build_rewritten_json_lines, build_rewritten_parquet, build_rewritten_text_table
+from .graph_rewriting import build_gml_bytes_with_new_labels, build_graphml_bytes_with_new_labels
+from .label_rewriting import (
+    build_json_lines_bytes_with_new_labels,
+    build_parquet_bytes_with_new_labels,
+    build_text_table_bytes_with_new_labels,
+)
 
 UNLABELED_CELLS = ("", "-1")
 REWRITERS = {
-    "text": build_rewritten_text_table,
-    "jsonl": build_rewritten_json_lines,
-    "parquet": build_rewritten_parquet,
-    "graphml": build_rewritten_graphml,
-    "gml": build_rewritten_gml,
+    "text": build_text_table_bytes_with_new_labels,
+    "jsonl": build_json_lines_bytes_with_new_labels,
+    "parquet": build_parquet_bytes_with_new_labels,
+    "graphml": build_graphml_bytes_with_new_labels,
+    "gml": build_gml_bytes_with_new_labels,
 }
 STRICT = ("parquet", "graphml", "gml")  # a copy is of the same format
 SUFFIXES = tuple(suffix for name in REWRITERS for suffix in FORMATS.get(name).suffixes)
@@ -39,7 +43,7 @@ class _LabelChanges:
     classes: set[str] = field(default_factory=set)
     num_changed: int = 0
 
-    def record_node_and_find_new_label(self, node: str, current: str | None) -> str | None:
+    def record_node_and_find_new_label_or_none(self, node: str, current: str | None) -> str | None:
         """The label that the row of a node must get; None if it keeps what it has."""
         if current is not None:
             self.classes.add(current.strip())
@@ -58,7 +62,7 @@ class _LabelChanges:
         self.num_changed += 1
         return self.labels[node]
 
-    def check_changes(self, new_class: bool) -> None:
+    def check_changes_fit_file(self, new_class: bool) -> None:
         """Refuse a file that lacks decided nodes, changed since the review, or gets a class that it does not have."""
         decided = {**self.labels, **self.reviewed}
         missing = [node for node in decided if node not in self.seen]
@@ -102,9 +106,9 @@ def write_corrected_labels(
     """
     if out.exists() and out.resolve() == path.resolve():
         raise OutputError(f"{out} is the original, which stays as it is; choose another --out")
-    suffix, format = path.suffix.lower(), find_format_name(path) or ""
+    suffix, format = path.suffix.lower(), find_format_name_or_none(path) or ""
     if suffix not in SUFFIXES or (
-        (format in STRICT or find_format_name(out) in STRICT) and format != find_format_name(out)
+        (format in STRICT or find_format_name_or_none(out) in STRICT) and format != find_format_name_or_none(out)
     ):
         advice = (
             "unpack it first"
@@ -114,10 +118,10 @@ def write_corrected_labels(
         raise DataError(f"{path} to {out.name}: labels are corrected in {', '.join(SUFFIXES)}; {advice}")
     changes = _LabelChanges(path, labels, reviewed or {})
     try:
-        content = REWRITERS[format](path, changes.record_node_and_find_new_label, label_column, id_column)
+        content = REWRITERS[format](path, changes.record_node_and_find_new_label_or_none, label_column, id_column)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from None
-    changes.check_changes(new_class)
+    changes.check_changes_fit_file(new_class)
     files.write_bytes_atomically(out, content)
     return changes.num_changed
 

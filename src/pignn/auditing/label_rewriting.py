@@ -16,7 +16,7 @@ from ..core.errors import DataError
 LabelChooser: TypeAlias = Callable[[str, str | None], str | None]
 
 
-def build_rewritten_text_table(
+def build_text_table_bytes_with_new_labels(
     path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None
 ) -> bytes:
     """CSV and the like: only changed cells differ. Without ids, rows are numbered from 0."""
@@ -34,7 +34,7 @@ def build_rewritten_text_table(
     columns = {}
     for name in (label_column, id_column or label_column):
         if names.count(name) != 1:
-            raise _build_column_error(path, name, names)
+            raise _build_missing_or_repeated_column_error(path, name, names)
         columns[name] = names.index(name)
     parts, kept, row = [], 0, -1
     for start, end in records:
@@ -76,7 +76,7 @@ def _find_encoding(content: bytes) -> str:
     return "utf-8"  # its odd bytes are kept
 
 
-def build_rewritten_json_lines(
+def build_json_lines_bytes_with_new_labels(
     path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None
 ) -> bytes:
     """One object per line: only the value of the label is replaced."""
@@ -85,7 +85,7 @@ def build_rewritten_json_lines(
     for number, line in enumerate(lines):
         try:
             text = line.decode("utf-8-sig" if number == 0 else "utf-8")
-            values = _locate_json_members(text) if text.strip() else None
+            values = _find_spans_and_values_of_json_members(text) if text.strip() else None
         except (ValueError, RecursionError):
             raise DataError(f"{path}, line {number + 1:,}: not one JSON object in UTF-8") from None
         if values is None or (id_column is not None and id_column not in values):
@@ -93,8 +93,8 @@ def build_rewritten_json_lines(
         has_ids, row = True, row + 1
         a, b, before = values.get(label_column, (0, 0, None))
         new = choose_label(
-            str(row) if id_column is None else _normalize_value(values[id_column][2]),
-            None if before is None else _normalize_value(before),
+            str(row) if id_column is None else _format_value_as_class_name(values[id_column][2]),
+            None if before is None else _format_value_as_class_name(before),
         )
         if new is None:
             continue
@@ -110,32 +110,36 @@ def build_rewritten_json_lines(
     return b"".join(lines)
 
 
-def _locate_json_members(text: str) -> dict[str, tuple[int, int, Any]]:
+def _find_spans_and_values_of_json_members(text: str) -> dict[str, tuple[int, int, Any]]:
     """Start, end and value of each member of a JSON object; the last one of a repeated name."""
     decoder = json.JSONDecoder()
     whole = decoder.decode(text)  # raises where it is no JSON
     if not isinstance(whole, dict):
         raise ValueError("not an object")
     members: dict[str, tuple[int, int, Any]] = {}
-    position = _find_next_non_blank(text, text.index("{") + 1)
+    position = _find_position_of_next_non_blank(text, text.index("{") + 1)
     while text[position] != "}":
         name, position = decoder.raw_decode(text, position)
-        start = _find_next_non_blank(text, _find_next_non_blank(text, position) + 1)  # the colon is between
+        start = _find_position_of_next_non_blank(
+            text, _find_position_of_next_non_blank(text, position) + 1
+        )  # the colon is between
         value, end = decoder.raw_decode(text, start)
         members[name] = (start, end, value)
-        position = _find_next_non_blank(text, end)
-        position = _find_next_non_blank(text, position + 1) if text[position] == "," else position
+        position = _find_position_of_next_non_blank(text, end)
+        position = _find_position_of_next_non_blank(text, position + 1) if text[position] == "," else position
     return members
 
 
-def _find_next_non_blank(text: str, position: int) -> int:
+def _find_position_of_next_non_blank(text: str, position: int) -> int:
     """The next position that is not blank."""
     while text[position] in " \t\r\n":
         position += 1
     return position
 
 
-def build_rewritten_parquet(path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None) -> bytes:
+def build_parquet_bytes_with_new_labels(
+    path: Path, choose_label: LabelChooser, label_column: str, id_column: str | None
+) -> bytes:
     """Parquet: the same columns, types and rows."""
     try:
         import pyarrow as pa  # type: ignore[import-untyped]
@@ -148,13 +152,15 @@ def build_rewritten_parquet(path: Path, choose_label: LabelChooser, label_column
         raise DataError(f"cannot read {path}: {str(error).splitlines()[0][:200]}") from None
     for name in (label_column, id_column or label_column):
         if table.column_names.count(name) != 1:
-            raise _build_column_error(path, name, table.column_names)
+            raise _build_missing_or_repeated_column_error(path, name, table.column_names)
     position = table.column_names.index(label_column)
     values = table.column(position).to_pylist()
     kind = table.schema.field(position).type
     for row, node in enumerate(range(len(table)) if id_column is None else table.column(id_column).to_pylist()):
         before = values[row]
-        new = choose_label(_normalize_value(node), None if before is None else _normalize_value(before))
+        new = choose_label(
+            _format_value_as_class_name(node), None if before is None else _format_value_as_class_name(before)
+        )
         if new is not None:
             values[row] = int(new) if pa.types.is_integer(kind) and new.removeprefix("-").isdecimal() else new
             values[row] = float(new) if pa.types.is_floating(kind) and _is_number(new) else values[row]
@@ -177,13 +183,13 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _normalize_value(value: Any) -> str:
+def _format_value_as_class_name(value: Any) -> str:
     """A value as the importer names it: 3 and 3.0 are "3"."""
     text = str(value).strip()
     return text.removesuffix(".0") if isinstance(value, float) else text
 
 
-def _build_column_error(path: Path, name: str, names: list[str]) -> DataError:
+def _build_missing_or_repeated_column_error(path: Path, name: str, names: list[str]) -> DataError:
     problem = "has no column" if name not in names else "has several columns"
     return DataError(
         f"{path} {problem} '{name}'; its columns are {', '.join(names[:12])}: name one with --id or --label"

@@ -46,7 +46,7 @@ class LabelScorer(ABC):
         check_settings(self)
 
     @abstractmethod
-    def score_suspicion_with_run_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+    def compute_suspicion_scores_and_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
         """(score of each label from 0 to 1, what was measured beside)."""
 
     def gather_evidence(self, data: Data) -> Evidence:
@@ -59,7 +59,7 @@ class AuditScorer(LabelScorer):
 
     method: str = "smoothed"
 
-    def score_suspicion_with_run_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+    def compute_suspicion_scores_and_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
         audit = audit_labels(data, self.method, folds=self.folds, seed=FOLD_SEED)
         issues = audit.issues.sort_values("node")
         truth = data.y_true.numpy()[issues["node"]]
@@ -77,20 +77,20 @@ class AuditScorer(LabelScorer):
 class LogisticScorer(LabelScorer):
     """Cross-validated logistic regression of smoothed features."""
 
-    def predict_proba(self, data: Data) -> np.ndarray:
+    def predict_held_out_proba(self, data: Data) -> np.ndarray:
         evidence = self.gather_evidence(data)
-        return evidence.make_classifier(evidence.embedding).fit_predict_proba()
+        return evidence.make_cross_fit_classifier(evidence.embedding).fit_predict_proba()
 
-    def score_suspicion_with_run_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
-        return 1 - self.predict_proba(data)[np.arange(data.num_nodes), data.y.numpy()], {}
+    def compute_suspicion_scores_and_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+        return 1 - self.predict_held_out_proba(data)[np.arange(data.num_nodes), data.y.numpy()], {}
 
 
 @dataclass(kw_only=True)
 class MarginScorer(LogisticScorer):
     """The same regression, by the lead of the best other class."""
 
-    def score_suspicion_with_run_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
-        probs, nodes, given = self.predict_proba(data), np.arange(data.num_nodes), data.y.numpy()
+    def compute_suspicion_scores_and_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+        probs, nodes, given = self.predict_held_out_proba(data), np.arange(data.num_nodes), data.y.numpy()
         own = probs[nodes, given].copy()
         probs[nodes, given] = -1
         return (1 + probs.max(axis=1) - own) / 2, {}
@@ -100,7 +100,7 @@ class MarginScorer(LogisticScorer):
 class NeighborScorer(LabelScorer):
     """The share of neighbors that disagree: finer than whether their majority does, and better."""
 
-    def score_suspicion_with_run_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+    def compute_suspicion_scores_and_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
         votes = self.gather_evidence(data).neighbor_class_counts
         same = votes[np.arange(data.num_nodes), data.y.numpy()]
         return 1 - same / np.maximum(votes.sum(axis=1), 1), {}
@@ -112,7 +112,7 @@ class NetworkScorer(LabelScorer):
 
     epochs: int = setting(200, Int(min=1), "number of training epochs per fold")
 
-    def predict_proba(self, data: Data) -> np.ndarray:
+    def predict_held_out_proba(self, data: Data) -> np.ndarray:
         """Probabilities of all nodes, [N, classes], each from a network that has not seen the node's label."""
         from ..methods import make
 
@@ -132,21 +132,21 @@ class NetworkScorer(LabelScorer):
 class CleanlabScorer(NetworkScorer):
     """cleanlab's label quality from out-of-fold probabilities of a GCN."""
 
-    def score_suspicion_with_run_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+    def compute_suspicion_scores_and_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
         from cleanlab.rank import get_label_quality_scores
 
-        return 1 - get_label_quality_scores(data.y.numpy(), self.predict_proba(data)), {}
+        return 1 - get_label_quality_scores(data.y.numpy(), self.predict_held_out_proba(data)), {}
 
 
 @dataclass(kw_only=True)
 class GraphCleanerScorer(NetworkScorer):
     """GraphCleaner's detector (Li et al., ICML 2023): it learns to see labels that were flipped on purpose."""
 
-    def score_suspicion_with_run_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
+    def compute_suspicion_scores_and_measures(self, data: Data) -> tuple[np.ndarray, dict[str, float | None]]:
         from ..backbones import GraphInputs
         from ..methods.graph_cleaner import NeighborhoodFeatures, compute_wrong_label_probs
 
-        probs, nodes = self.predict_proba(data), np.arange(data.num_nodes)
+        probs, nodes = self.predict_held_out_proba(data), np.arange(data.num_nodes)
         features = NeighborhoodFeatures(GraphInputs.from_data(graphs.copy_checked_graph(data)))
         return compute_wrong_label_probs(features, probs, data.y.numpy(), nodes, nodes, FOLD_SEED), {}
 
@@ -160,7 +160,7 @@ class AuditWork:
     def compute_labels_probs_and_measures(
         self, method: str, settings: dict[str, Any], trials: object, seed: int, data: Data
     ) -> tuple[np.ndarray, np.ndarray, dict[str, float | None], dict[str, Any]]:
-        scores, measures = SCORERS.get(method)(**settings).score_suspicion_with_run_measures(data)
+        scores, measures = SCORERS.get(method)(**settings).compute_suspicion_scores_and_measures(data)
         wrong = data.y.numpy() != data.y_true.numpy()
         highest = np.argsort(-scores, kind="stable")[: wrong.sum()]
         measures["precision_at_k"] = float(wrong[highest].mean()) if wrong.any() else None

@@ -17,7 +17,7 @@ from ..noise.kinds import Floats
 COLD_ITERATIONS, WARM_ITERATIONS = 60, 40
 
 
-def fit_logistic(
+def fit_flat_logistic_weights(
     features: np.ndarray | sp.csr_array, likelihood: np.ndarray, start: Floats | None, max_iterations: int | None = None
 ) -> Floats:
     """W [features, classes] and c [classes] in one vector. A start near the end spares iterations."""

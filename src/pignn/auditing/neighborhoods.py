@@ -43,10 +43,10 @@ def build_neighborhoods(evidence: Evidence, suspects: Ints) -> list[Neighborhood
         Neighborhood(
             drawn[i].tolist(),
             len(neighbors[i]),
-            _list_classes_with_counts(given[neighbors[i]]),
+            _list_class_counts_most_frequent_first(given[neighbors[i]]),
             links,
             similar[i][:MAX_NAMED_SIMILAR].tolist(),
-            _list_classes_with_counts(given[similar[i]]),
+            _list_class_counts_most_frequent_first(given[similar[i]]),
         )
         for i, links in enumerate(_list_induced_edges_per_group(crow, col, drawn))
     ]
@@ -80,7 +80,7 @@ def _compute_edge_mask(crow: Ints, col: Ints, sources: Ints, targets: Ints) -> N
     return (low < end) & (col[np.minimum(low, len(col) - 1)] == targets)
 
 
-def _list_classes_with_counts(classes: Ints) -> list[list[int]]:
+def _list_class_counts_most_frequent_first(classes: Ints) -> list[list[int]]:
     counts = np.bincount(classes[classes >= 0])
     present = np.flatnonzero(counts)
     return [[int(c), int(counts[c])] for c in present[np.argsort(-counts[present], kind="stable")]]

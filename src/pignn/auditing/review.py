@@ -68,11 +68,13 @@ def sample_for_review(
     return table.assign(review_size=len(table))
 
 
-def _draw_one_per_stratum(part: pd.DataFrame, name: str, count: int, rng: np.random.Generator) -> pd.DataFrame:
-    ends = (np.arange(count + 1) * len(part)) // count
+def _draw_one_per_stratum(
+    part: pd.DataFrame, part_name: str, num_strata: int, rng: np.random.Generator
+) -> pd.DataFrame:
+    ends = (np.arange(num_strata + 1) * len(part)) // num_strata
     size = np.diff(ends)
     rows = ends[:-1] + rng.integers(0, size)
-    return part.iloc[rows].assign(part=name, stratum=np.arange(count), inclusion=1.0 / size)
+    return part.iloc[rows].assign(part=part_name, stratum=np.arange(num_strata), inclusion=1.0 / size)
 
 
 @dataclass(frozen=True)

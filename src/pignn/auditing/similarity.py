@@ -33,7 +33,7 @@ def find_most_similar_rows(embedding: Singles) -> Ints | None:
             found = _find_nearest_rows_by_clusters(rows, NUM_SIMILAR + 1)
     finally:
         faiss.omp_set_num_threads(num_threads)
-    return _drop_the_row_itself(found)
+    return _drop_own_position_from_each_row(found)
 
 
 def _find_nearest_rows(queries: Singles, rows: Singles, num_found: int) -> Ints:
@@ -66,7 +66,7 @@ def _find_nearest_rows_by_clusters(rows: Singles, num_found: int) -> Ints:
     return found
 
 
-def _drop_the_row_itself(found: Ints) -> Ints:
+def _drop_own_position_from_each_row(found: Ints) -> Ints:
     """One column fewer: without the row itself, or without the last where many equal rows have pushed it out."""
     # A search that ends early leaves -1: the best row that it found stands in.
     found = np.where(found < 0, found[:, :1], found)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.errors import DataError
-from ..graphs.tables import find_format_name, open_table
+from ..graphs.tables import find_format_name_or_none, open_table
 from ..io import files
 from ..report.audit import DECISION_COLUMNS, REVIEW_COLUMNS
 from ..report.spreadsheet import escape_formula, unescape_formula
@@ -24,7 +24,7 @@ MAX_LISTED_ROWS = 5  # in a message
 DELIMITERS = (",", ";", "\t")  # the first where none fits
 
 
-def write_rounded_csv(path: Path, table: pd.DataFrame) -> None:
+def write_spreadsheet_safe_csv(path: Path, table: pd.DataFrame) -> None:
     """Write a CSV with escaped texts and numbers of six digits."""
     columns: list[list[Any]] = []
     for name in table:
@@ -138,7 +138,7 @@ def _read_numbered_rows_and_delimiter(path: Path) -> tuple[list[tuple[int, list[
     """
     if not path.is_file():
         raise DataError(f"{path}: no such file of decisions")
-    if find_format_name(path) in ("jsonl", "parquet"):
+    if find_format_name_or_none(path) in ("jsonl", "parquet"):
         frame = open_table(path).read_dataframe().astype(object)
         frame = frame.where(frame.notna(), "")
         return list(enumerate([[str(name) for name in frame], *frame.astype(str).to_numpy().tolist()])), ","

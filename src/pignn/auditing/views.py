@@ -18,7 +18,7 @@ import torch
 from ..backbones import GraphInputs
 from ..graphs.sparse import SparseFeatures
 from ..noise.kinds import Ints
-from ..propagation import Embedding, StoredGraph, get_block_work, scale_rows_to_unit_length, smooth
+from ..propagation import Embedding, StoredGraph, get_block_work_or_none, scale_rows_to_unit_length, smooth
 from .crossfit import Features, Singles
 
 EMBEDDING_DIM, DIMENSIONS_PER_CLASS = 128, 4  # an embedding holds up to 32 classes
@@ -37,12 +37,12 @@ def embed_nodes(inputs: GraphInputs, nodes: Ints, alpha: float, num_classes: int
     No more than 128 features are smoothed as they are, a block of columns at a time, and only the rows of `nodes` are
     kept: an embedding would only rotate them, which changes no logistic regression.
     """
-    work = get_block_work()
+    work = get_block_work_or_none()
     if work is not None and not _needs_embedding(inputs):
         return scale_rows_to_unit_length_(work.smooth_rows_and_save_blocks(nodes, alpha))
     rows = torch.from_numpy(nodes)
     if _needs_embedding(inputs):
-        width = _choose_width(inputs, num_classes)
+        width = _choose_embedding_width(inputs, num_classes)
         return Embedding(width, alpha=alpha, seed=seed).fit_transform(inputs)[rows].numpy()
     scale = inputs.x.abs().sum(dim=1, keepdim=True)
     scale = torch.where(scale > 0, 1 / scale, 0.0)
@@ -59,19 +59,19 @@ def compute_own_features(inputs: GraphInputs, num_classes: int, seed: int) -> Fe
     together predict the errors of a rule.
     """
     if not _needs_embedding(inputs):
-        work = get_block_work()
+        work = get_block_work_or_none()
         return scale_rows_to_unit_length(inputs.x).numpy() if work is None else StoredRows(work.graph)
-    sparse = _get_features_if_sparse(inputs) if _exceed_embedding_dim(num_classes) else None
+    sparse = _build_sparse_features_or_none(inputs) if _exceed_embedding_dim(num_classes) else None
     if sparse is not None:
-        return _scale_sparse_rows(sparse)
-    return Embedding(_choose_width(inputs, num_classes), alpha=1.0, seed=seed).fit_transform(inputs).numpy()
+        return _scale_sparse_rows_to_unit_length(sparse)
+    return Embedding(_choose_embedding_width(inputs, num_classes), alpha=1.0, seed=seed).fit_transform(inputs).numpy()
 
 
 def average_neighbor_features(
     inputs: GraphInputs, own_features: Features | StoredRows, nodes: Ints, seed: int
 ) -> Features:
     """Mean features of the neighbors of `nodes`, rows of length 1; zero for a node without neighbors."""
-    row, col = list_edges_of_nodes(inputs, nodes)
+    row, col = list_neighbors_with_positions(inputs, nodes)
     other, num_columns = col.numpy(), inputs.num_nodes
     if isinstance(own_features, StoredRows):
         neighbors, other = np.unique(other, return_inverse=True)
@@ -79,7 +79,7 @@ def average_neighbor_features(
     adj = sp.csr_array((np.ones(len(row), dtype=np.float32), (row, other)), shape=(len(nodes), num_columns))
     if isinstance(own_features, sp.csr_array):
         if int(np.diff(own_features.indptr)[other].sum()) <= MAX_SPARSE_ENTRIES:
-            return _scale_sparse_rows(sp.csr_array(adj @ own_features))
+            return _scale_sparse_rows_to_unit_length(sp.csr_array(adj @ own_features))
         own_features = Embedding(EMBEDDING_DIM, alpha=1.0, seed=seed).fit_transform(inputs).numpy()
     return scale_rows_to_unit_length(torch.from_numpy(adj @ own_features)).numpy()
 
@@ -130,7 +130,7 @@ def embed_structure(inputs: GraphInputs, nodes: Ints, num_classes: int, seed: in
     return scale_rows_to_unit_length(torch.from_numpy(embedding.astype(np.float32))).numpy()
 
 
-def list_edges_of_nodes(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, torch.Tensor]:
+def list_neighbors_with_positions(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, torch.Tensor]:
     """The edges of `nodes`: position in `nodes`, and the node at the other end."""
     crow, col = inputs.adj.crow, inputs.adj.col
     rows = torch.from_numpy(nodes)
@@ -146,7 +146,7 @@ def _exceed_embedding_dim(num_classes: int) -> bool:
     return num_classes * DIMENSIONS_PER_CLASS > EMBEDDING_DIM
 
 
-def _choose_width(inputs: GraphInputs, num_classes: int) -> int:
+def _choose_embedding_width(inputs: GraphInputs, num_classes: int) -> int:
     """Dimensions of an embedding; on a large graph, wide ones would take too much memory."""
     is_wide = _exceed_embedding_dim(num_classes) and inputs.num_nodes <= LARGE_GRAPH_NODES
     return WIDE_EMBEDDING_DIM if is_wide else EMBEDDING_DIM
@@ -156,7 +156,7 @@ def _needs_embedding(inputs: GraphInputs) -> bool:
     return inputs.x.shape[1] > EMBEDDING_DIM or isinstance(inputs.features, SparseFeatures)
 
 
-def _get_features_if_sparse(inputs: GraphInputs) -> sp.csr_array | None:
+def _build_sparse_features_or_none(inputs: GraphInputs) -> sp.csr_array | None:
     """The features as a sparse matrix; None where they are too dense or too many for one."""
     x = inputs.x
     if int(torch.count_nonzero(x)) > min(MAX_SPARSE_ENTRIES, MAX_DENSITY * x.shape[0] * x.shape[1]):
@@ -164,7 +164,7 @@ def _get_features_if_sparse(inputs: GraphInputs) -> sp.csr_array | None:
     return sp.csr_array(x.numpy())
 
 
-def _scale_sparse_rows(matrix: sp.csr_array) -> sp.csr_array:
+def _scale_sparse_rows_to_unit_length(matrix: sp.csr_array) -> sp.csr_array:
     length = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
     scale = np.repeat(np.where(length > 0, 1 / np.where(length > 0, length, 1.0), 0.0), np.diff(matrix.indptr))
     return sp.csr_array((matrix.data * scale.astype(np.float32), matrix.indices, matrix.indptr), shape=matrix.shape)

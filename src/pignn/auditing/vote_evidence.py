@@ -19,7 +19,7 @@ from ..backbones import GraphInputs
 from ..graphs.votes import Votes
 from ..noise.kinds import Floats, Ints
 from ..noise.model import compute_log_probs
-from .crossfit import CrossFitLogistic, Singles, assign_folds
+from .crossfit import CrossFitLogistic, Singles, assign_stratified_or_source_folds
 from .evidence import embed_nodes
 from .votes import compute_vote_log_likelihood
 
@@ -45,7 +45,7 @@ class VoteEvidence:
         votes = self.votes
         self.voted = np.flatnonzero((votes.count_per_node() > 0) | (self.known >= 0))
         plurality = np.where(self.known >= 0, self.known, votes.choose_plurality_classes())[self.voted]
-        self.fold = assign_folds(plurality, self.num_folds, self.seed)
+        self.fold = assign_stratified_or_source_folds(plurality, self.num_folds, self.seed)
         everybody, nobody = np.arange(votes.num_nodes), np.zeros(len(self.voted), dtype=bool)
         self.views = []
         for alpha in ALPHAS:
@@ -53,7 +53,7 @@ class VoteEvidence:
             model = CrossFitLogistic(features[self.voted], plurality, self.fold, votes.num_classes, nobody)
             self.views.append((features, model))
 
-    def reset_classifiers(self) -> None:
+    def reset_classifier_weights(self) -> None:
         """Let the classifiers start anew."""
         for _, model in self.views:
             model.weights = [None] * len(model.weights)
@@ -66,7 +66,7 @@ class VoteEvidence:
         known = self.known >= 0
         likelihood[known] = np.eye(votes.num_classes)[self.known[known]]
         of_views = [self._fit_predict_view_log_probs(*view, likelihood[self.voted]) for view in self.views]
-        of_views.append(self._compute_neighbor_log_shares(likelihood))
+        of_views.append(self._compute_log_class_shares_of_neighbors(likelihood))
         stacked = np.stack(of_views)  # [views, nodes, classes]
         self.weights, bias = fit_view_weights_and_bias(stacked[:, self.voted], likelihood[self.voted])
         return compute_log_probs(softmax(np.tensordot(self.weights, stacked, 1) + bias, axis=-1))
@@ -74,11 +74,11 @@ class VoteEvidence:
     def _fit_predict_view_log_probs(self, features: Singles, model: CrossFitLogistic, likelihood: Floats) -> Floats:
         """Log probabilities of all nodes: of those without votes, the mean over the models."""
         held_out = model.fit_predict_proba_through_likelihood(likelihood)
-        probs = model.predict_mean_proba(features)
+        probs = model.predict_mean_proba_of_fold_models(features)
         probs[self.voted] = held_out
         return compute_log_probs(probs)
 
-    def _compute_neighbor_log_shares(self, likelihood: Floats) -> Floats:
+    def _compute_log_class_shares_of_neighbors(self, likelihood: Floats) -> Floats:
         """What the votes of the neighbors say, with one vote of the class frequencies."""
         crow, col = self.inputs.adj.crow.numpy(), self.inputs.adj.col.numpy()
         is_voted = np.zeros(self.votes.num_nodes, dtype=bool)

@@ -44,7 +44,7 @@ class VoteModel:
     prior: Floats  # [classes] frequencies of the true classes among nodes with votes
 
 
-def list_confusion_forms(votes: Votes) -> list[str]:
+def list_confusion_forms_worth_trying(votes: Votes) -> list[str]:
     """The forms of A that are worth trying."""
     return [FULL] if len(votes) >= MIN_VOTES_PER_PARAMETER * count_confusion_parameters(votes, FULL) else [EQUAL, FULL]
 
@@ -55,7 +55,7 @@ def count_confusion_parameters(votes: Votes, form: str) -> int:
     return num_annotators * (votes.num_classes * (votes.num_classes - 1) if form == FULL else 1)
 
 
-def fit_vote_model(
+def fit_vote_model_by_em(
     votes: Votes,
     class_log_probs: Floats | None = None,
     known: Ints | None = None,
@@ -79,7 +79,7 @@ def fit_vote_model(
     for _ in range(MAX_ROUNDS):
         before = posterior
         logs = np.log(prior)[None] if class_log_probs is None else class_log_probs
-        posterior = replace_posterior_where_known(
+        posterior = make_posterior_certain_where_known(
             softmax(logs + compute_vote_log_likelihood(votes, confusions), axis=-1), known
         )
         prior = normalize_rows(posterior[has_votes].sum(axis=0)[None] + 1.0)[0]
@@ -134,7 +134,7 @@ def compute_annotator_error_rates(votes: Votes, posterior: Floats) -> Floats:
     return np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
 
 
-def compute_krippendorff_alpha(votes: Votes) -> float | None:
+def compute_krippendorff_alpha_or_none(votes: Votes) -> float | None:
     """Agreement beyond chance over all pairs of votes on one node, 1 at best, 0 by chance; None without such pairs."""
     per_class = sum_weights_by_cell(
         votes.node * votes.num_classes + votes.label, None, (votes.num_nodes, votes.num_classes)
@@ -152,7 +152,7 @@ def compute_krippendorff_alpha(votes: Votes) -> float | None:
     return float(1 - (1 - same.sum() / total) / expected_disagreement)
 
 
-def compute_pairwise_agreement(votes: Votes) -> float | None:
+def compute_pairwise_agreement_or_none(votes: Votes) -> float | None:
     """Share of pairs of votes on one node that agree; None without such pairs."""
     per_class = sum_weights_by_cell(
         votes.node * votes.num_classes + votes.label, None, (votes.num_nodes, votes.num_classes)
@@ -162,7 +162,7 @@ def compute_pairwise_agreement(votes: Votes) -> float | None:
     return float((per_class * (per_class - 1)).sum() / pairs) if pairs else None
 
 
-def compute_expected_vote_gains(posterior: Floats, confusions: Floats) -> Floats:
+def compute_expected_gains_per_annotator_and_node(posterior: Floats, confusions: Floats) -> Floats:
     """[annotators, nodes]: by how much one more vote of each annotator is expected to raise the largest probability.
 
     That is the expected accuracy of the consensus after the vote, less that before: Σ_j max_k p_k·A[k, j] − max_k p_k.
@@ -185,7 +185,7 @@ def compute_penalized_log_evidence(votes: Votes, class_log_probs: Floats, model:
     )
 
 
-def replace_posterior_where_known(posterior: Floats, known: Ints | None) -> Floats:
+def make_posterior_certain_where_known(posterior: Floats, known: Ints | None) -> Floats:
     """The posterior with certainty where the truth is known."""
     if known is None:
         return posterior

@@ -15,7 +15,14 @@ from .gin import GIN
 from .init import INITIALIZATIONS, initialize_parameters
 from .inputs import GraphInputs
 from .mlp import MLP
-from .registry import BACKBONES, Builder, build, get_default_lr, get_paper_hidden_channels, resolve_backbone
+from .registry import (
+    BACKBONES,
+    Builder,
+    build,
+    get_backbone_class_or_builder,
+    get_default_lr,
+    get_paper_hidden_channels_or_none,
+)
 from .sage import GraphSAGE
 from .scaling import FEATURE_SCALINGS, ChunkedFeatures, FeatureScaling
 from .sgc import SGC
@@ -41,8 +48,8 @@ __all__ = [
     "PyGAdapter",
     "TunedGCN",
     "build",
+    "get_backbone_class_or_builder",
     "get_default_lr",
-    "get_paper_hidden_channels",
+    "get_paper_hidden_channels_or_none",
     "initialize_parameters",
-    "resolve_backbone",
 ]

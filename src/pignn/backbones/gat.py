@@ -53,7 +53,7 @@ class GAT(Backbone):
             by_source, by_target = (heads * self.sources[i]).sum(dim=-1), (heads * self.targets[i]).sum(dim=-1)
             chunks = [
                 self._aggregate_by_attention(adj, heads, by_source, by_target[rows])
-                for rows, adj in inputs.iter_adj_with_self_loops()
+                for rows, adj in inputs.iter_rows_and_adj_with_self_loops()
             ]
             h = (chunks[0] if len(chunks) == 1 else torch.cat(chunks)) + bias
         return h  # type: ignore[return-value]

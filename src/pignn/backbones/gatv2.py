@@ -40,7 +40,7 @@ class GATv2(GAT):
             keys, queries = self.compute_keys_and_queries(inputs, i, source, target)
             chunks = [
                 self._aggregate_by_pair_attention(adj, keys, queries[rows], source, self.scores[i])
-                for rows, adj in inputs.iter_adj_with_self_loops()
+                for rows, adj in inputs.iter_rows_and_adj_with_self_loops()
             ]
             h = (chunks[0] if len(chunks) == 1 else torch.cat(chunks)) + bias
         return h  # type: ignore[return-value]

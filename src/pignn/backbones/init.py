@@ -27,10 +27,10 @@ def initialize_parameters(network: nn.Module, init: str = "glorot") -> None:
         if "bias" in name:
             parameter.zero_()
         elif parameter.dim() == 2:
-            _fill_matrix(parameter, init)
+            _initialize_matrix_in_place(parameter, init)
 
 
-def _fill_matrix(matrix: nn.Parameter, init: str) -> None:
+def _initialize_matrix_in_place(matrix: nn.Parameter, init: str) -> None:
     fan_in, fan_out = matrix.shape
     if init == "glorot":
         bound = math.sqrt(6 / (fan_in + fan_out))

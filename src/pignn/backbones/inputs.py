@@ -53,7 +53,7 @@ class GraphInputs:
     def device(self) -> torch.device:
         return self.raw_x.device
 
-    def with_scaling(self, scaling: FeatureScaling | None) -> GraphInputs:
+    def copy_with_scaling(self, scaling: FeatureScaling | None) -> GraphInputs:
         """A copy whose features are scaled when they are read, so that a graph on disk stays there."""
         result = copy.copy(self)
         for name in ("x", "features"):
@@ -86,7 +86,7 @@ class GraphInputs:
         if edge_index is None:
             result = copy.copy(self)
             if x is not None:
-                result = result.with_scaling(None)
+                result = result.copy_with_scaling(None)
                 result.raw_x = x
             return result
         data = Data(x=self.x if x is None else x, edge_index=edge_index, edge_weight=edge_weight)
@@ -206,12 +206,12 @@ class GraphInputs:
         """``adj`` with every node among its own sources."""
         return _add_self_loops(self.adj, 0)
 
-    def iter_adj_with_self_loops(self) -> Iterator[tuple[slice, SparsityPattern]]:
+    def iter_rows_and_adj_with_self_loops(self) -> Iterator[tuple[slice, SparsityPattern]]:
         """``adj_with_self_loops``, whole or in chunks: (target rows, their sources)."""
         if not self.chunked:
             yield ALL_ROWS, self.adj_with_self_loops
             return
-        for rows, _, part in self.adj.iter_chunk_slices_and_patterns():
+        for rows, _, part in self.adj.iter_row_and_entry_slices_with_patterns():
             yield rows, _add_self_loops(part, rows.start)
 
 

@@ -38,7 +38,7 @@ BACKBONES: Registry[type[Backbone] | Builder] = Registry(
 )
 
 
-def resolve_backbone(backbone: str | Builder) -> type[Backbone] | Builder:
+def get_backbone_class_or_builder(backbone: str | Builder) -> type[Backbone] | Builder:
     """The class or builder behind a name; a builder stays what it is."""
     if isinstance(backbone, str):
         return BACKBONES.get(backbone.lower())
@@ -49,12 +49,12 @@ def resolve_backbone(backbone: str | Builder) -> type[Backbone] | Builder:
 
 def get_default_lr(backbone: str | Builder) -> float:
     """The learning rate of a backbone if the user sets none."""
-    return float(getattr(resolve_backbone(backbone), "default_lr", Backbone.default_lr))
+    return float(getattr(get_backbone_class_or_builder(backbone), "default_lr", Backbone.default_lr))
 
 
-def get_paper_hidden_channels(backbone: str | Builder) -> int | None:
+def get_paper_hidden_channels_or_none(backbone: str | Builder) -> int | None:
     """The width that a backbone had in the paper's experiments; ``None`` where that is its default."""
-    return getattr(resolve_backbone(backbone), "paper_hidden_channels", None)
+    return getattr(get_backbone_class_or_builder(backbone), "paper_hidden_channels", None)
 
 
 def build(
@@ -64,7 +64,7 @@ def build(
 
     Options that are ``None`` keep the backbone's default. What a builder makes initializes itself and takes no options.
     """
-    part = resolve_backbone(backbone)
+    part = get_backbone_class_or_builder(backbone)
     if isinstance(part, type) and issubclass(part, Backbone):
         given = {key: value for key, value in options.items() if value is not None}
         network = part(in_channels, out_channels, **given)

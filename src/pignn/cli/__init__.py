@@ -39,10 +39,10 @@ def run(arguments: list[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", PignnWarning)
-            warnings.showwarning = _print_warning
-            return _run_command(sys.argv[1:] if arguments is None else arguments)
+            warnings.showwarning = _print_own_warning_as_note
+            return _run_command_and_get_exit_code(sys.argv[1:] if arguments is None else arguments)
     except PignnError as error:
-        return _print_error_and_get_code(str(error))
+        return _print_error_and_get_exit_code(str(error))
     except KeyboardInterrupt as error:
         notes = map(_replace_arguments_by_options, getattr(error, "__notes__", []))
         print("; ".join(["pignn: interrupted", *notes]), file=sys.stderr)
@@ -55,7 +55,7 @@ def run(arguments: list[str] | None = None) -> int:
             sys.stdout.flush()
         except OSError:
             _redirect_stdout_to_devnull()
-        return _print_error_and_get_code(
+        return _print_error_and_get_exit_code(
             f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
         )
     except Exception as error:
@@ -64,15 +64,15 @@ def run(arguments: list[str] | None = None) -> int:
             return 0
         if hasattr(error, "format_message"):  # how click, vendored or not, says that a flag is wrong
             command = getattr(getattr(error, "ctx", None), "command_path", "pignn")
-            return _print_error_and_get_code(f"{error.format_message().rstrip('.')} (see {command} --help)")
+            return _print_error_and_get_exit_code(f"{error.format_message().rstrip('.')} (see {command} --help)")
         if isinstance(error, MemoryError) or "allocate memory" in str(error):  # torch's way of saying so
-            return _print_error_and_get_code(
+            return _print_error_and_get_exit_code(
                 "out of memory; a smaller graph, or fewer programs beside this one, would help"
             )
         raise
 
 
-def _run_command(arguments: list[str]) -> int:
+def _run_command_and_get_exit_code(arguments: list[str]) -> int:
     import typer
 
     from .app import app
@@ -104,12 +104,12 @@ def _replace_arguments_by_options(message: object) -> str:
     return ARGUMENT.sub(lambda match: f"--{(match[1] or match[2]).replace('_', '-')}", str(message))
 
 
-def _print_error_and_get_code(message: str) -> int:
+def _print_error_and_get_exit_code(message: str) -> int:
     print(f"pignn: {' '.join(_replace_arguments_by_options(message).split())}", file=sys.stderr)
     return 2
 
 
-def _print_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+def _print_own_warning_as_note(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     if issubclass(category, PignnWarning):
         print(f"note: {_replace_arguments_by_options(message)}", file=sys.stderr)
 

@@ -35,7 +35,7 @@ app = typer.Typer(
 )
 
 
-def _show_version(is_asked: bool) -> None:
+def _show_version_and_exit_if_asked(is_asked: bool) -> None:
     if is_asked:
         typer.echo(f"pignn {__version__}")
         raise typer.Exit
@@ -44,7 +44,10 @@ def _show_version(is_asked: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+        bool,
+        typer.Option(
+            "--version", callback=_show_version_and_exit_if_asked, is_eager=True, help="Show the version and leave."
+        ),
     ] = False,
 ) -> None:
     """Node classification when the labels of a graph cannot be trusted."""

@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from .option_groups import expand_option_groups
 from .options import Json
-from .output import show_facts, show_json, show_message
+from .output import show_facts, show_json, show_message_on_stderr
 
 if TYPE_CHECKING:
     from ..runs import Correction
@@ -56,18 +56,18 @@ def apply(*, options: CorrectionOptions, json: Json = False) -> None:
     """
     from ..runs import early_checks, run_folder
 
-    early_checks.check_graph_files_exist({"nodes": options.nodes, "known": options.decisions})
-    run_folder.check_outputs([options.out], [options.nodes, options.decisions], force=options.force)
+    early_checks.check_graph_files_or_dataset_exist({"nodes": options.nodes, "known": options.decisions})
+    run_folder.check_outputs_may_be_written([options.out], [options.nodes, options.decisions], force=options.force)
     from .. import runs
 
     correction = runs.apply_decisions(**vars(options))
     if correction.audit_file is not None:
         ids = "row numbers from 0" if correction.id is None else f"column '{correction.id}'"
-        show_message(f"ids are {ids}, as {correction.audit_file} says; --id takes another")
-    show_json(correction.to_dict()) if json else _show_correction(correction, options.decisions)
+        show_message_on_stderr(f"ids are {ids}, as {correction.audit_file} says; --id takes another")
+    show_json(correction.to_dict()) if json else _show_review_estimate_and_written_files(correction, options.decisions)
 
 
-def _show_correction(correction: Correction, decisions: Path) -> None:
+def _show_review_estimate_and_written_files(correction: Correction, decisions: Path) -> None:
     estimate, out = correction.estimate, correction.out
     facts = {
         "reviewed": estimate.reviewed,
@@ -80,8 +80,8 @@ def _show_correction(correction: Correction, decisions: Path) -> None:
         facts["wrong among top and flagged"] = _format_share(estimate.precision, estimate.precision_interval)
     show_facts(facts)
     if out is not None and out.suffix.lower() in (".parquet", ".pq"):
-        show_message("Parquet was written anew: the same columns and rows, other bytes")
-    show_message(
+        show_message_on_stderr("Parquet was written anew: the same columns and rows, other bytes")
+    show_message_on_stderr(
         f"{out} and {correction.trusted_path} written; to audit again, give the ORIGINAL with the decisions "
         f"(--nodes {correction.nodes} --decisions {decisions}): the corrected file hides the noise"
     )

@@ -11,9 +11,9 @@ from typer import Option
 from ..core.errors import ConfigError
 from .graph_options import LabeledGraphOptions
 from .option_groups import expand_option_groups
-from .options import Json, Noise, Rate, Setting, parse_num_bytes, parse_settings
-from .output import show_facts, show_import_summary, show_json, show_message, show_table
-from .stored_settings import check_method_and_settings
+from .options import Json, Noise, Rate, Setting, parse_num_bytes, parse_settings_and_refuse_seed
+from .output import show_facts, show_import_summary_of_own_graph, show_json, show_message_on_stderr, show_table
+from .stored_settings import check_method_exists_and_settings_fit
 
 if TYPE_CHECKING:
     from ..auditing import Audit, Consensus
@@ -82,22 +82,22 @@ def audit(
         raise ConfigError("--noise and --rate corrupt labels to try an audit out; they are for --dataset")
     if options.review is not None and options.out is None:
         raise ConfigError("--review needs --out: the folder for review.csv")
-    settings = parse_settings(setting)
+    settings = parse_settings_and_refuse_seed(setting)
     from ..runs import early_checks, run_folder
 
-    early_checks.check_noise_and_rate(options.noise, options.rate)
+    early_checks.check_noise_exists_and_rate_valid(options.noise, options.rate)
     if method != "smoothed":
-        check_method_and_settings(method, settings)
+        check_method_exists_and_settings_fit(method, settings)
     if options.out is not None:
-        run_folder.check_audit_folder(options.out, options.review is not None, [], force=options.force)
-    early_checks.check_graph_arguments(arguments)
+        run_folder.check_can_take_audit(options.out, options.review is not None, [], force=options.force)
+    early_checks.check_graph_arguments_can_be_read(arguments)
     from .. import runs
 
     run = runs.audit(
         method=method,
         settings=settings,
         warn=not json,  # in JSON the notes have the warnings
-        on_graph_read=None if json else show_import_summary,
+        on_graph_read=None if json else show_import_summary_of_own_graph,
         **options.to_arguments(),
         **arguments,
     )
@@ -105,32 +105,34 @@ def audit(
         show_json(run.summary.to_dict())
     else:
         if run.audit.consensus is not None:
-            _show_consensus(run.audit.consensus)
+            _show_consensus_and_questions(run.audit.consensus)
         _show_audit(run.audit)
         _show_next_steps(run, options.out)
 
 
 def _show_next_steps(run: AuditRun, out: Path | None) -> None:
     for note in run.audit.hints:
-        show_message(f"note: {note}")
+        show_message_on_stderr(f"note: {note}")
     if out is not None:
-        show_message(f"suspects.csv, audit.json and card.md are in {out}; open {out / 'audit.html'} to look and decide")
+        show_message_on_stderr(
+            f"suspects.csv, audit.json and card.md are in {out}; open {out / 'audit.html'} to look and decide"
+        )
         if run.audit.consensus is not None:
-            show_message(
+            show_message_on_stderr(
                 "consensus.csv, annotators.csv, confusions.csv, votes.csv and questions.csv are about the annotators"
             )
         if run.review is not None:
-            command = run.build_apply_command(out / "review.csv", out)
+            command = run.build_apply_command_or_empty(out / "review.csv", out)
             then = f": {command}" if command else f" audit again, with --decisions {out / 'review.csv'}"
-            show_message(
+            show_message_on_stderr(
                 f"{len(run.review)} labels to check are in {out / 'review.csv'}; fill in 'decision', then{then}"
             )
 
 
-def _show_consensus(consensus: Consensus) -> None:
-    from ..report.audit import list_consensus_facts, list_most_active_annotator_rows
+def _show_consensus_and_questions(consensus: Consensus) -> None:
+    from ..report.audit import build_consensus_facts, list_most_active_annotator_rows
 
-    show_facts(list_consensus_facts(consensus.to_dict()))
+    show_facts(build_consensus_facts(consensus.to_dict()))
     rows = list_most_active_annotator_rows([asdict(row) for row in consensus.annotator_summaries])
     questions = consensus.suggest_questions(NUM_SHOWN).to_dict("records")
     for title, table in (("annotators", rows), ("whom to ask next", questions)):

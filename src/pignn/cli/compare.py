@@ -10,9 +10,9 @@ from typer import Option
 
 from .graph_options import LabeledGraphOptions
 from .option_groups import expand_option_groups
-from .options import Json, Noise, Rate, parse_settings, split_at_commas
-from .output import show_import_summary, show_json, show_message
-from .stored_settings import check_method_and_settings, has_stored_setting
+from .options import Json, Noise, Rate, parse_settings_and_refuse_seed, split_at_commas
+from .output import show_import_summary_of_own_graph, show_json, show_message_on_stderr
+from .stored_settings import check_method_exists_and_settings_fit, may_method_have_setting
 
 if TYPE_CHECKING:
     from ..runs import Comparison
@@ -48,7 +48,10 @@ class ComparisonOptions:
     def to_arguments(self) -> dict[str, Any]:
         """As :func:`pignn.compare` takes them."""
         arguments = {name: value for name, value in vars(self).items() if name != "setting"}
-        return arguments | {"methods": split_at_commas(self.methods), "settings": parse_settings(self.setting)}
+        return arguments | {
+            "methods": split_at_commas(self.methods),
+            "settings": parse_settings_and_refuse_seed(self.setting),
+        }
 
 
 @expand_option_groups
@@ -77,11 +80,11 @@ def compare(
     _check_before_importing_torch(chosen)
     from ..runs import early_checks
 
-    early_checks.check_graph_arguments(arguments)
+    early_checks.check_graph_arguments_can_be_read(arguments)
     from .. import runs
 
     try:
-        found = runs.compare(on_graph_read=None if json else show_import_summary, **chosen, **arguments)
+        found = runs.compare(on_graph_read=None if json else show_import_summary_of_own_graph, **chosen, **arguments)
     except KeyboardInterrupt as interrupt:
         if out is not None:
             interrupt.add_note(f"finished fits are in {out}; the same command goes on")
@@ -93,13 +96,13 @@ def _check_before_importing_torch(chosen: dict[str, Any]) -> None:
     """Tell mistakes before torch is imported."""
     from ..runs import early_checks, method_list, run_folder
 
-    early_checks.check_noise_and_rate(chosen["noise"], chosen["rate"])
-    run_folder.check_holds_no_run_or_audit(chosen["out"])
+    early_checks.check_noise_exists_and_rate_valid(chosen["noise"], chosen["rate"])
+    run_folder.check_folder_holds_no_run_or_audit(chosen["out"])
     names = None if chosen["methods"] is None else method_list.map_distinct_names_to_themselves(chosen["methods"])
-    for method in method_list.build_named_methods_or_short_list(names, {}, has_stored_setting):
-        check_method_and_settings(method.name, method.settings)
-    for method in method_list.build_named_methods_or_short_list(names, chosen["settings"], has_stored_setting):
-        check_method_and_settings(method.name, method.settings)
+    for method in method_list.build_named_methods_or_short_list(names, {}, may_method_have_setting):
+        check_method_exists_and_settings_fit(method.name, method.settings)
+    for method in method_list.build_named_methods_or_short_list(names, chosen["settings"], may_method_have_setting):
+        check_method_exists_and_settings_fit(method.name, method.settings)
 
 
 def _show_comparison(found: Comparison, out: Path | None, json: bool) -> None:
@@ -108,4 +111,4 @@ def _show_comparison(found: Comparison, out: Path | None, json: bool) -> None:
         return
     print(found)
     if out is not None:
-        show_message(f"written to {out}; open {out / 'comparison.html'} to look at it")
+        show_message_on_stderr(f"written to {out}; open {out / 'comparison.html'} to look at it")

@@ -12,7 +12,7 @@ from typer import Argument, Option
 from .graph_options import TABLES
 from .option_groups import expand_option_groups
 from .options import Json, parse_num_bytes, split_at_commas
-from .output import show_facts, show_json, show_message
+from .output import show_facts, show_json, show_message_on_stderr
 
 SHOWN = ("nodes", "edges", "features", "classes", "labeled", "weighted", "rows_read", "bytes", "seconds")
 Mask = Annotated[str | None, Option(help="Column of --nodes, or .npy file, of 0 and 1.")]
@@ -79,4 +79,4 @@ def convert(*, options: StoreOptions, json: Json = False) -> None:
         return
     show_facts({name: facts[name] for name in SHOWN})
     for message in (*conversion.notes, f"written to {options.out}"):
-        show_message(message)
+        show_message_on_stderr(message)

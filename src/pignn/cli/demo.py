@@ -12,7 +12,7 @@ from typer import Option
 from ..core.errors import OutputError
 from . import Stopped
 from .options import Json
-from .output import show_json, show_message, show_table
+from .output import show_json, show_message_on_stderr, show_table
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -39,15 +39,15 @@ def demo(
       pignn demo --seed 1 --out runs/another
     """
     from .. import graphs, noise
-    from ..runs.run_folder import has_finished_or_interrupted_run, output_folder_context
+    from ..runs.run_folder import has_finished_or_interrupted_run, locked_output_folder_context
 
     if has_finished_or_interrupted_run(out):
         raise OutputError(f"{out} holds a run of pignn train; choose another --out")
-    with output_folder_context(out):
+    with locked_output_folder_context(out):
         graph = noise.corrupt(graphs.load("digits"), "symmetric", 0.4, seed=seed)
         summary = noise.summarize_noise(graph)
         if not json:
-            show_message(f"digits: {graph.num_nodes:,} nodes; {summary}")
+            show_message_on_stderr(f"digits: {graph.num_nodes:,} nodes; {summary}")
         runs = {
             title: _train_and_return_predictions_and_facts(graph, name, epochs, seed)
             for title, name in (("GCN", "vanilla"), ("PI-GNN", "pi-gnn"))
@@ -60,7 +60,7 @@ def demo(
     show_table(rows)
     wrong = f"{summary.wrong} of the {summary.labeled} given labels are wrong ({summary.rate:.1%})"
     print(f"\n{wrong}; the epoch was chosen on labels just as noisy, true labels only score.")
-    show_message(f"model, predictions.csv, history.csv and learning-curve.png are in {out}")
+    show_message_on_stderr(f"model, predictions.csv, history.csv and learning-curve.png are in {out}")
 
 
 def _train_and_return_predictions_and_facts(

@@ -9,7 +9,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from ..core.errors import build_unknown_name_error
-from .output import show_message
+from .output import show_message_on_stderr
 
 EXAMPLES = ("papers",)
 
@@ -35,7 +35,7 @@ def example(
     from ..graphs.example_papers import write_example_papers
 
     paths = write_example_papers(out, seed)
-    show_message(f"{', '.join(path.name for path in paths)} are in {out}. Try:")
+    show_message_on_stderr(f"{', '.join(path.name for path in paths)} are in {out}. Try:")
     if out != Path("."):
         print(f"cd {shlex.quote(str(out))}")
     print("\n".join(COMMANDS))

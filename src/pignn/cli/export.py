@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from .output import show_message
+from .output import show_message_on_stderr
 
 
 def export(
@@ -29,9 +29,9 @@ def export(
     """
     from ..runs import early_checks, run_folder
 
-    early_checks.check_model_folder(model)
-    run_folder.check_outputs([out], [], force=force)
+    early_checks.check_folder_has_model(model)
+    run_folder.check_outputs_may_be_written([out], [], force=force)
     from ..runs import export_network
 
     export_network(model, out, force=force)
-    show_message(f"written to {out}")
+    show_message_on_stderr(f"written to {out}")

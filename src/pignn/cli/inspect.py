@@ -5,7 +5,7 @@ from __future__ import annotations
 from .graph_options import GraphOptions, LabeledGraphOptions
 from .option_groups import expand_option_groups
 from .options import Json
-from .output import show_json, show_message, show_table
+from .output import show_json, show_message_on_stderr, show_table
 
 
 @expand_option_groups
@@ -28,7 +28,7 @@ def inspect(*, graph: LabeledGraphOptions, json: Json = False) -> None:
         raise ConfigError("inspect shows a graph of your own: give its files with --nodes and --edges")
     from ..runs import early_checks
 
-    early_checks.check_graph_arguments(arguments)
+    early_checks.check_graph_arguments_can_be_read(arguments)
     from ..runs import inspect_graph
 
     summary = inspect_graph(**arguments)
@@ -39,4 +39,4 @@ def inspect(*, graph: LabeledGraphOptions, json: Json = False) -> None:
     show_table(summary.list_column_records())
     if summary.features:
         quoted = summary.features.replace("'", "'\\''")  # as shells want it
-        show_message(f"\n--features '{quoted}'")
+        show_message_on_stderr(f"\n--features '{quoted}'")

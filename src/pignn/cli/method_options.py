@@ -28,11 +28,11 @@ class SettingOption:
     kind: str  # of its values: int, float, bool or other
     help: str
 
-    def to_field(self) -> tuple[str, Any, None]:
+    def to_name_type_and_default(self) -> tuple[str, Any, None]:
         return self.name, Annotated[TYPES.get(self.kind, str | None), Option(help=self.help)], None
 
 
-def build_pignn_setting_options() -> list[SettingOption]:
+def build_pignn_setting_options_without_seed() -> list[SettingOption]:
     """The declared settings of PI-GNN."""
     from ..core.settings import list_settings
     from ..methods import PIGNN
@@ -62,11 +62,13 @@ if TYPE_CHECKING:
     from typing import Any as SettingOptions
 elif __name__ != "__main__":
     SettingOptions = make_dataclass(
-        "SettingOptions", [option.to_field() for option in load_stored_pignn_setting_options()], kw_only=True
+        "SettingOptions",
+        [option.to_name_type_and_default() for option in load_stored_pignn_setting_options()],
+        kw_only=True,
     )
 else:
-    rows = [asdict(option) for option in build_pignn_setting_options()]
+    rows = [asdict(option) for option in build_pignn_setting_options_without_seed()]
     FILE.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    from .stored_settings import write_stored_settings
+    from .stored_settings import write_stored_settings_file
 
-    write_stored_settings()
+    write_stored_settings_file()

@@ -40,7 +40,7 @@ def parse_key_value_pairs(pairs: list[str] | None, flag: str, *, text_keys: Cont
     return values
 
 
-def parse_settings(pairs: list[str] | None) -> dict[str, Any]:
+def parse_settings_and_refuse_seed(pairs: list[str] | None) -> dict[str, Any]:
     """Settings of a method, as --set gives them."""
     # Of pair_labels "true" is a name, not JSON's true.
     settings = parse_key_value_pairs(pairs, "--set", text_keys=("pair_labels",))
@@ -73,7 +73,7 @@ def parse_num_bytes(text: str) -> int:
     return max(int(float(match[1]) * BYTES_PER_UNIT[match[2]]), 1)
 
 
-def parse_search(texts: list[str] | None) -> dict[str, Any] | None:
+def parse_search_or_none(texts: list[str] | None) -> dict[str, Any] | None:
     """``lr``, ``lr=0.001..0.1`` and ``backbone=gcn,gat`` as a search of :func:`pignn.tune`."""
     if not texts:
         return None

@@ -35,7 +35,7 @@ def show_facts(facts: Mapping[str, Any]) -> None:
         print(f"{name.ljust(width)}  {format_value(value)}")
 
 
-def show_import_summary(graph: Data) -> None:
+def show_import_summary_of_own_graph(graph: Data) -> None:
     """What was understood of the user's own graph, before anything is computed from it."""
     from ..graphs import summarize_import
     from ..training.distributed import is_main_process
@@ -44,6 +44,6 @@ def show_import_summary(graph: Data) -> None:
         print(f"{summarize_import(graph)}\n", flush=True)
 
 
-def show_message(text: str) -> None:
+def show_message_on_stderr(text: str) -> None:
     """A line for people, out of the way of what a pipe reads."""
     print(text, file=sys.stderr, flush=True)

@@ -10,7 +10,7 @@ from typer import Argument, Option
 from .graph_options import GraphOptions
 from .option_groups import expand_option_groups
 from .options import Json
-from .output import show_facts, show_json, show_message
+from .output import show_facts, show_json, show_message_on_stderr
 
 
 @expand_option_groups
@@ -41,9 +41,9 @@ def predict(
     arguments = graph.to_arguments("predict") | {"known": known}
     from ..runs import early_checks, run_folder
 
-    early_checks.check_model_folder(model)
-    run_folder.check_outputs([out], [], force=force)
-    early_checks.check_graph_files_exist(arguments)
+    early_checks.check_folder_has_model(model)
+    run_folder.check_outputs_may_be_written([out], [], force=force)
+    early_checks.check_graph_files_or_dataset_exist(arguments)
     from .. import runs
 
     predictions = runs.predict(model, out=out, force=force, **arguments)
@@ -52,4 +52,4 @@ def predict(
         show_json(facts | {"out": str(out)})
     else:
         show_facts(facts)
-        show_message(f"written to {out}")
+        show_message_on_stderr(f"written to {out}")

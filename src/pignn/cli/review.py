@@ -13,7 +13,7 @@ from ..core.errors import ConfigError
 from .graph_options import LabeledGraphOptions
 from .option_groups import expand_option_groups
 from .options import Noise, Rate
-from .output import show_import_summary, show_message
+from .output import show_import_summary_of_own_graph, show_message_on_stderr
 
 
 @dataclass(kw_only=True)
@@ -66,15 +66,17 @@ def review(
 
     def announce(address: str, tokens: Mapping[str, str]) -> None:
         for name, token in tokens.items():
-            show_message(f"token of {name}: {token}")
+            show_message_on_stderr(f"token of {name}: {token}")
         if tokens:
-            show_message("tokens are shown once; anybody who reads the network sees them: put HTTPS before this server")
-        show_message(f"listening on {address}")
+            show_message_on_stderr(
+                "tokens are shown once; anybody who reads the network sees them: put HTTPS before this server"
+            )
+        show_message_on_stderr(f"listening on {address}")
 
     reviewing.review(
         project,
         **arguments,
-        audit={"noise": noise, "rate": rate, "seed": seed, "on_graph_read": show_import_summary},
+        audit={"noise": noise, "rate": rate, "seed": seed, "on_graph_read": show_import_summary_of_own_graph},
         reviewers=options.reviewer or [],
         overlap=options.overlap,
         host=options.host,
@@ -93,9 +95,9 @@ def _check_before_importing_torch(
 
     folder = project_folder.choose_project_folder(project, arguments)
     if not arguments:
-        project_folder.check_is_project(folder)
+        project_folder.check_folder_is_project(folder)
         with project_folder.project_lock_context(folder):
             return
     project_folder.check_project_can_be_created(folder)
-    early_checks.check_noise_and_rate(noise, rate)
-    early_checks.check_graph_arguments(arguments)
+    early_checks.check_noise_exists_and_rate_valid(noise, rate)
+    early_checks.check_graph_arguments_can_be_read(arguments)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from .output import show_message
+from .output import show_message_on_stderr
 
 
 def serve(
@@ -32,5 +32,9 @@ def serve(
 
     limits = serving.Limits(max_bytes=max_bytes, max_nodes=max_nodes, max_edges=max_edges)
     serving.serve(
-        model, host=host, port=port, limits=limits, on_ready=lambda address: show_message(f"listening on {address}")
+        model,
+        host=host,
+        port=port,
+        limits=limits,
+        on_ready=lambda address: show_message_on_stderr(f"listening on {address}"),
     )

@@ -21,7 +21,7 @@ FILE = Path(__file__).with_name("all_settings.json")
 NETWORK = "vanilla"
 
 
-def check_method_and_settings(name: str | None, settings: Mapping[str, Any]) -> None:
+def check_method_exists_and_settings_fit(name: str | None, settings: Mapping[str, Any]) -> None:
     """Raise a one-line error for a method that does not exist, or for a setting that does not fit it.
 
     Without a name it is ``auto``, or ``pi-gnn`` if a setting is one that only networks have.
@@ -41,7 +41,7 @@ def check_method_and_settings(name: str | None, settings: Mapping[str, Any]) -> 
                     f"out, or take {NETWORK} or pi-gnn"
                 )
             raise ConfigError(f"method '{name}': {build_unknown_name_error('setting', setting, known)}")
-        constraint = _decode_constraint(stored["constraints"][known[setting]["accepts"]])
+        constraint = _decode_constraint_or_none(stored["constraints"][known[setting]["accepts"]])
         optional = known[setting]["optional"]
         if setting in ("backbone", "estimator"):
             if not isinstance(value, str):
@@ -51,7 +51,7 @@ def check_method_and_settings(name: str | None, settings: Mapping[str, Any]) -> 
             constraint.raise_unless_valid(setting, value)
 
 
-def has_stored_setting(name: str, setting: str) -> bool:
+def may_method_have_setting(name: str, setting: str) -> bool:
     """Whether a method has a setting; one of another package may have any."""
     known = json.loads(FILE.read_text(encoding="utf-8"))["methods"].get(
         METHODS.resolve_name(resolve_method_and_backbone_names(name)[0])
@@ -77,7 +77,7 @@ def build_stored_settings() -> dict[str, Any]:
     return {"constraints": constraints, "methods": methods}
 
 
-def write_stored_settings() -> None:
+def write_stored_settings_file() -> None:
     """Write the file anew."""
     FILE.write_text(json.dumps(build_stored_settings(), ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -98,13 +98,13 @@ def _encode_constraint(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _decode_constraint(code: Any) -> Any:
+def _decode_constraint_or_none(code: Any) -> Any:
     """The constraint; None where another package may have added names."""
     if isinstance(code, dict) and "group" in code:
         return None if entry_points(group=code["group"]) else code["names"]
     if not isinstance(code, dict):
         return code
-    arguments = {name: _decode_constraint(value) for name, value in code.items() if name != "kind"}
+    arguments = {name: _decode_constraint_or_none(value) for name, value in code.items() if name != "kind"}
     if code["kind"] == "Anything" or None in arguments.values():
         return None
     return getattr(declarations, code["kind"])(**arguments)

@@ -11,7 +11,7 @@ from typer import Argument, Option, Typer
 from ..core.errors import ConfigError, DataError, build_unknown_name_error
 from .option_groups import expand_option_groups
 from .options import Json, parse_key_value_pairs, split_at_commas
-from .output import show_json, show_message, show_table
+from .output import show_json, show_message_on_stderr, show_table
 
 if TYPE_CHECKING:
     from ..report import Table
@@ -75,15 +75,15 @@ class StudyOptions(GraphSelection):
         return loaded.subset(
             datasets=split_at_commas(self.datasets),
             noises=split_at_commas(self.noises),
-            rates=_parse_floats(self.rates, "--rates"),
+            rates=_parse_comma_separated_floats(self.rates, "--rates"),
             seeds=None if self.seeds is None else parse_seeds_or_count(self.seeds),
             methods=split_at_commas(self.methods),
             settings=parse_key_value_pairs(self.setting, "--set", text_keys=("pair_labels",)),
-            protocol=self._choose_protocol_if_changed(loaded),
+            protocol=self._build_protocol_if_changed(loaded),
             metric=metric,
         )
 
-    def _choose_protocol_if_changed(self, loaded: Study) -> Protocol | None:
+    def _build_protocol_if_changed(self, loaded: Study) -> Protocol | None:
         from ..studies import Protocol
 
         if self.protocol is None and self.trials is None:
@@ -100,7 +100,7 @@ class StudyOptions(GraphSelection):
             return collect_results(loaded, store)
 
 
-def _parse_floats(text: str | None, flag: str) -> list[float] | None:
+def _parse_comma_separated_floats(text: str | None, flag: str) -> list[float] | None:
     try:
         return None if text is None else [float(part) for part in text.split(",")]
     except ValueError:
@@ -161,16 +161,16 @@ def run(
       pignn study run mine.toml --workers 2
     """
     from ..studies import open_results, run_study, write_study
-    from ..studies.sweep import check_worker_options
+    from ..studies.sweep import check_worker_and_thread_counts
 
     loaded, out = options.load_study(as_run=False), options.out
     if address is not None and not ray:
         raise ConfigError("--address is that of a Ray cluster; give --ray too")
     if dry_run:
-        _show_plan(loaded, out, retry, json)
+        _show_plan_counts(loaded, out, retry, json)
         return 0
     cluster = (address or "auto") if ray else None
-    check_worker_options(workers, threads, cluster)
+    check_worker_and_thread_counts(workers, threads, cluster)
     with open_results(out):
         write_study(loaded, out / f"{loaded.name}.toml")
     summary = run_study(loaded, out, workers=workers, threads=threads, ray=cluster, retry=retry)
@@ -179,11 +179,11 @@ def run(
     else:
         failed = f", {summary.failed} failed (pignn study status {options.name} --out {out})" if summary.failed else ""
         counts = f"{summary.planned} runs, {summary.cached} were there, {summary.computed} computed"
-        show_message(f"{loaded.name}: {counts}{failed}; results in {out}")
+        show_message_on_stderr(f"{loaded.name}: {counts}{failed}; results in {out}")
     return 1 if summary.failed else 0
 
 
-def _show_plan(loaded: Study, out: Path, retry: bool, json: bool) -> None:
+def _show_plan_counts(loaded: Study, out: Path, retry: bool, json: bool) -> None:
     from ..studies import open_results, plan_runs
     from ..studies.sweep import find_reusable_records
 
@@ -197,7 +197,7 @@ def _show_plan(loaded: Study, out: Path, retry: bool, json: bool) -> None:
         show_json({"study": loaded.name} | facts)
     else:
         note = f", {failed} of them failed: --retry computes these again" if failed else ""
-        show_message(f"{loaded.name}: {planned} runs planned, {there} are there{note}")
+        show_message_on_stderr(f"{loaded.name}: {planned} runs planned, {there} are there{note}")
 
 
 @study.command()
@@ -262,7 +262,7 @@ def compare(
       pignn study compare low-noise --datasets cora --format markdown
       pignn study compare beyond --published PI-GNN
     """
-    from ..studies.comparison import build_comparison_table, build_table_of_gains_over_published_row, compare_with_paper
+    from ..studies.comparison import build_comparison_table, build_mean_gains_over_published_table, compare_with_paper
 
     results = options.load_results()
     cells = compare_with_paper(results, published)
@@ -272,7 +272,7 @@ def compare(
         show_json([cell._asdict() | {"differs_from_published": cell.differs_from_published} for cell in cells])
     else:
         tables = [build_comparison_table(results, published)]
-        tables += [build_table_of_gains_over_published_row(results, published)] if published else []
+        tables += [build_mean_gains_over_published_table(results, published)] if published else []
         print(_format_tables(tables, form))
 
 
@@ -358,7 +358,7 @@ def figure(
     files.write_bytes_atomically(
         file, draw_study(options.load_results(metric), file.suffix.lower().lstrip(".") or "png")
     )
-    show_message(f"written to {file}")
+    show_message_on_stderr(f"written to {file}")
 
 
 @study.command()
@@ -387,7 +387,7 @@ def export(
         write_study(options.load_study(metric), file)
     else:
         files.write_bytes_atomically(file, encode_results_by_suffix(options.load_results(metric), file))
-    show_message(f"written to {file}")
+    show_message_on_stderr(f"written to {file}")
 
 
 def _format_tables(tables: list[Table], form: str) -> str:

@@ -9,7 +9,7 @@ from typer import Argument, Option, Typer
 
 from .option_groups import expand_option_groups
 from .options import Json
-from .output import show_json, show_message, show_table
+from .output import show_json, show_message_on_stderr, show_table
 from .study import RESULTS_FOLDER, GraphSelection, StudyOptions
 
 task = Typer(
@@ -43,7 +43,7 @@ def export(
     from ..studies import export_tasks
 
     names = export_tasks(StudyOptions(**vars(selection)).load_study(), selection.out, to)
-    show_json(names) if json else show_message(f"{len(names)} tasks written to {to}")
+    show_json(names) if json else show_message_on_stderr(f"{len(names)} tasks written to {to}")
 
 
 @task.command()
@@ -71,4 +71,4 @@ def score(
         return
     shown = ("accuracy", "macro_f1")
     show_table([{"task": task} | {key: one.metrics[key] for key in shown} for task, one in results.items()])
-    show_message(f"'{name}' is now a row of the studies in {out} that have these tasks")
+    show_message_on_stderr(f"'{name}' is now a row of the studies in {out} that have these tasks")

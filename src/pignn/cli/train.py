@@ -12,9 +12,9 @@ from ..core.errors import ConfigError
 from .graph_options import LabeledGraphOptions
 from .method_options import SettingOptions, parse_number_or_list_else_text
 from .option_groups import expand_option_groups
-from .options import Json, Noise, Rate, Setting, parse_settings
-from .output import show_facts, show_import_summary, show_json, show_message, show_table
-from .stored_settings import check_method_and_settings
+from .options import Json, Noise, Rate, Setting, parse_settings_and_refuse_seed
+from .output import show_facts, show_import_summary_of_own_graph, show_json, show_message_on_stderr, show_table
+from .stored_settings import check_method_exists_and_settings_fit
 
 if TYPE_CHECKING:
     from ..runs import TrainingInterrupted, TrainingRun
@@ -52,9 +52,9 @@ class CleaningOptions:
     ] = None
 
     def to_arguments(self) -> dict[str, Any]:
-        return {"clean": self._get_cleaning_mode(), "audit": self.audit, "decisions": self.decisions}
+        return {"clean": self._get_cleaning_mode_or_none(), "audit": self.audit, "decisions": self.decisions}
 
-    def _get_cleaning_mode(self) -> str | None:
+    def _get_cleaning_mode_or_none(self) -> str | None:
         modes = ("drop_suspects", "relabel_suspects", "weight_by_quality")
         chosen = [name.partition("_")[0] for name in modes if getattr(self, name)]
         if len(chosen) > 1:
@@ -129,19 +129,19 @@ def train(
       torchrun --nproc-per-node 2 -m pignn train --dataset digits --noise pair --rate 0.2 --batch-size 128
     """
     options = {"noise": noise, "rate": rate, "seed": seed, "method": method, **vars(output), **cleaning.to_arguments()}
-    options["settings"] = _merge_settings(vars(settings), setting)
+    options["settings"] = _merge_settings_and_refuse_duplicates(vars(settings), setting)
     arguments = _build_graph_arguments_and_set_decisions(graph, val, cleaning, options)
     _check_before_importing_torch(options, arguments)
     from .. import runs
 
     try:
-        run = runs.train(on_graph_read=None if json else show_import_summary, **options, **arguments)
+        run = runs.train(on_graph_read=None if json else show_import_summary_of_own_graph, **options, **arguments)
     except runs.TrainingInterrupted as interrupt:
-        return _show_interrupt_and_get_code(interrupt, output.out, json)
-    _show_run(run, json)
+        return _show_interrupt_and_get_exit_code(interrupt, output.out, json)
+    _show_run_summary(run, json)
     if run.rank == 0 and output.out is not None and not json:
         page = f"; open {output.out / 'report.html'} to look at it" if output.report else ""
-        show_message(f"written to {output.out}{page}")
+        show_message_on_stderr(f"written to {output.out}{page}")
     return 0
 
 
@@ -164,25 +164,25 @@ def _check_before_importing_torch(options: dict[str, Any], arguments: dict[str, 
     """Tell mistakes before torch is imported."""
     from ..runs import early_checks, run_folder
 
-    early_checks.check_noise_and_rate(options["noise"], options["rate"])
-    check_method_and_settings(options["method"], options["settings"])
+    early_checks.check_noise_exists_and_rate_valid(options["noise"], options["rate"])
+    check_method_exists_and_settings_fit(options["method"], options["settings"])
     folder_options = {name: options[name] for name in ("report", "resume", "force")}
-    run_folder.check_training_options(options["out"], **folder_options)
-    early_checks.check_review_files(options["audit"], options["decisions"])
-    early_checks.check_graph_arguments(arguments)
+    run_folder.check_training_folder_options(options["out"], **folder_options)
+    early_checks.check_review_files_exist(options["audit"], options["decisions"])
+    early_checks.check_graph_arguments_can_be_read(arguments)
 
 
-def _merge_settings(flags: dict[str, Any], pairs: list[str] | None) -> dict[str, Any]:
+def _merge_settings_and_refuse_duplicates(flags: dict[str, Any], pairs: list[str] | None) -> dict[str, Any]:
     """Settings from their own options and from --set; one that is given twice is refused."""
     settings = {key: parse_number_or_list_else_text(value) for key, value in flags.items() if value is not None}
-    for key, value in parse_settings(pairs).items():
+    for key, value in parse_settings_and_refuse_seed(pairs).items():
         if key in settings:
             raise ConfigError(f"{key} is given twice: by --{key.replace('_', '-')} and by --set")
         settings[key] = value
     return settings
 
 
-def _show_run(run: TrainingRun, json: bool) -> None:
+def _show_run_summary(run: TrainingRun, json: bool) -> None:
     if run.rank:  # another process of the same training shows it
         return
     facts = run.summary.to_dict()
@@ -192,13 +192,13 @@ def _show_run(run: TrainingRun, json: bool) -> None:
         show_table([dict(row) for _, row in run.assessment.classes.astype(object).iterrows()])
 
 
-def _show_interrupt_and_get_code(interrupt: TrainingInterrupted, out: Path | None, json: bool) -> int:
-    _show_run(interrupt.run, json)
+def _show_interrupt_and_get_exit_code(interrupt: TrainingInterrupted, out: Path | None, json: bool) -> int:
+    _show_run_summary(interrupt.run, json)
     if interrupt.run.rank == 0:
         if interrupt.finished:
             where = f"; all of it is in {out}" if out else ""
-            show_message(f"pignn: interrupted when the training was done{where}")
+            show_message_on_stderr(f"pignn: interrupted when the training was done{where}")
         else:
             where = f"; the best so far is in {out}, go on with --resume" if out else ""
-            show_message(f"pignn: interrupted after {interrupt.run.summary.epochs_done} epochs{where}")
+            show_message_on_stderr(f"pignn: interrupted after {interrupt.run.summary.epochs_done} epochs{where}")
     return 128 + interrupt.signal

@@ -10,9 +10,9 @@ from typer import Option
 
 from .graph_options import LabeledGraphOptions
 from .option_groups import expand_option_groups
-from .options import Json, Noise, Rate, Setting, parse_search, parse_settings
-from .output import show_import_summary, show_json, show_message
-from .stored_settings import check_method_and_settings, has_stored_setting
+from .options import Json, Noise, Rate, Setting, parse_search_or_none, parse_settings_and_refuse_seed
+from .output import show_import_summary_of_own_graph, show_json, show_message_on_stderr
+from .stored_settings import check_method_exists_and_settings_fit, may_method_have_setting
 
 if TYPE_CHECKING:
     from ..runs import Tuning
@@ -44,7 +44,10 @@ class TuningOptions:
     def to_arguments(self) -> dict[str, Any]:
         """As :func:`pignn.tune` takes them."""
         arguments = {name: value for name, value in vars(self).items() if name not in ("setting", "time")}
-        arguments |= {"settings": parse_settings(self.setting), "search": parse_search(self.search)}
+        arguments |= {
+            "settings": parse_settings_and_refuse_seed(self.setting),
+            "search": parse_search_or_none(self.search),
+        }
         return arguments | {"time_limit": self.time}
 
 
@@ -73,17 +76,17 @@ def tune(
     arguments, chosen, out = graph.to_arguments("tune", val), options.to_arguments(), options.out
     from ..runs import early_checks, run_folder
 
-    early_checks.check_noise_and_rate(chosen["noise"], chosen["rate"])
-    run_folder.check_holds_no_run_or_audit(out)
-    check_method_and_settings(chosen["method"], chosen["settings"])
+    early_checks.check_noise_exists_and_rate_valid(chosen["noise"], chosen["rate"])
+    run_folder.check_folder_holds_no_run_or_audit(out)
+    check_method_exists_and_settings_fit(chosen["method"], chosen["settings"])
     for name in chosen["search"] or ():
-        if not has_stored_setting(chosen["method"], name):
-            check_method_and_settings(chosen["method"], {name: None})
-    early_checks.check_graph_arguments(arguments)
+        if not may_method_have_setting(chosen["method"], name):
+            check_method_exists_and_settings_fit(chosen["method"], {name: None})
+    early_checks.check_graph_arguments_can_be_read(arguments)
     from .. import runs
 
     try:
-        found = runs.tune(on_graph_read=None if json else show_import_summary, **chosen, **arguments)
+        found = runs.tune(on_graph_read=None if json else show_import_summary_of_own_graph, **chosen, **arguments)
     except KeyboardInterrupt as interrupt:
         if out is not None:
             interrupt.add_note(f"finished trials are in {out}; the same command goes on")
@@ -97,4 +100,4 @@ def _show_tuning(found: Tuning, out: Path | None, json: bool) -> None:
         return
     print(found)
     if out is not None:
-        show_message(f"written to {out}; open {out / 'tuning.html'} to look at it")
+        show_message_on_stderr(f"written to {out}; open {out / 'tuning.html'} to look at it")

@@ -24,44 +24,48 @@ class CardTable(NamedTuple):
     rows: Sequence[Mapping[Any, Any]]
 
 
-def get_shell() -> Any:
+def get_ipython_or_none() -> Any:
     """The running IPython, if there is one."""
     return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
 
 
 def is_notebook() -> bool:
     """Whether a notebook shows what is displayed."""
-    return getattr(get_shell(), "kernel", None) is not None
+    return getattr(get_ipython_or_none(), "kernel", None) is not None
 
 
-def render_card(
+def render_card_html(
     title: str, facts: Mapping[str, Any], tables: Sequence[CardTable] = (), notes: Sequence[str] = ()
 ) -> str:
     """A card for a notebook, light or dark. Text from outside stays text; facts that are None are left out."""
     shown = "".join(
-        f'<div><span style="{MUTED}">{_clip(name, MAX_CELL_CHARS)}</span>'
-        f" <strong>{_clip(value, MAX_FACT_CHARS)}</strong></div>"
+        f'<div><span style="{MUTED}">{_format_clip_and_escape(name, MAX_CELL_CHARS)}</span>'
+        f" <strong>{_format_clip_and_escape(value, MAX_FACT_CHARS)}</strong></div>"
         for name, value in facts.items()
         if value is not None
     )
     parts = [
-        f'<div style="font-weight:600;font-size:1.08em">{_clip(title, MAX_FACT_CHARS)}</div>',
+        f'<div style="font-weight:600;font-size:1.08em">{_format_clip_and_escape(title, MAX_FACT_CHARS)}</div>',
         f'<div style="display:flex;flex-wrap:wrap;gap:.1em 1.6em">{shown}</div>' if shown else "",
-        *(_render_table(table) for table in tables if table.rows),
+        *(_render_table_html(table) for table in tables if table.rows),
         *(f'<div style="margin-top:.4em;{MUTED}">{escape(str(note))}</div>' for note in notes),
     ]
     return f'<div style="{CARD}">{"".join(parts)}</div>'
 
 
-def _render_table(table: CardTable) -> str:
+def _render_table_html(table: CardTable) -> str:
     names = list(table.rows[0])
     is_text = {name: any(not isinstance(row[name], int | float) for row in table.rows) for name in names}
     styles = {name: f"{CELL};text-align:{'left' if is_text[name] else 'right'}" for name in names}
-    head = "".join(f'<th style="{styles[name]};font-weight:600">{_clip(name, MAX_CELL_CHARS)}</th>' for name in names)
+    head = "".join(
+        f'<th style="{styles[name]};font-weight:600">{_format_clip_and_escape(name, MAX_CELL_CHARS)}</th>'
+        for name in names
+    )
     body = "".join(
         "<tr style='background:none'>"
         + "".join(
-            f'<td style="{styles[name]};font-variant-numeric:tabular-nums">{_clip(row[name], MAX_CELL_CHARS)}</td>'
+            f'<td style="{styles[name]};font-variant-numeric:tabular-nums">'
+            f"{_format_clip_and_escape(row[name], MAX_CELL_CHARS)}</td>"
             for name in names
         )
         + "</tr>"
@@ -74,14 +78,14 @@ def _render_table(table: CardTable) -> str:
     )
 
 
-def _clip(value: Any, max_chars: int) -> str:
+def _format_clip_and_escape(value: Any, max_chars: int) -> str:
     text = format_value(value)
     return escape(text if len(text) <= max_chars else text[: max_chars - 1] + "…")
 
 
 def register_notebook_display(render_graph_html: Callable[[Any], str | None]) -> None:
     """Let the running IPython show graphs as cards, and figures as pictures though pyplot is not imported."""
-    shell = get_shell()
+    shell = get_ipython_or_none()
     if shell is None:
         return
     formatters = shell.display_formatter.formatters

@@ -67,7 +67,7 @@ class Registry(Generic[T]):
             raise build_unknown_name_error(self.kind, name, self.list_names())
         return name
 
-    def find_name_by_import_path(self, target: str) -> str | None:
+    def find_name_by_import_path_or_none(self, target: str) -> str | None:
         """The name under which a part that lives at ``target`` is registered."""
         installed = (
             {} if target.startswith("pignn.") else self._find_installed_entry_points()

@@ -60,10 +60,10 @@ class Float:
     open_max: bool = False
 
     def raise_unless_valid(self, setting_name: str, value: Any) -> None:
-        if isinstance(value, bool) or not isinstance(value, Real) or not self._contains(float(value)):
+        if isinstance(value, bool) or not isinstance(value, Real) or not self._is_in_range(float(value)):
             raise ConfigError(f"{setting_name} must be a number {self._format_range()}, not {value!r}")
 
-    def _contains(self, value: float) -> bool:
+    def _is_in_range(self, value: float) -> bool:
         above = value > self.min if self.open_min else value >= self.min
         return above and (value < self.max if self.open_max else value <= self.max)
 

@@ -58,11 +58,11 @@ def choose_num_threads(size: int, available: int) -> int:
     if size < MIN_PARALLEL_SIZE:
         return 1
     if _last_probe is None or time.monotonic() - _last_probe[0] > PROBE_VALID_SECONDS:
-        _last_probe = time.monotonic(), measure_speedup(available)
+        _last_probe = time.monotonic(), measure_thread_speedup(available)
     return available if _last_probe[1] >= MIN_SPEEDUP else 1
 
 
-def measure_speedup(num_threads: int) -> float:
+def measure_thread_speedup(num_threads: int) -> float:
     """How many times as fast as one thread ``num_threads`` are just now, by some 50 milliseconds of products."""
     import torch
 

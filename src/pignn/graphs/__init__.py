@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .datasets.digits_graph import digits
     from .datasets.loading import load
     from .edges import SimpleEdges, simplify_edges
-    from .homophily import compute_adjusted_homophily, compute_homophily
+    from .homophily import compute_adjusted_homophily_or_none, compute_homophily_or_none
     from .importers import (
         FeatureEncoder,
         Origin,
@@ -38,9 +38,9 @@ __all__ = [
     "LabeledGraph",
     "Origin",
     "SimpleEdges",
-    "compute_adjusted_homophily",
+    "compute_adjusted_homophily_or_none",
     "compute_graph_statistics",
-    "compute_homophily",
+    "compute_homophily_or_none",
     "convert",
     "convert_label_rows_to_votes",
     "copy_checked_graph",

@@ -63,7 +63,7 @@ def parse_node_ids_or_none(data: Data) -> list[str] | StoredIds | None:
     return names
 
 
-def check_data_type(data: Any) -> None:
+def check_is_homogeneous_pyg_graph(data: Any) -> None:
     """Raise a DataError for anything but a homogeneous graph of PyG."""
     if isinstance(data, HeteroData):
         raise DataError("heterogeneous graphs (HeteroData) are not supported; use data.to_homogeneous()")
@@ -90,7 +90,7 @@ def copy_checked_graph(data: Any, *, split_index: int | None = None, needs_label
     `edge_weight`. In place of `edge_index` there may be `crow` and `col`, the rows of a simple undirected graph.
     Features and edges of a graph store (`checked`) are not read again.
     """
-    check_data_type(data)
+    check_is_homogeneous_pyg_graph(data)
     data = copy.copy(data)
     is_checked = data.get("checked") is True
     data.x = _parse_features(data.get("x"), is_checked)
@@ -300,9 +300,9 @@ def _check_training_labels_and_drop_unlabeled_in_place(data: Data) -> None:
         data.train_mask = train = train & (data.y >= 0)
     counts = torch.bincount(data.y[train], minlength=num_classes(data))
     if int((counts > 0).sum()) == 1:
-        only = _format_class(data, int(counts.argmax()))
+        only = _format_class_number_and_name(data, int(counts.argmax()))
         raise DataError(f"all training nodes carry one class ({only}); labels of at least two classes are needed")
-    missing = [_format_class(data, c) for c in (counts == 0).nonzero().view(-1).tolist()]
+    missing = [_format_class_number_and_name(data, c) for c in (counts == 0).nonzero().view(-1).tolist()]
     if missing:
         more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
         noun = "class" if len(missing) == 1 else "classes"
@@ -326,7 +326,7 @@ def _flatten_column(value: Tensor, name: str, length: int, row_noun: str) -> Ten
     return value
 
 
-def _format_class(data: Data, index: int) -> str:
+def _format_class_number_and_name(data: Data, index: int) -> str:
     names = data.get("class_names")
     return str(index) if names is None or str(names[index]) == str(index) else f"{index} ({names[index]})"
 

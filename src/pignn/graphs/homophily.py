@@ -21,14 +21,14 @@ def list_labeled_edge_end_labels(labels: Tensor, num_neighbors: Tensor, neighbor
     return starts[labeled], ends[labeled]
 
 
-def compute_homophily(start_labels: Any, end_labels: Any) -> float | None:
+def compute_homophily_or_none(start_labels: Any, end_labels: Any) -> float | None:
     """The share of edges whose two labels (arrays or tensors) are equal. None where there is no edge."""
     return int((start_labels == end_labels).sum()) / len(start_labels) if len(start_labels) else None
 
 
-def compute_adjusted_homophily(start_labels: Any, end_labels: Any, num_classes: int) -> float | None:
+def compute_adjusted_homophily_or_none(start_labels: Any, end_labels: Any, num_classes: int) -> float | None:
     """Homophily with chance at 0 and perfection at 1. None where all ends have one label, or there is no edge."""
-    homophily = compute_homophily(start_labels, end_labels)
+    homophily = compute_homophily_or_none(start_labels, end_labels)
     if homophily is None:
         return None
     shares = np.bincount(start_labels, minlength=num_classes) / len(start_labels)

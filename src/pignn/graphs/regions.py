@@ -9,7 +9,7 @@ Ints = NDArray[np.int64]
 NODES_PER_CENTER = 20
 
 
-def choose_centers(num_nodes: int, generator: np.random.Generator) -> Ints:
+def draw_region_centers(num_nodes: int, generator: np.random.Generator) -> Ints:
     """One node in twenty, drawn at random."""
     return generator.permutation(num_nodes)[: max(num_nodes // NODES_PER_CENTER, 1)]
 

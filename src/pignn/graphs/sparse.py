@@ -60,7 +60,7 @@ class SparsityPattern:
     def to_csr(self, values: Tensor) -> Tensor:
         return build_csr(self.crow, self.col, values, self.shape)
 
-    def iter_chunk_slices_and_patterns(self) -> Iterator[tuple[slice, slice, SparsityPattern]]:
+    def iter_row_and_entry_slices_with_patterns(self) -> Iterator[tuple[slice, slice, SparsityPattern]]:
         """Rows, entries and pattern of consecutive rows with at most CHUNK_ENTRIES entries (or of a single row)."""
         stop, end = 0, int(self.crow[-1])
         while stop < self.shape[0]:
@@ -151,7 +151,7 @@ class ChunkedOperator:
     @torch.no_grad()
     def __matmul__(self, x: Tensor) -> Tensor:
         result = x.new_empty(self.pattern.shape[0], x.shape[1])
-        for rows, entries, chunk in self.pattern.iter_chunk_slices_and_patterns():
+        for rows, entries, chunk in self.pattern.iter_row_and_entry_slices_with_patterns():
             result[rows].addmm_(chunk.to_csr(self.values(chunk, rows, entries)), x, beta=0)
         return result if self.diagonal is None else result.addcmul_(self.diagonal, x)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..io.digests import compute_digest_of_parts
-from .homophily import compute_homophily, list_labeled_edge_end_labels
+from .homophily import compute_homophily_or_none, list_labeled_edge_end_labels
 from .view import LabeledGraph
 
 STORED_KEYS = ("x", "crow", "col", "edge_weight")  # a graph store knows the digest of these
@@ -37,7 +37,7 @@ def compute_graph_statistics(data: Data, *, with_true_labels: bool = False) -> d
         "unlabeled": graph.num_nodes - sum(counts.values()),
         "homophily": None
         if labels is None
-        else compute_homophily(*list_labeled_edge_end_labels(labels, degree, neighbors)),
+        else compute_homophily_or_none(*list_labeled_edge_end_labels(labels, degree, neighbors)),
         "mean_degree": len(neighbors) / graph.num_nodes if graph.num_nodes else 0.0,
         "isolated": int((degree == 0).sum()),
         "components": _count_components(degree, neighbors),

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from ..core.errors import DataError
 from ..core.text import format_count
-from .checks import check_data_type, num_classes
+from .checks import check_is_homogeneous_pyg_graph, num_classes
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -77,7 +77,7 @@ def convert_label_rows_to_votes(labels: Any) -> Tensor:
 
 def parse_votes_annotators_and_classes(data: Data, num_nodes: int | None = None) -> tuple[Votes, list[str], list[str]]:
     """The votes of a graph, and the names of annotators and classes."""
-    check_data_type(data)
+    check_is_homogeneous_pyg_graph(data)
     if data.get("votes") is None:
         raise DataError("votes are missing; give them as integers of shape [votes, 3]: node, annotator, class")
     table = _parse_integers(data.votes, "votes")
@@ -87,8 +87,8 @@ def parse_votes_annotators_and_classes(data: Data, num_nodes: int | None = None)
     if not len(table):
         raise DataError("there is no vote at all")
     node, annotator, label = table.T
-    annotators = _list_annotator_names(data.get("annotators"), annotator)
-    class_names = _list_voted_class_names(data, label)
+    annotators = _list_annotator_names_or_numbers(data.get("annotators"), annotator)
+    class_names = _list_class_names_or_numbers(data, label)
     limits = (("node", node, num_nodes), ("annotator", annotator, len(annotators)))
     for name, values, limit in (*limits, ("class", label, len(class_names))):
         bad = np.flatnonzero((values < 0) | (values >= limit))
@@ -100,7 +100,7 @@ def parse_votes_annotators_and_classes(data: Data, num_nodes: int | None = None)
     _check_votes_are_unique(node, annotator, annotators)
     if len(np.unique(label)) < 2:
         raise DataError(f"all votes are for one class ({class_names[int(label[0])][:40]}); at least two are needed")
-    confidence = _parse_confidence(data.get("vote_confidence"), len(node))
+    confidence = _parse_confidence_or_ones(data.get("vote_confidence"), len(node))
     votes = Votes(node, annotator, label, confidence, num_nodes, len(annotators), len(class_names))
     return votes, annotators, class_names
 
@@ -135,7 +135,7 @@ def _parse_integers(value: Any, name: str) -> Ints:
     return array.astype(np.int64)
 
 
-def _list_annotator_names(names: Sequence[Any] | None, annotator: Ints) -> list[str]:
+def _list_annotator_names_or_numbers(names: Sequence[Any] | None, annotator: Ints) -> list[str]:
     if names is None:
         return [str(number) for number in range(max(int(annotator.max()) + 1, 1))]
     texts = [str(name) for name in names]
@@ -144,12 +144,12 @@ def _list_annotator_names(names: Sequence[Any] | None, annotator: Ints) -> list[
     return texts
 
 
-def _list_voted_class_names(data: Data, label: Ints) -> list[str]:
+def _list_class_names_or_numbers(data: Data, voted_classes: Ints) -> list[str]:
     if data.get("class_names") is not None:
         num_classes(data)  # checks the names
         return [str(name) for name in data.class_names]
-    count = max(num_classes(data), int(label.max()) + 1)
-    if count > max(1000, len(label)):
+    count = max(num_classes(data), int(voted_classes.max()) + 1)
+    if count > max(1000, len(voted_classes)):
         raise DataError(f"the largest class in votes is {count - 1}; number the classes 0, 1, 2, ...")
     return [str(c) for c in range(count)]
 
@@ -166,7 +166,7 @@ def _check_votes_are_unique(node: Ints, annotator: Ints, annotators: list[str]) 
         )
 
 
-def _parse_confidence(value: Any, num_votes: int) -> Floats:
+def _parse_confidence_or_ones(value: Any, num_votes: int) -> Floats:
     if value is None:
         return np.ones(num_votes)
     confidence = torch.as_tensor(value).double().reshape(-1).cpu().numpy()

@@ -37,7 +37,7 @@ def output_errors_context(path: Path) -> Iterator[None]:
         raise OutputError(f"cannot write {path}: {error.strerror or error}; {hint}") from None
 
 
-def create_writable_folder(path: Path) -> Path:
+def create_folder_and_prove_writable(path: Path) -> Path:
     """Create a folder and prove that it can be written, before hours are spent on what goes into it."""
     with output_errors_context(path):
         try:
@@ -101,7 +101,7 @@ def new_folder_context(path: Path, check_replaceable: Callable[[Path, Path], Non
         yield new
         with output_errors_context(path):
             if target.exists():
-                (check_replaceable or _check_no_other_files)(path, new)
+                (check_replaceable or _check_replaces_no_other_files)(path, new)
                 os.replace(target, old)
             try:
                 os.replace(new, target)
@@ -117,7 +117,7 @@ def new_folder_context(path: Path, check_replaceable: Callable[[Path, Path], Non
                 parent.rmdir()  # only if it is empty
 
 
-def _check_no_other_files(old: Path, new: Path) -> None:
+def _check_replaces_no_other_files(old: Path, new: Path) -> None:
     if not old.is_dir():
         raise OutputError(f"cannot write {old}: a file of that name is there; choose another folder")
     others = sorted({entry.name for entry in old.iterdir()} - {entry.name for entry in new.iterdir()})
@@ -163,7 +163,7 @@ def write_csv_records(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     write_csv(path, columns, ([row.get(key) for key in columns] for row in rows))
 
 
-def _digest_tensors(tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> str:
+def _compute_digest_of_tensors_and_metadata(tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> str:
     parts = [part for name in sorted(tensors) for part in (name, tensors[name])]
     return compute_digest_of_parts(json.dumps(metadata), *parts, length=64)
 
@@ -174,7 +174,7 @@ def write_tensors_and_metadata(path: Path, tensors: Mapping[str, Tensor], metada
 
     ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     # One entry: safetensors writes several in no particular order, and equal content should be equal bytes.
-    header = json.dumps({"metadata": metadata, "sha256": _digest_tensors(ready, metadata)})
+    header = json.dumps({"metadata": metadata, "sha256": _compute_digest_of_tensors_and_metadata(ready, metadata)})
     write_bytes_atomically(path, save(ready, metadata={"pignn": header}))
 
 
@@ -191,6 +191,6 @@ def read_tensors_and_metadata(path: Path) -> tuple[dict[str, Tensor], dict[str, 
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, KeyError, TypeError, ValueError):
         raise ModelFileError(f"{path} is damaged or not a pignn file; write it again") from None
-    if digest != _digest_tensors(tensors, metadata):
+    if digest != _compute_digest_of_tensors_and_metadata(tensors, metadata):
         raise ModelFileError(f"{path} is damaged (its checksum differs); write it again")
     return tensors, metadata

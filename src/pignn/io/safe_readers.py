@@ -44,7 +44,7 @@ class _DataUnpickler(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def read_pickle(path: Path, title: str) -> Any:
+def read_pickle_without_code(path: Path, title: str) -> Any:
     """The arrays and containers in a pickle. Anything else in it is refused before it can run."""
     try:
         with open(path, "rb") as file, warnings.catch_warnings():
@@ -74,7 +74,7 @@ def read_npz(path: Path, *required: str, title: str = "") -> dict[str, np.ndarra
     except DataError:
         raise
     except Exception as error:
-        raise _build_array_file_error(f"{title}: '{name}'" if name else title, title, error) from None
+        raise _build_pickled_or_damaged_file_error(f"{title}: '{name}'" if name else title, title, error) from None
     if missing := [key for key in required if key not in arrays]:
         raise DataError(f"{title} is damaged or another file: it has no {', '.join(missing)}")
     return arrays
@@ -91,10 +91,10 @@ def read_npy(path: Path, *, title: str = "", memory_map: bool = False) -> np.nda
     except DataError:
         raise
     except Exception as error:
-        raise _build_array_file_error(title, title, error) from None
+        raise _build_pickled_or_damaged_file_error(title, title, error) from None
 
 
-def _build_array_file_error(array_title: str, title: str, error: Exception) -> DataError:
+def _build_pickled_or_damaged_file_error(array_title: str, title: str, error: Exception) -> DataError:
     if "pickle" in str(error) or "Python objects" in str(error):
         return DataError(f"{array_title} holds pickled Python objects, which are refused; save plain arrays")
     return build_damaged_file_error(title, error)
@@ -111,7 +111,7 @@ def read_tsv(path: Path, title: str, num_columns: int) -> pd.DataFrame:
     return rows
 
 
-def read_integers(path: Path, title: str) -> np.ndarray:
+def read_integer_lines(path: Path, title: str) -> np.ndarray:
     """A text file with one integer per line."""
     try:
         with warnings.catch_warnings():

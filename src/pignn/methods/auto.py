@@ -24,19 +24,19 @@ from .auto_candidates import (
     NETWORK_BACKBONES,
     Candidate,
     Ensemble,
-    choose_fallback_for_other_graphs,
+    choose_likeliest_for_other_graphs,
     cross_val_predict_network_scores,
     explain_choice,
     find_view_with_most_weight,
     fit_ensemble,
     fit_model_to_labels,
     is_no_better_than_class_frequencies,
+    list_distinct_views_of_candidates,
     list_linear_candidates,
-    list_views,
-    needs_structure,
+    needs_view_of_fitted_graph,
 )
 from .core.base import FitFacts, Method, build_inputs_and_warn_of_edge_changes
-from .core.calibration import assign_folds
+from .core.calibration import assign_stratified_folds
 from .core.embedding_classifier import EmbeddingClassifier
 from .core.ensembling import compute_log_mean_probs, mix_log_probs_with_uniform
 from .core.labels import GivenLabels
@@ -106,14 +106,14 @@ class Auto(Method):
         start = time.perf_counter()
         data = graphs.copy_checked_graph(data, split_index=split_index)
         with threads_context(data.x.numel()), progress_context(progress):
-            self._choose_and_fit(data, start)
+            self._choose_fit_and_store_ensemble(data, start)
         self.seconds_ = time.perf_counter() - start
         self._set_num_features_classes_and_settings(data)
         if self.warning_:
             warn_user(self.warning_)
         return self
 
-    def _choose_and_fit(self, data: Data, start: float) -> None:
+    def _choose_fit_and_store_ensemble(self, data: Data, start: float) -> None:
         inputs = build_inputs_and_warn_of_edge_changes(data, self.directed)
         given_labels = GivenLabels.from_data(data, self._get_training_split_name())
         self._deadline, self._untried = None if self.time_limit is None else start + self.time_limit, 0
@@ -158,7 +158,7 @@ class Auto(Method):
         other.uniform_mass_ = 1 / (len(given_labels.y) + 1)
         inputs = build_inputs_and_warn_of_edge_changes(data, self.directed)
         candidates = [self.candidates_[name] for name in self._get_weights_usable_on(inputs)]
-        views = self.views_.transform(inputs, list_views(candidates))
+        views = self.views_.transform(inputs, list_distinct_views_of_candidates(candidates))
         other.models_ = {}
         for candidate in candidates:
             model = self.models_[candidate.name]
@@ -205,7 +205,7 @@ class Auto(Method):
 
     def _fit_and_judge_by_holdout(self, data: Data, views: Views, given_labels: GivenLabels) -> Judged:
         """Many labels: a fifth is held out once, and what is chosen learns from all."""
-        fold = assign_folds(given_labels.y, HOLDOUT_FOLDS, int(self.seed))
+        fold = assign_stratified_folds(given_labels.y, HOLDOUT_FOLDS, int(self.seed))
         judging_labels = given_labels.draw_subset_in_mask(fold == 0, MAX_HOLDOUT_LABELS, int(self.seed))
         size = min(MAX_COMPARED_LABELS, max(MIN_COMPARED_LABELS, MAX_COMPARED_SCORES // given_labels.num_classes))
         training_labels = given_labels.draw_subset_in_mask(fold != 0, size, int(self.seed))
@@ -217,7 +217,7 @@ class Auto(Method):
             if candidate.view:
                 model = self._make_fitted_linear(candidate, views, training_labels, transitions=transitions)
                 transitions = transitions or model.transitions_
-                scores = model.compute_embedded_scores(views[candidate.view][judging_labels.nodes])
+                scores = model.compute_scores_of_embedded_nodes(views[candidate.view][judging_labels.nodes])
             else:
                 rest = given_labels.subset(fold != 0)
                 model = self._make_fitted_network(candidate, data, rest, None, judging_labels)
@@ -226,7 +226,7 @@ class Auto(Method):
             fitted[candidate], unseen[candidate.name] = model, scores
         ensemble = self._build_ensemble(unseen, fitted, judging_labels)
         for candidate, model in fitted.items():
-            if candidate.name in ensemble.weights or candidate is choose_fallback_for_other_graphs(ensemble, fitted):
+            if candidate.name in ensemble.weights or candidate is choose_likeliest_for_other_graphs(ensemble, fitted):
                 fitted[candidate] = (
                     self._make_fitted_linear(candidate, views, given_labels, transitions=transitions)
                     if candidate.view
@@ -244,7 +244,7 @@ class Auto(Method):
             for candidate in self._iter_until_deadline(candidates):
                 whole = fitted.get(replace(candidate, subset=None))
                 fitted[candidate] = self._make_fitted_linear(candidate, views, given_labels, whole)
-                unseen[candidate.name] = fitted[candidate].compute_embedded_scores(
+                unseen[candidate.name] = fitted[candidate].compute_scores_of_embedded_nodes(
                     views[candidate.view][judging_labels.nodes]
                 )
             return self._build_ensemble(unseen, fitted, judging_labels, by_agreement=True)
@@ -274,7 +274,7 @@ class Auto(Method):
     ) -> Ensemble:
         transitions = {each.name: model.transition_ for each, model in fitted.items() if each.view}
         return fit_ensemble(
-            held_out_scores, transitions, judging_labels, by_agreement=by_agreement, seed=int(self.seed)
+            held_out_scores, transitions, judging_labels, weigh_by_accuracy=by_agreement, fold_seed=int(self.seed)
         )
 
     def _store_ensemble(self, ensemble: Ensemble, fitted: dict[Candidate, Any], num_labels: int) -> None:
@@ -284,7 +284,7 @@ class Auto(Method):
         self.transition_, self.agreement_ = ensemble.transition, ensemble.agreement
         self.holdout_log_likelihood_ = ensemble.log_likelihood
         self.uniform_mass_ = 1 / (num_labels + 1)
-        self.fallback_ = choose_fallback_for_other_graphs(ensemble, fitted).name
+        self.fallback_ = choose_likeliest_for_other_graphs(ensemble, fitted).name
         self.candidates_ = {each.name: each for each in fitted if each.name in {*self.weights_, self.fallback_}}
         self.models_: dict[str, Any] = {each.name: fitted[each] for each in self.candidates_.values()}
         for name, model in self.models_.items():
@@ -333,7 +333,7 @@ class Auto(Method):
         if self.views_.is_fitted_graph(inputs):
             return self.weights_
         candidates = {name: self.candidates_[name] for name in self.weights_}
-        left = {name: self.weights_[name] for name, each in candidates.items() if not needs_structure(each)}
+        left = {name: self.weights_[name] for name, each in candidates.items() if not needs_view_of_fitted_graph(each)}
         if not left:
             return {self.fallback_: 1.0}
         return {name: weight / sum(left.values()) for name, weight in left.items()}
@@ -341,11 +341,13 @@ class Auto(Method):
     def _compute_logits(self, data: Data) -> Tensor:
         inputs = GraphInputs.from_data(data, directed=self.directed)
         weights = self._get_weights_usable_on(inputs)
-        views = self.views_.transform(inputs, list_views(self.candidates_[name] for name in weights))
+        views = self.views_.transform(
+            inputs, list_distinct_views_of_candidates(self.candidates_[name] for name in weights)
+        )
         scores = {}
         for name in weights:
             model, view = self.models_[name], self.candidates_[name].view
-            logits = model.compute_embedded_scores(views[view]) if view else model._compute_logits(data)
+            logits = model.compute_scores_of_embedded_nodes(views[view]) if view else model._compute_logits(data)
             scores[name] = model.inverse_temperature_ * logits
         mean = self.inverse_temperature_ * compute_log_mean_probs(scores, weights) + self.bias_
         return mix_log_probs_with_uniform(mean, self.uniform_mass_)

@@ -20,11 +20,15 @@ from .core.calibration import (
     NUM_FOLDS,
     compute_cross_fitted_log_likelihoods,
     cross_val_predict_scores,
-    fit_class_bias,
+    fit_class_bias_or_zeros,
     fit_inverse_temperature_and_transition,
 )
 from .core.embedding_classifier import EmbeddingClassifier
-from .core.ensembling import compute_agreement, compute_log_mean_probs, compute_softmax_weights
+from .core.ensembling import (
+    compute_log_mean_probs,
+    compute_softmax_weights_without_negligible,
+    compute_weighted_agreement,
+)
 from .core.labels import GivenLabels, build_symmetric_transition, compute_label_log_likelihoods
 from .denoised import Denoised
 from .low_density import LowDensity
@@ -92,8 +96,8 @@ def fit_ensemble(
     transitions: Mapping[str, Tensor],
     judging_labels: GivenLabels,
     *,
-    by_agreement: bool = False,
-    seed: int = 0,
+    weigh_by_accuracy: bool = False,
+    fold_seed: int = 0,
 ) -> Ensemble:
     """Weights, noise and temperatures by the scores of labels that the candidates were not trained on.
 
@@ -101,8 +105,8 @@ def fit_ensemble(
         held_out_scores: the scores, [labels, classes], by candidate.
         transitions: the noise that a candidate has estimated, if it has.
         judging_labels: these labels.
-        by_agreement: weigh by the number of labels that a candidate predicts, not by their likelihood.
-        seed: of the folds in which noise is fitted.
+        weigh_by_accuracy: weigh by the number of labels that a candidate predicts, not by their likelihood.
+        fold_seed: of the folds in which noise is fitted.
     """
     total = float(judging_labels.weight.sum())
     share = judging_labels.weight.double() / total
@@ -112,20 +116,20 @@ def fit_ensemble(
         own = transitions.get(name, start)
         temperatures[name], _ = fit_inverse_temperature_and_transition(scores, judging_labels, own)
         scaled[name] = temperatures[name] * scores
-        by_label = compute_cross_fitted_log_likelihoods(scaled[name], judging_labels, own, seed)
+        by_label = compute_cross_fitted_log_likelihoods(scaled[name], judging_labels, own, fold_seed)
         values[name] = float(share @ by_label)
-    agreement = {name: compute_agreement(scores, judging_labels) for name, scores in scaled.items()}
-    if by_agreement:
+    agreement = {name: compute_weighted_agreement(scores, judging_labels) for name, scores in scaled.items()}
+    if weigh_by_accuracy:
         evidence = {name: AGREEMENT_PER_LABEL * total * value for name, value in agreement.items()}
     else:
         evidence = {name: LIKELIHOOD_PER_LABEL * total * value for name, value in values.items()}
-    weights = compute_softmax_weights(evidence)
+    weights = compute_softmax_weights_without_negligible(evidence)
     held_out = compute_log_mean_probs(scaled, weights)
     # Each candidate takes other labels for wrong; their mean errs less than any of them.
     mean = torch.stack([weight * transitions.get(name, start) for name, weight in weights.items()]).sum(0)
     inverse_temperature, transition = fit_inverse_temperature_and_transition(held_out, judging_labels, mean)
     likelihood = compute_label_log_likelihoods(judging_labels, transition).exp()
-    bias = fit_class_bias(inverse_temperature * held_out, likelihood, judging_labels.weight)
+    bias = fit_class_bias_or_zeros(inverse_temperature * held_out, likelihood, judging_labels.weight)
     return Ensemble(weights, temperatures, inverse_temperature, bias, transition, values, agreement)
 
 
@@ -133,18 +137,18 @@ def list_linear_candidates(views: Iterable[str]) -> list[Candidate]:
     return [Candidate(learner, view) for view in views for learner in LINEAR_LEARNERS]
 
 
-def list_views(candidates: Iterable[Candidate]) -> list[str]:
+def list_distinct_views_of_candidates(candidates: Iterable[Candidate]) -> list[str]:
     return sorted({each.view for each in candidates if each.view})
 
 
-def needs_structure(candidate: Candidate) -> bool:
+def needs_view_of_fitted_graph(candidate: Candidate) -> bool:
     return bool(candidate.view) and is_view_of_fitted_graph_only(candidate.view)
 
 
-def choose_fallback_for_other_graphs(ensemble: Ensemble, fitted_candidates: Iterable[Candidate]) -> Candidate:
+def choose_likeliest_for_other_graphs(ensemble: Ensemble, fitted_candidates: Iterable[Candidate]) -> Candidate:
     """The likeliest candidate that can predict for other graphs."""
     return max(
-        (each for each in fitted_candidates if not needs_structure(each)),
+        (each for each in fitted_candidates if not needs_view_of_fitted_graph(each)),
         key=lambda each: ensemble.log_likelihood[each.name],
     )
 

@@ -12,26 +12,29 @@ from ..backbones import GraphInputs
 from ..core.settings import Float, Int, setting
 from ..graphs.sparse import spmm
 from ..training import Phase
-from .core.contrast import compute_infonce_loss, sample_rows
+from .core.contrast import compute_infonce_loss, sample_row_indices
 from .core.encoding import EncodedClassifier, EncodedMethod
 from .core.learner import Step, Task, eval_mode_context
-from .core.views import drop_edges, mask_features
+from .core.views import copy_with_random_edges_dropped, copy_with_random_features_masked
 
 
-def replace_labels_by_neighbor_majority(inputs: GraphInputs, y: Tensor, logits: Tensor, threshold: float) -> Tensor:
+def replace_labels_by_neighbor_majority(
+    inputs: GraphInputs, y: Tensor, logits: Tensor, similarity_threshold: float
+) -> Tensor:
     """The label of each labeled node (−1 elsewhere) after those that contradict their neighborhood are replaced.
 
     A neighbor has its given label, or the predicted one if it has none. The majority of the neighbors replaces a label
-    if it differs and more than ``threshold`` of the neighbors have a cosine above ``threshold`` to the node in logits.
+    if it differs and more than ``similarity_threshold`` of the neighbors have a cosine above the same threshold to the
+    node in logits.
     """
     adj = inputs.adj
     labels = torch.where(y >= 0, y, logits.argmax(1))
     votes = spmm(adj.to_csr(logits.new_ones(adj.num_entries)), F.one_hot(labels, logits.shape[1]).to(logits))
     unit = F.normalize(logits, dim=1)
-    near = (adj.compute_dot_products_at_entries(unit, unit) > threshold).to(logits)
+    near = (adj.compute_dot_products_at_entries(unit, unit) > similarity_threshold).to(logits)
     share = torch.segment_reduce(near, "sum", lengths=adj.entries_per_row, initial=0) / adj.entries_per_row.clamp(min=1)
     majority = votes.argmax(1)
-    return torch.where((y >= 0) & (majority != y) & (share > threshold), majority, y)
+    return torch.where((y >= 0) & (majority != y) & (share > similarity_threshold), majority, y)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -64,16 +67,18 @@ class CGNN(EncodedMethod):
     def objective(self, step: Step) -> Tensor:
         classifier = step.networks["classifier"]
         assert isinstance(classifier, EncodedClassifier)
-        logits = classifier(drop_edges(step.inputs, self.edge_drop))
+        logits = classifier(copy_with_random_edges_dropped(step.inputs, self.edge_drop))
         first = classifier.hidden
-        classifier(mask_features(step.inputs, self.feature_drop, whole_columns=False))
-        rows = sample_rows(len(first), self.contrast_nodes, first.device)
+        classifier(copy_with_random_features_masked(step.inputs, self.feature_drop, whole_columns=False))
+        rows = sample_row_indices(len(first), self.contrast_nodes, first.device)
         contrast = compute_infonce_loss(first[rows], classifier.hidden[rows], self.temperature)
-        loss = step.weighted_mean(self.pointwise(logits[step.rows], self.choose_labels(step, classifier)))
+        loss = step.weighted_mean(
+            self.pointwise(logits[step.rows], self.choose_given_or_majority_labels(step, classifier))
+        )
         return loss + self.contrast_weight * contrast
 
     @torch.no_grad()
-    def choose_labels(self, step: Step, classifier: nn.Module) -> Tensor:
+    def choose_given_or_majority_labels(self, step: Step, classifier: nn.Module) -> Tensor:
         """The labels to learn in this step. Trusted ones stay."""
         if step.epoch < self.warm_epochs:
             return step.y

@@ -20,7 +20,7 @@ TEACHER_CHANNELS = 16
 SIMILAR_ENOUGH = 0.95  # share of its class's typical similarity from which a node is as easy as can be
 
 
-def compute_local_difficulty(inputs: GraphInputs, labels: Tensor, num_classes: int) -> Tensor:
+def compute_neighborhood_label_entropy(inputs: GraphInputs, labels: Tensor, num_classes: int) -> Tensor:
     """The entropy of the classes among each node and its neighbors, [N]."""
     one_hot = F.one_hot(labels, num_classes).float()
     counts = one_hot + spmm(inputs.adj.to_csr(torch.ones(inputs.adj.num_entries, device=labels.device)), one_hot)
@@ -28,7 +28,7 @@ def compute_local_difficulty(inputs: GraphInputs, labels: Tensor, num_classes: i
     return -torch.xlogy(share, share).sum(1)
 
 
-def compute_global_difficulty(embedding: Tensor, labels: Tensor, num_classes: int) -> Tensor:
+def compute_dissimilarity_to_class_direction(embedding: Tensor, labels: Tensor, num_classes: int) -> Tensor:
     """1 / how similar each node is to the direction of its class, relative to the others and to its class, [N]."""
     unit = F.normalize(embedding, dim=1)
     one_hot = F.one_hot(labels, num_classes).to(unit)
@@ -67,8 +67,8 @@ class CLNode(TeacherPretrainedMethod):
     def prepare_from_teacher_outputs(self, task: Task, outputs: Tensor) -> None:
         embedding, logits = outputs[:, :TEACHER_CHANNELS], outputs[:, TEACHER_CHANNELS:]
         labels = torch.where(task.y >= 0, task.y, logits.argmax(1))
-        difficulty = compute_local_difficulty(task.inputs, labels, task.num_classes)
-        difficulty += self.global_weight * compute_global_difficulty(embedding, labels, task.num_classes)
+        difficulty = compute_neighborhood_label_entropy(task.inputs, labels, task.num_classes)
+        difficulty += self.global_weight * compute_dissimilarity_to_class_direction(embedding, labels, task.num_classes)
         difficulty[task.trusted] = -torch.inf
         self._rank = torch.ones(len(labels), device=labels.device)
         self._rank[task.nodes] = compute_difficulty_rank_shares(difficulty[task.nodes])

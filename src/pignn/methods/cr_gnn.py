@@ -8,11 +8,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..core.settings import Float, Int, setting
-from ..training.batches import sample_row_entries
-from .core.contrast import compute_infonce_loss, sample_rows
+from ..training.batches import sample_entries_and_counts_per_row
+from .core.contrast import compute_infonce_loss, sample_row_indices
 from .core.encoding import HIDDEN_CHANNELS, EncodedClassifier, EncodedMethod
 from .core.learner import Step
-from .core.views import drop_edges, mask_features
+from .core.views import copy_with_random_edges_dropped, copy_with_random_features_masked
 
 
 class ProjectedClassifier(EncodedClassifier):
@@ -67,12 +67,14 @@ class CRGNN(EncodedMethod):
         assert isinstance(classifier, ProjectedClassifier)
         logits, projections = [], []
         for _ in range(2):
-            view = mask_features(drop_edges(step.inputs, self.edge_drop), self.feature_drop, whole_columns=True)
+            view = copy_with_random_features_masked(
+                copy_with_random_edges_dropped(step.inputs, self.edge_drop), self.feature_drop, whole_columns=True
+            )
             logits.append(classifier(view))
             projections.append(classifier.projection(classifier.hidden))
-        rows = sample_rows(len(logits[0]), self.contrast_nodes, logits[0].device)
+        rows = sample_row_indices(len(logits[0]), self.contrast_nodes, logits[0].device)
         z, p = [h[rows] for h in projections], [h[rows].softmax(-1) for h in logits]
-        neighbors = projections[1][self.sample_neighbors(step, rows)]
+        neighbors = projections[1][self.sample_one_neighbor_per_row(step, rows)]
         contrast = compute_infonce_loss(z[0], z[1], self.temperature, include_own_view=True)
         contrast = contrast + compute_infonce_loss(z[0], z[1], self.temperature, positives=neighbors)
         cross = compute_similarity_mismatch((z[0], z[1]), (p[0], p[1]), self.cross_temperature, self.least_similarity)
@@ -85,9 +87,9 @@ class CRGNN(EncodedMethod):
         losses = 0.5 * (self.pointwise(first_logits, step.y) + self.pointwise(second_logits, step.y))
         return step.weighted_mean(losses, agree)
 
-    def sample_neighbors(self, step: Step, rows: Tensor) -> Tensor:
+    def sample_one_neighbor_per_row(self, step: Step, rows: Tensor) -> Tensor:
         """One random neighbor of each row; the row itself if it has none."""
-        entries, counts = sample_row_entries(step.inputs.adj, rows, 1)
+        entries, counts = sample_entries_and_counts_per_row(step.inputs.adj, rows, 1)
         neighbors = rows.clone()
         neighbors[counts > 0] = step.inputs.adj.col[entries].long()
         return neighbors

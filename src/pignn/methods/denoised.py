@@ -138,7 +138,7 @@ class Denoised(EmbeddingClassifier):
         self.transition_ = torch.stack(self.transitions_).mean(0)
         return self._fit_weights_to_posterior(embedded, given_labels, self.posterior_)
 
-    def _fit_weights_to_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_with_known_transitions(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         return self._fit_weights_to_posterior(
             embedded, given_labels, estimate_transitions_and_posterior(embedded, given_labels, self.transitions_)[1]
         )  # the noise is that of all labels

@@ -15,7 +15,7 @@ from .core.learner import Step
 from .core.losses import soft_cross_entropy
 
 
-def compute_clean_probs(losses: Tensor, iterations: int = 10, min_variance: float = 5e-4) -> Tensor:
+def compute_clean_probs_by_loss_mixture(losses: Tensor, iterations: int = 10, min_variance: float = 5e-4) -> Tensor:
     """Probability that each loss belongs to the lower of two Gaussians, fitted by EM to each row of [k, n].
 
     Losses are scaled to [0, 1] first. If all of a row are equal, the probabilities are 1.
@@ -37,7 +37,7 @@ def compute_clean_probs(losses: Tensor, iterations: int = 10, min_variance: floa
     return torch.where(spread > 1e-6, membership.gather(1, lower).squeeze(1), 1.0)
 
 
-def sharpen(probs: Tensor, temperature: float) -> Tensor:
+def sharpen_probs(probs: Tensor, temperature: float) -> Tensor:
     """probs^(1/temperature), normalized to probabilities again."""
     return (probs.clamp(min=1e-12).log() / temperature).softmax(-1)
 
@@ -73,7 +73,7 @@ class DivideMix(TwoNetworkMethod):
             logits = step.eval_logits()
             probs = logits.softmax(-1)
             losses = torch.stack([self.pointwise(member, step.y) for member in logits])
-            clean = torch.where(step.trusted, 1.0, compute_clean_probs(losses))
+            clean = torch.where(step.trusted, 1.0, compute_clean_probs_by_loss_mixture(losses))
         growth = min(1.0, (step.epoch - self.warm_epochs) / self.ramp) if self.ramp else 1.0
         first, second = (self._compute_network_loss(step, k, probs, clean[1 - k], growth) for k in (0, 1))
         return first + second
@@ -91,7 +91,9 @@ class DivideMix(TwoNetworkMethod):
         w = clean_probs[:, None]
         one_hot = F.one_hot(step.y, probs.shape[-1]).to(probs)
         target = torch.where(labeled[:, None], w * one_hot + (1 - w) * probs[network], probs.mean(0))
-        mixed_logits, target = self._mix_logits_and_targets(step.logits[network], sharpen(target, self.temperature))
+        mixed_logits, target = self._mix_with_random_other_nodes(
+            step.logits[network], sharpen_probs(target, self.temperature)
+        )
         mixed_probs = mixed_logits.softmax(-1)
         mean_probs = (step.weight[:, None] * mixed_probs).sum(0) / step.weight.sum().clamp(min=1e-12)
         divergence = -mean_probs.clamp(min=1e-12).log().mean() - math.log(probs.shape[-1])
@@ -101,15 +103,15 @@ class DivideMix(TwoNetworkMethod):
             + divergence * step.weight.sum()
         )
 
-    def _mix_logits_and_targets(self, logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    def _mix_with_random_other_nodes(self, logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         """Logits and targets, mixed with those of random other nodes."""
         other = torch.randperm(len(logits), device=logits.device)
         beta = torch.distributions.Beta(self.mixup_alpha, self.mixup_alpha).sample().item()
         share = max(beta, 1 - beta)
         return torch.lerp(logits[other], logits, share), torch.lerp(target[other], target, share)
 
-    def build_warmup_warning_text(self) -> str:
+    def build_warmup_warning_text_or_empty(self) -> str:
         if self.epochs > self.warm_epochs:
-            return super().build_warmup_warning_text()
+            return super().build_warmup_warning_text_or_empty()
         covered = f"warm_epochs ({self.warm_epochs}) covers all {self.epochs} epochs"
         return f"{covered}, so nothing but plain training is done; lower warm_epochs"

@@ -48,13 +48,13 @@ class PerturbedMLP(nn.Module):
         self.noise_size, self.dropout = noise_size, dropout
         self._last: tuple[Any, Any, Tensor] | None = None
 
-    def smooth_features(self, inputs: GraphInputs) -> Tensor:
+    def smooth_and_cache_features(self, inputs: GraphInputs) -> Tensor:
         """g [N, d] of unit length; kept for the graph that was asked about last."""
         if self._last is None or self._last[0] is not inputs.adj or self._last[1] is not inputs.raw_x:
             plain = GraphInputs(inputs.raw_x, inputs.adj, inputs.edge_weight, directed=inputs.directed)
             embedding = propagation.Embedding(self.components.shape[1], alpha=ALPHA, num_hops=NUM_HOPS)
             embedding.components_ = self.components
-            self._last = (inputs.adj, inputs.raw_x, embedding.transform(plain.with_scaling(inputs.scaling)))
+            self._last = (inputs.adj, inputs.raw_x, embedding.transform(plain.copy_with_scaling(inputs.scaling)))
         return self._last[2]
 
     def apply_layers(self, smoothed: Tensor) -> Tensor:
@@ -62,7 +62,7 @@ class PerturbedMLP(nn.Module):
         return self.second(F.dropout(h, self.dropout, self.training))
 
     def compute_member_logits(self, inputs: GraphInputs) -> Tensor:
-        g = self.smooth_features(inputs)
+        g = self.smooth_and_cache_features(inputs)
         if len(g) != len(self.noise):
             return torch.stack([self.apply_layers(g)] * 2)
         return torch.stack(
@@ -129,7 +129,7 @@ class DnDNeT(NetworkMethod):
         assert isinstance(network, PerturbedMLP)
         embedding = propagation.Embedding(network.components.shape[1], alpha=ALPHA, num_hops=NUM_HOPS)
         network.components = embedding.fit(inputs).components_
-        g = network.smooth_features(inputs)
+        g = network.smooth_and_cache_features(inputs)
         self._similarity = inputs.adj.compute_dot_products_at_entries(g, g).clamp(min=0)
         self._unlabeled = task.y < 0
 

@@ -33,13 +33,13 @@ class CodedClassifier(nn.Module):
 
     def forward(self, inputs: GraphInputs) -> Tensor:
         self.codes = self.encode(inputs)
-        return add_ones(self.codes) @ self.head
+        return append_ones_column(self.codes) @ self.head
 
     def encode(self, inputs: GraphInputs) -> Tensor:
         return F.normalize(self.encoder(inputs), dim=1)
 
 
-def add_ones(x: Tensor) -> Tensor:
+def append_ones_column(x: Tensor) -> Tensor:
     return torch.cat([x, x.new_ones(len(x), 1)], dim=1)
 
 
@@ -160,7 +160,7 @@ class ERASE(NetworkMethod):
     @torch.no_grad()
     def fit_head_in_place(self, step: Step, classifier: CodedClassifier, classes: Tensor) -> None:
         with eval_mode_context(classifier):
-            x = add_ones(classifier.encode(step.inputs))[step.rows]
+            x = append_ones_column(classifier.encode(step.inputs))[step.rows]
         target = F.one_hot(classes, self._labels.shape[1]).to(x)
         head = compute_head_after_newton_steps(
             classifier.head, x, target, step.weight * len(x), self.penalty, NEWTON_STEPS

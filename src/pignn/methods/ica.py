@@ -41,22 +41,24 @@ class ICA(NonIterativeMethod):
     def fit_state(
         self, inputs: backbones.GraphInputs, y: Tensor, label_weight: Tensor, num_classes: int
     ) -> dict[str, Tensor]:
-        x = _build_feature_matrix(inputs)
+        x = _build_sparse_feature_matrix(inputs)
         nodes = (y >= 0).nonzero().view(-1)
         rows = nodes.numpy()
         labels, weights = y.numpy()[rows], label_weight.numpy()[rows]
-        first = self._fit_regression(x[rows], labels, weights, num_classes)
+        first = self._fit_regression_coefficients(x[rows], labels, weights, num_classes)
         state = {"features_only": first, "with_neighbors": torch.empty(0)}
         classes = torch.from_numpy(_apply_regression(x, first)).argmax(1)
         for _ in range(self.rounds):
             classes[nodes] = y[nodes]
             wide = sparse.hstack([x[rows], _compute_neighbor_shares(inputs, classes, num_classes)[rows]], format="csr")
-            state["with_neighbors"] = self._fit_regression(wide, labels, weights, num_classes)
+            state["with_neighbors"] = self._fit_regression_coefficients(wide, labels, weights, num_classes)
             classes = self._compute_logits_iteratively(inputs, x, state, num_classes).argmax(1)
         return state
 
     def compute_logits(self, inputs: backbones.GraphInputs, state: dict[str, Tensor]) -> Tensor:
-        return self._compute_logits_iteratively(inputs, _build_feature_matrix(inputs), state, len(self.class_names_))
+        return self._compute_logits_iteratively(
+            inputs, _build_sparse_feature_matrix(inputs), state, len(self.class_names_)
+        )
 
     def _compute_logits_iteratively(
         self, inputs: backbones.GraphInputs, x: sparse.csr_array, state: dict[str, Tensor], num_classes: int
@@ -74,7 +76,9 @@ class ICA(NonIterativeMethod):
                 break
         return logits.float()
 
-    def _fit_regression(self, x: sparse.csr_array, y: np.ndarray, weight: np.ndarray, num_classes: int) -> Tensor:
+    def _fit_regression_coefficients(
+        self, x: sparse.csr_array, y: np.ndarray, weight: np.ndarray, num_classes: int
+    ) -> Tensor:
         """Coefficients [features + 1, classes], the intercept last."""
         table = np.zeros((x.shape[1] + 1, num_classes), dtype=np.float32)
         table[-1] = UNSEEN_CLASS_LOGIT
@@ -95,7 +99,7 @@ class ICA(NonIterativeMethod):
         return torch.from_numpy(table)
 
 
-def _build_feature_matrix(inputs: backbones.GraphInputs) -> sparse.csr_array:
+def _build_sparse_feature_matrix(inputs: backbones.GraphInputs) -> sparse.csr_array:
     x = inputs.features
     if isinstance(x, SparseFeatures):
         arrays = (x.values.numpy(), x.pattern.col.numpy(), x.pattern.crow.numpy())

@@ -114,7 +114,7 @@ class LowDensity(EmbeddingClassifier):
         ).softmax(1)
         return weights
 
-    def _fit_weights_to_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_with_known_transitions(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         return self._fit_weights_and_transition(
             embedded, given_labels, estimate_transitions_and_posterior(embedded, given_labels, self.transitions_)[1]
         )[0]

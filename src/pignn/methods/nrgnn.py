@@ -76,7 +76,7 @@ class NRGNN(NetworkMethod):
         classifier, miner, mined = step.networks["classifier"], step.networks["miner"], step.networks["mined"]
         assert isinstance(classifier, LinkedClassifier)
         assert isinstance(mined, BestOutputs)
-        miner_logits = miner(classifier.add_links_of_graph(self._first_graph, step.inputs))
+        miner_logits = miner(classifier.copy_inputs_with_links_of_graph(self._first_graph, step.inputs))
         losses = [self.pointwise(logits, step.y) for logits in (step.logits, miner_logits[step.rows])]
         loss = step.weighted_mean(losses[0] + losses[1])
         loss = loss + self.reconstruction_weight * reconstruction_loss(
@@ -100,7 +100,7 @@ class NRGNN(NetworkMethod):
     ) -> None:
         """Where the miner is better than before: its probabilities, and the links to the nodes it is sure of."""
         with eval_mode_context(miner):
-            probs = miner(classifier.add_links_of_graph(self._first_graph, step.inputs)).softmax(-1)
+            probs = miner(classifier.copy_inputs_with_links_of_graph(self._first_graph, step.inputs)).softmax(-1)
         if not mined.keep_if_better(self._task, probs, probs.argmax(1)):
             return
         sure = self.find_sure_unlabeled_nodes(probs)

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from ..core.settings import Choice, Float, Int, Range, setting
 from ..propagation import scale_rows_to_unit_length
-from .core.calibration import estimate_transition_of_untrusted_labels
+from .core.calibration import estimate_transition_without_trusted_labels
 from .core.embedding_classifier import EmbeddingClassifier
 from .core.labels import (
     IMPOSSIBLE_LOGIT,
@@ -149,13 +149,13 @@ class Prototypes(EmbeddingClassifier):
         self.transition_, self.posterior_, self.num_rounds_ = mixture.transition, mixture.posterior, mixture.num_rounds
         return self.concentration * mixture.prototypes.T
 
-    def _fit_weights_to_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_with_known_transitions(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         return self.concentration * self._fit_mixture(embedded, given_labels).prototypes.T
 
     def _set_transition_if_no_noise_model(self, given_labels: GivenLabels) -> None:
         if self.noise == "none":  # class means have no noise model, but the temperature needs one
             self.transition_ = (
-                estimate_transition_of_untrusted_labels(self.held_out_, given_labels.y, given_labels.trusted)
+                estimate_transition_without_trusted_labels(self.held_out_, given_labels.y, given_labels.trusted)
                 if self.transitions_ is None
                 else torch.stack(self.transitions_).mean(0)
             )

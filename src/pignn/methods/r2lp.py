@@ -23,10 +23,11 @@ class GlobalGNN(nn.Module):
 
     With a = 1/(α + β), b = 1 − γ: M = (I/b² + a·HᵀH)⁻¹, G = b·a·H − b·a²·H·M·(HᵀH), H ← b·H(HᵀG) + β·Σ_k w_k Â_r^k G −
     γ·b·H0(HᵀG) + γ·H0, twice, from H = H0. Products are classes × classes or thin. W3 has a row per node of the graph
-    that was learned from; on others δ·XW1 alone is read. ``start``, ``hidden`` are H0 and H of the last forward pass.
+    that was learned from; on others δ·XW1 alone is read. ``initial_scores`` and
+    ``hidden`` are H0 and H of the last forward pass.
     """
 
-    start: Tensor
+    initial_scores: Tensor
     hidden: Tensor
 
     def __init__(self, sizes: tuple[int, int, int], width: int, method: R2LP) -> None:
@@ -44,8 +45,8 @@ class GlobalGNN(nn.Module):
         mixed = self.delta * (inputs.features @ self.features)
         if inputs.num_nodes == len(self.nodes):
             mixed = mixed + (1 - self.delta) * (inputs.sum_adj @ self.nodes)
-        self.start = self.head(F.dropout((mixed + self.bias).relu(), self.dropout, self.training))
-        h = self.start
+        self.initial_scores = self.head(F.dropout((mixed + self.bias).relu(), self.dropout, self.training))
+        h = self.initial_scores
         a, b = 1 / (self.alpha + self.beta), 1 - self.gamma
         for _ in range(NUM_ITERATIONS):
             gram = h.t() @ h
@@ -55,7 +56,12 @@ class GlobalGNN(nn.Module):
             for weight in self.order_weights:
                 hop = average_neighbors_and_self(inputs, hop)
                 around = around + weight * hop
-            h = b * h @ product + self.beta * around - self.gamma * b * self.start @ product + self.gamma * self.start
+            h = (
+                b * h @ product
+                + self.beta * around
+                - self.gamma * b * self.initial_scores @ product
+                + self.gamma * self.initial_scores
+            )
         self.hidden = h
         return h
 
@@ -70,7 +76,9 @@ def average_neighbors_and_self(inputs: GraphInputs, h: Tensor) -> Tensor:
     return (inputs.sum_adj @ h + h) / (inputs.degree + 1)[:, None]
 
 
-def propagate_labels(network: GlobalGNN, inputs: GraphInputs, labels: Tensor, share: float) -> Tensor:
+def propagate_labels_over_learned_graph(
+    network: GlobalGNN, inputs: GraphInputs, labels: Tensor, share: float
+) -> Tensor:
     """Y + share·Z·Y with the graph Z that the network has found; Z is never formed.
 
     Z = (b·HHᵀ + β·w₁·Â_r − γ·b·H0·Hᵀ)·(a·I − a²·H·M·Hᵀ), from right to left.
@@ -79,7 +87,7 @@ def propagate_labels(network: GlobalGNN, inputs: GraphInputs, labels: Tensor, sh
     right = a * labels - a**2 * h @ torch.linalg.solve(compute_inverse_of_middle_matrix(h, a, b), h.t() @ labels)
     thin = h.t() @ right
     around = network.beta * network.order_weights[0] * average_neighbors_and_self(inputs, right)
-    return labels + share * (b * h @ thin + around - network.gamma * b * network.start @ thin)
+    return labels + share * (b * h @ thin + around - network.gamma * b * network.initial_scores @ thin)
 
 
 class LabelSets(nn.Module):
@@ -102,9 +110,10 @@ class R2LP(NetworkMethod):
 
     Cheng et al., "Resurrecting Label Propagation for Graphs with Heterophily and Label Noise", KDD 2024. The network
     (:class:`GlobalGNN`) learns the clean set. After each round Y0 = (1 − ω)·[c·Y_clean + (1 − c)·(n·Y_noisy +
-    (1 − n)·softmax(H))] is propagated (:func:`propagate_labels`), and ``move_share`` of the noisy labels, of the
-    largest entry, join the clean set with the class of that entry. The clean set begins as the trusted labels (true
-    ones in the authors' program); without any, the first round learns all given labels. The last has ``epochs``.
+    (1 − n)·softmax(H))] is propagated (:func:`propagate_labels_over_learned_graph`), and ``move_share`` of the noisy
+    labels, of the largest entry, join the clean set with the class of that entry. The clean set begins as the trusted
+    labels (true ones in the authors' program); without any, the first round learns all given labels. The last has
+    ``epochs``.
 
     Everything is linear in nodes and edges; references form several N × N matrices. The authors have 20 rounds of up to
     200 epochs and their own weights per dataset, here those of Cora. Another port supervises nodes by index, with no
@@ -163,7 +172,9 @@ class R2LP(NetworkMethod):
         given = self.noisy_share * one_hot * noisy[:, None] + (1 - self.noisy_share) * probs
         start = self.clean_share * one_hot * sets.clean[:, None] + (1 - self.clean_share) * given
         start = (1 - self.propagation_share) * start
-        height, found = propagate_labels(classifier, task.inputs, start, self.propagation_share).max(1)
+        height, found = propagate_labels_over_learned_graph(classifier, task.inputs, start, self.propagation_share).max(
+            1
+        )
         nodes = noisy.nonzero().view(-1)
         moved = nodes[height[nodes].topk(max(1, int(self.move_share * len(nodes)))).indices]
         sets.clean[moved] = True

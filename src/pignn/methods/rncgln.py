@@ -13,7 +13,7 @@ from ..backbones import GraphInputs
 from ..core.settings import Float, Int, setting
 from ..training import Phase
 from .core.best_outputs import BestOutputs
-from .core.contrast import sample_rows
+from .core.contrast import sample_row_indices
 from .core.learner import Step, Task, eval_mode_context
 from .core.losses import soft_cross_entropy
 from .core.network import NetworkMethod
@@ -98,7 +98,7 @@ def compute_rows_of_adjacency_power(inputs: GraphInputs, rows: Tensor) -> Tensor
     return start.t()
 
 
-def keep_largest_per_row(values: Tensor, k: int) -> Tensor:
+def zero_all_but_largest_per_row(values: Tensor, k: int) -> Tensor:
     """Each row without all but its ``k`` largest entries."""
     kept = values.topk(min(k, values.shape[1]), dim=1)
     return torch.zeros_like(values).scatter_(1, kept.indices, kept.values)
@@ -176,7 +176,7 @@ class RNCGLN(NetworkMethod):
             self.update_improvement_if_better(step, classifier, state)
         loss = self.compute_class_loss(step, state)
         count = max(1, TILE_VALUES // len(embedded))
-        rows = sample_rows(len(embedded), count, embedded.device)
+        rows = sample_row_indices(len(embedded), count, embedded.device)
         graph = self.compute_contrast_weight_rows(step.inputs, rows, state)
         return loss + self.contrast_weight * compute_graph_contrastive_loss(embedded, rows, graph, self.temperature)
 
@@ -211,4 +211,6 @@ class RNCGLN(NetworkMethod):
             return graph
         embedded = state.embedded
         similarity = (embedded[rows] @ embedded.t()).scatter_(1, rows[:, None], 0.0)
-        return keep_largest_per_row(similarity * graph, min(max(1, int(self.neighbor_share * len(embedded))), 256))
+        return zero_all_but_largest_per_row(
+            similarity * graph, min(max(1, int(self.neighbor_share * len(embedded))), 256)
+        )

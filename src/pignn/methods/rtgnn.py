@@ -31,7 +31,9 @@ class Division(NamedTuple):
     factor: Tensor
 
 
-def divide_labels(losses: Tensor, probs: Tensor, y: Tensor, progress: float, trusted: Tensor) -> Division:
+def divide_labels_into_clean_and_relabeled(
+    losses: Tensor, probs: Tensor, y: Tensor, progress: float, trusted: Tensor
+) -> Division:
     """Which labels are learned, from the summed losses [n] and probabilities [2, n, C] of both networks.
 
     Clean are the κn smallest losses, κ = max(1 − t/(2T), share of losses below their mean), and trusted ones. Of the
@@ -55,9 +57,10 @@ class RTGNN(TwoNetworkMethod):
     Qian et al., "Robust Training of Graph Neural Networks via Noise Governance", WSDM 2023. Links join each labeled
     node with the ``num_links`` unlabeled ones of most similar features, and each unlabeled node with labeled ones;
     their weight is relu(cos(z_i, z_j)), 0 below ``min_weight``. The loss is S + α·R + U + λ·I: S learns clean labels,
-    relabeled ones (:func:`divide_labels`) and the rest by a tenth, with λ·(KL(p₁‖p₂) + KL(p₂‖p₁)); U learns the class
-    of unlabeled nodes on which both agree with p₁p₂ > th²; I pulls labeled nodes toward their neighbors,
-    Σ w·KL(p_neighbor ‖ p), weights normalized per node; R reconstructs edges. Both predict by their mean probability.
+    relabeled ones (:func:`divide_labels_into_clean_and_relabeled`) and the rest by a tenth, with
+    λ·(KL(p₁‖p₂) + KL(p₂‖p₁)); U learns the class of unlabeled nodes on which both agree with p₁p₂ > th²; I pulls
+    labeled nodes toward their neighbors, Σ w·KL(p_neighbor ‖ p), weights normalized per node; R reconstructs edges.
+    Both predict by their mean probability.
 
     Links are two-way, candidates are found in tiles, R has the mean over all non-edges. The authors have
     100 links, a learning rate of 0.001 and 200 epochs. Other ports never relabel the first node of the list, multiply a
@@ -109,7 +112,9 @@ class RTGNN(TwoNetworkMethod):
             return step.weighted_mean(losses + self.agreement * divergence)
         with torch.no_grad():
             progress = step.epoch / self.epochs
-            division = divide_labels(losses, step.logits.softmax(-1), step.y, progress, step.trusted)
+            division = divide_labels_into_clean_and_relabeled(
+                losses, step.logits.softmax(-1), step.y, progress, step.trusted
+            )
         new = sum(self.pointwise(logits, division.predicted) for logits in step.logits)
         learned = torch.where(division.relabeled, division.factor * new, self.rest_weight * losses)
         return step.weighted_mean(torch.where(division.clean, losses, learned) + self.agreement * divergence)

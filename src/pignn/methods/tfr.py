@@ -11,11 +11,11 @@ from torch.nn import functional as F
 from ..backbones import GraphInputs
 from ..core.settings import Float, Int, setting
 from ..graphs.sparse import SparsityPattern, weighted_spmm
-from .core.contrast import sample_rows
+from .core.contrast import sample_row_indices
 from .core.learner import Step
 from .core.losses import soft_cross_entropy
 from .core.network import NetworkMethod
-from .core.views import drop_edges
+from .core.views import copy_with_random_edges_dropped
 
 DECODER_CHANNELS = 64
 
@@ -88,9 +88,9 @@ class TFR(NetworkMethod):
         decoder = step.networks["decoder"]
         assert isinstance(decoder, Decoder)
         hidden, confidence = decoder.compute_hidden_and_confidence(
-            step.logits_all.softmax(-1), drop_edges(step.inputs, self.edge_drop).adj
+            step.logits_all.softmax(-1), copy_with_random_edges_dropped(step.inputs, self.edge_drop).adj
         )
-        rows = sample_rows(len(hidden), self.reconstruct_nodes, hidden.device)
+        rows = sample_row_indices(len(hidden), self.reconstruct_nodes, hidden.device)
         wanted = compute_feature_shares(step.inputs, rows)
         reconstruction = soft_cross_entropy(decoder.decode(hidden[rows]), wanted).mean()
         agrees = (step.logits.argmax(1) == step.y).float()

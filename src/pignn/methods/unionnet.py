@@ -69,9 +69,9 @@ class UnionNET(EncodedMethod):
             (1 - self.correction_weight) * given_share * self.pointwise(step.logits, step.y)
             + self.correction_weight * share * self.pointwise(step.logits, corrected)
         )
-        return loss + self.prior_weight * self.compute_prior_loss(step)
+        return loss + self.prior_weight * self.compute_class_prior_divergence(step)
 
-    def compute_prior_loss(self, step: Step) -> Tensor:
+    def compute_class_prior_divergence(self, step: Step) -> Tensor:
         """KL(shares of the given classes ‖ mean prediction)."""
         weight = step.weight / step.weight.sum().clamp(min=1e-12)
         prior = torch.zeros_like(step.logits[0]).index_add_(0, step.y, weight)

@@ -13,11 +13,11 @@ from ..core.lazy import make_lazy_getattr_and_dir
 if TYPE_CHECKING:
     from .benchmark_kinds import ConfidenceNoise, FeatureNoise, TopologyNoise
     from .corruption import SPLITS, Corrupt, corrupt
-    from .dependent_kinds import compute_flip_probs
+    from .dependent_kinds import compute_flip_probs_with_mean_rate
     from .estimation import NoiseEstimate, estimate
     from .kinds import LabelsToCorrupt, NoiseKind
     from .matrix_kinds import MatrixNoise, build_transition_matrix
-    from .recorded import RecordedLabels, load_noise_file_or_check_name, load_recorded_labels
+    from .recorded import RecordedLabels, load_labels_or_matrix_or_check_noise_name, load_recorded_labels
     from .registry import NOISES, list_noises, make_noise_kind
     from .summary import NoiseSummary, summarize_noise
 
@@ -35,11 +35,11 @@ __all__ = [
     "RecordedLabels",
     "TopologyNoise",
     "build_transition_matrix",
-    "compute_flip_probs",
+    "compute_flip_probs_with_mean_rate",
     "corrupt",
     "estimate",
     "list_noises",
-    "load_noise_file_or_check_name",
+    "load_labels_or_matrix_or_check_noise_name",
     "load_recorded_labels",
     "make_noise_kind",
     "summarize_noise",

@@ -203,7 +203,7 @@ class StructurePairNoise(SimilarPairNoise):
 
     def compute_class_similarity(self, labels_to_corrupt: LabelsToCorrupt) -> Floats:
         one_hot = build_one_hot(labels_to_corrupt.all_true_labels, labels_to_corrupt.num_classes)
-        result: Floats = one_hot.T @ (build_adjacency(labels_to_corrupt) @ one_hot)
+        result: Floats = one_hot.T @ (build_simple_adjacency(labels_to_corrupt) @ one_hot)
         return result
 
 
@@ -232,7 +232,7 @@ def build_one_hot(labels: Ints, num_classes: int) -> Floats:
     return result
 
 
-def build_adjacency(labels_to_corrupt: LabelsToCorrupt) -> sp.csr_matrix:
+def build_simple_adjacency(labels_to_corrupt: LabelsToCorrupt) -> sp.csr_matrix:
     """The simple undirected graph, without weights."""
     graph = LabeledGraph.from_data(labels_to_corrupt.data)
     degree, neighbors = (part.cpu().numpy() for part in graph.get_neighbor_counts_and_neighbors())
@@ -242,7 +242,7 @@ def build_adjacency(labels_to_corrupt: LabelsToCorrupt) -> sp.csr_matrix:
 
 def build_walk_matrix_with_self_loops(labels_to_corrupt: LabelsToCorrupt) -> sp.csr_matrix:
     """D^{-1}(A + I)."""
-    adj = build_adjacency(labels_to_corrupt)
+    adj = build_simple_adjacency(labels_to_corrupt)
     adj = (adj + sp.identity(adj.shape[0], format="csr")).tocsr()
     return sp.csr_matrix(adj.multiply(1 / adj.sum(axis=1)))
 

@@ -13,13 +13,13 @@ from torch_geometric.transforms import BaseTransform
 
 from ..core.errors import DataError, build_unknown_name_error
 from ..core.settings import SEED, Choice
-from ..graphs.checks import check_data_type, copy_checked_graph, num_classes
+from ..graphs.checks import check_is_homogeneous_pyg_graph, copy_checked_graph, num_classes
 from ..graphs.view import LabeledGraph
 from .kinds import LabelsToCorrupt, NoiseKind
 from .matrix_kinds import CustomMatrixNoise
 from .recorded import RecordedLabels
 from .registry import make_noise_kind
-from .released_draws import NOISE_DRAWS, check_released_kind, draw_as_released
+from .released_draws import NOISE_DRAWS, check_noise_kind_was_released, draw_labels_as_released
 
 SPLITS = ("train", "val", "test", "all")
 
@@ -84,13 +84,13 @@ class Corrupt(BaseTransform):
         Choice(NOISE_DRAWS).raise_unless_valid("draws", draws)
         self.draws = draws
         if draws == "released":
-            check_released_kind(self.kind.name)
+            check_noise_kind_was_released(self.kind.name)
         for split in self.splits:
             if split not in SPLITS:
                 raise build_unknown_name_error("split", split, SPLITS)
 
     def forward(self, data: Data) -> Data:
-        check_data_type(data)
+        check_is_homogeneous_pyg_graph(data)
         # Labels that an earlier noise made do not matter, not even to the check. (`data` is a copy.)
         if data.get("y_true") is not None:
             data.y = data.y_true
@@ -104,12 +104,12 @@ class Corrupt(BaseTransform):
         if data.get("class_names") is None:
             data.class_names = self._list_recorded_class_names_or_numbers(classes)
         truth = data.y.cpu().numpy()
-        in_splits = self._build_node_mask(data)
+        in_splits = self._build_mask_of_splits(data)
         visible = in_splits | get_mask_array_or_zeros(data, "train") | get_mask_array_or_zeros(data, "val")
         given = np.where(visible, truth, -1)
         nodes = np.flatnonzero(in_splits & (truth >= 0) & ~get_mask_array_or_zeros(data, "trusted"))
         wanted = LabelsToCorrupt(data, truth, nodes, classes, self.rate or 0.0, self.seed, self.kind.name)
-        draw = draw_as_released if self.draws == "released" else self.kind.corrupt_labels
+        draw = draw_labels_as_released if self.draws == "released" else self.kind.corrupt_labels
         given[nodes] = draw(wanted)
 
         data.y_true = data.y
@@ -124,7 +124,7 @@ class Corrupt(BaseTransform):
         names = self.kind.class_names if isinstance(self.kind, RecordedLabels) else None
         return list(names) if names and len(names) == num_classes else [str(c) for c in range(num_classes)]
 
-    def _build_node_mask(self, data: Data) -> NDArray[np.bool_]:
+    def _build_mask_of_splits(self, data: Data) -> NDArray[np.bool_]:
         selected = np.full(data.num_nodes, "all" in self.splits)
         for split in set(self.splits) - {"all"}:
             selected |= get_mask_array_or_zeros(data, split)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from torch_geometric.data import Data
 
-from ..graphs.regions import choose_centers, grow_regions
+from ..graphs.regions import draw_region_centers, grow_regions
 from ..graphs.view import LabeledGraph
 from .kinds import Floats, Ints, LabelsToCorrupt, NoiseKind, make_generator
 
@@ -31,8 +31,10 @@ class InstanceNoise(NoiseKind):
         if not len(truth):
             return truth
         generator = make_generator("instance-directions", labels_to_corrupt.seed)
-        projected = _standardize(x @ generator.standard_normal((x.shape[1], labels_to_corrupt.num_classes + 1)))
-        wrong = labels_to_corrupt.uniform_draws[0] < compute_flip_probs(projected[:, 0], labels_to_corrupt.rate)
+        projected = _standardize_columns(x @ generator.standard_normal((x.shape[1], labels_to_corrupt.num_classes + 1)))
+        wrong = labels_to_corrupt.uniform_draws[0] < compute_flip_probs_with_mean_rate(
+            projected[:, 0], labels_to_corrupt.rate
+        )
         logits = projected[:, 1:]
         logits[np.arange(len(truth)), truth] = -np.inf
         weight = np.exp(logits - logits.max(axis=1, keepdims=True)).cumsum(axis=1)
@@ -58,7 +60,7 @@ class KeywordRuleNoise(NoiseKind):
         num_keywords = min(max(MIN_KEYWORDS, x.shape[1] // FEATURES_PER_KEYWORD), x.shape[1])
         generator = make_generator("rule-keywords", labels_to_corrupt.seed)
         keywords = [generator.permutation(x.shape[1])[:num_keywords] for _ in range(labels_to_corrupt.num_classes)]
-        score = _standardize(np.stack([x[:, columns].sum(axis=1) for columns in keywords], axis=1))
+        score = _standardize_columns(np.stack([x[:, columns].sum(axis=1) for columns in keywords], axis=1))
         score += 1e-9 * labels_to_corrupt.uniform_draws[1][:, None]  # features often tie
         order = np.argsort(-score.max(axis=1), kind="stable")
         return relabel_until_rate(labels_to_corrupt.true_labels, score.argmax(axis=1), order, labels_to_corrupt.rate)
@@ -78,7 +80,7 @@ class ClusterNoise(NoiseKind):
     def corrupt_labels(self, labels_to_corrupt: LabelsToCorrupt) -> Ints:
         truth, num_classes = labels_to_corrupt.true_labels, labels_to_corrupt.num_classes
         generator = make_generator("cluster-centres", labels_to_corrupt.seed)
-        regions = _grow_regions(labels_to_corrupt.data, generator)
+        regions = _grow_regions_around_random_centers(labels_to_corrupt.data, generator)
         region, num_regions = regions[labels_to_corrupt.nodes], int(regions.max(initial=-1)) + 1
         counts = np.bincount(region * num_classes + truth, minlength=num_regions * num_classes)
         most_frequent = counts.reshape(num_regions, num_classes).argmax(axis=1)
@@ -89,7 +91,7 @@ class ClusterNoise(NoiseKind):
         return relabel_until_rate(truth, region_label[region], order, labels_to_corrupt.rate)
 
 
-def compute_flip_probs(scores: Floats, rate: float) -> Floats:
+def compute_flip_probs_with_mean_rate(scores: Floats, rate: float) -> Floats:
     """q_i = σ(a + scores_i), where bisection finds the a for which the mean of q is `rate`."""
     if rate in (0.0, 1.0) or not len(scores):
         return np.full(len(scores), rate)
@@ -110,17 +112,17 @@ def _sigmoid(values: Floats) -> Floats:
     return 0.5 * (1.0 + np.tanh(0.5 * values))
 
 
-def _standardize(columns: Floats) -> Floats:
+def _standardize_columns(columns: Floats) -> Floats:
     """Columns with mean 0 and variance 1; a constant column becomes 0."""
     columns = columns - columns.mean(axis=0)
     deviation = columns.std(axis=0)
     return columns / np.where(deviation > 1e-12, deviation, 1.0)
 
 
-def _grow_regions(data: Data, generator: np.random.Generator) -> Ints:
+def _grow_regions_around_random_centers(data: Data, generator: np.random.Generator) -> Ints:
     graph = LabeledGraph.from_data(data)
     num_neighbors, neighbors = (part.cpu().numpy() for part in graph.get_neighbor_counts_and_neighbors())
-    return grow_regions(num_neighbors, neighbors, choose_centers(graph.num_nodes, generator))
+    return grow_regions(num_neighbors, neighbors, draw_region_centers(graph.num_nodes, generator))
 
 
 def relabel_until_rate(true_labels: Ints, new_labels: Ints, order: Ints, rate: float) -> Ints:

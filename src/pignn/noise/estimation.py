@@ -68,7 +68,7 @@ def estimate(
     sample = known if len(known) <= MAX_FIT_LABELS else np.sort(rng.choice(known, MAX_FIT_LABELS, replace=False))
     fitted, mixed_in = fit_noise_model_and_mixed_in_transition(given[sample], probs[sample])
     log_probs = compute_log_probs(probs if mixed_in is None else unmix_probs(probs, mixed_in))
-    return estimate_from_model(given, log_probs, fitted, intervals=intervals, level=level, seed=seed)
+    return estimate_noise_from_model(given, log_probs, fitted, intervals=intervals, level=level, seed=seed)
 
 
 def fit_noise_model_and_mixed_in_transition(given: Ints, probs: Floats) -> tuple[NoiseModel, Floats | None]:
@@ -87,7 +87,7 @@ def fit_noise_model_and_mixed_in_transition(given: Ints, probs: Floats) -> tuple
     return best, best_mixed_in
 
 
-def estimate_from_model(
+def estimate_noise_from_model(
     given: Ints,
     log_probs: Floats,
     fitted: NoiseModel,

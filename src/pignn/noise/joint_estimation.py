@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 from scipy.stats import beta, chi2
 
-from .estimation import NoiseEstimate, estimate_from_model
+from .estimation import NoiseEstimate, estimate_noise_from_model
 from .kinds import Floats, Ints
 from .model import Likelihood, NoiseModel, compute_log_probs
 
@@ -39,7 +39,7 @@ def estimate_noise_from_features(features: Singles, given: Ints, num_classes: in
     T if the labels can hardly tell which form is right. With too few labels to hold some out, it is 0 to 1.
     """
     if len(given) < 2 * NUM_FOLDS or len(np.unique(given)) < 2:
-        nothing = estimate_from_model(
+        nothing = estimate_noise_from_model(
             given,
             np.zeros((len(given), num_classes)),
             NoiseModel(1.0, np.zeros(num_classes), np.eye(num_classes)),
@@ -48,10 +48,10 @@ def estimate_noise_from_features(features: Singles, given: Ints, num_classes: in
         return replace(nothing, rate=0.0, rate_interval=(0.0, 1.0))
     fold = _assign_stratified_folds(given, np.random.default_rng(seed))
     forms = Likelihood(given, np.zeros((len(given), num_classes)), None).num_free_parameters
-    fitted = {form: _fit_model_and_log_probs(features, given, num_classes, fold, form) for form in forms}
+    fitted = {form: _fit_best_model_and_log_probs(features, given, num_classes, fold, form) for form in forms}
     best = max(fitted, key=lambda form: fitted[form][0].penalized_log_likelihood)
     model, log_probs = fitted[best]
-    estimate = estimate_from_model(given, log_probs, model, intervals=True, seed=seed)
+    estimate = estimate_noise_from_model(given, log_probs, model, intervals=True, seed=seed)
     assert estimate.rate_interval is not None
     wrong = estimate.rate * len(given)
     # Even if it were seen which labels are wrong, so many would leave this much open (Jeffreys).
@@ -59,7 +59,7 @@ def estimate_noise_from_features(features: Singles, given: Ints, num_classes: in
     rates = [estimate.rate, *estimate.rate_interval, *map(float, by_number)]
     for form, (other, other_log_probs) in fitted.items():
         if form != best and _are_forms_undecided(model, other, forms[best], forms[form]):
-            rates.append(estimate_from_model(given, other_log_probs, other, intervals=False).rate)
+            rates.append(estimate_noise_from_model(given, other_log_probs, other, intervals=False).rate)
     return replace(estimate, rate_interval=(min(rates), max(rates)))
 
 
@@ -73,7 +73,7 @@ def _are_forms_undecided(model: NoiseModel, other: NoiseModel, num_free: int, nu
     return UNDECIDED_P_VALUES[0] < p_value < UNDECIDED_P_VALUES[1]
 
 
-def _fit_model_and_log_probs(
+def _fit_best_model_and_log_probs(
     features: Singles, given: Ints, num_classes: int, fold: Ints, form: str
 ) -> tuple[NoiseModel, Floats]:
     """The best model whose T has this form, over several starts, and the log probabilities that it was fitted to."""
@@ -85,8 +85,8 @@ def _fit_model_and_log_probs(
         for _ in range(NUM_ROUNDS):
             likelihood = np.maximum(transition.T[given], MIN_LIKELIHOOD).astype(np.float32)
             probs = np.empty((len(given), num_classes))
-            for number, train, held_out in _iter_folds_with_indices(fold):
-                weights[number] = fit_linear_weights(features[train], likelihood[train], weights[number])
+            for number, train, held_out in _iter_folds_with_train_and_held_out(fold):
+                weights[number] = fit_flat_linear_weights(features[train], likelihood[train], weights[number])
                 probs[held_out] = predict_linear_probs(features[held_out], weights[number], num_classes)
             log_probs = compute_log_probs(probs)
             model = Likelihood(given, log_probs, None).fit_most_likely_model(form)
@@ -97,7 +97,7 @@ def _fit_model_and_log_probs(
     return best
 
 
-def fit_linear_weights(features: Singles, likelihood: Singles, start: Floats | None = None) -> Floats:
+def fit_flat_linear_weights(features: Singles, likelihood: Singles, start: Floats | None = None) -> Floats:
     """W and c of a logistic regression with penalty ½‖W‖², where [labels, classes] has P(given label | true = k)."""
     num_classes = likelihood.shape[1]
     size = features.shape[1] * num_classes
@@ -118,7 +118,7 @@ def fit_linear_weights(features: Singles, likelihood: Singles, start: Floats | N
 
 
 def predict_linear_probs(features: Singles, weights: Floats | Singles | None, num_classes: int) -> Singles:
-    """Class probabilities by weights of :func:`fit_linear_weights`."""
+    """Class probabilities by weights of :func:`fit_flat_linear_weights`."""
     assert weights is not None
     size = features.shape[1] * num_classes
     single = weights.astype(np.float32)
@@ -134,6 +134,6 @@ def _assign_stratified_folds(given: Ints, rng: np.random.Generator) -> Ints:
     return fold
 
 
-def _iter_folds_with_indices(fold: Ints) -> Iterator[tuple[int, Ints, Ints]]:
+def _iter_folds_with_train_and_held_out(fold: Ints) -> Iterator[tuple[int, Ints, Ints]]:
     for number in range(NUM_FOLDS):
         yield number, np.flatnonzero(fold != number), np.flatnonzero(fold == number)

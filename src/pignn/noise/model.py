@@ -152,15 +152,17 @@ class Likelihood:
         class_sizes = np.bincount(given, minlength=self.num_classes)
         doubt = 1 - compute_agreement_above_chance(given, log_probs)
         self.pseudo_counts += np.diag(1.0 + (0.01 + doubt * (1 - assumed_rate)) * class_sizes)
-        wrong_class_shares = _normalize_off_diagonal(np.ones(self.num_classes))
+        wrong_class_shares = _normalize_rows_off_diagonal(np.ones(self.num_classes))
         self.pseudo_counts += doubt * assumed_rate * class_sizes[:, None] * wrong_class_shares
         num_present = int((class_sizes > 0).sum())
         confusions = self._count_given_labels_by_predicted_class()
         self.wrong_label_shares = {
-            EQUAL: _normalize_off_diagonal(np.where(class_sizes > 0, 1.0, MIN_PROB)),
-            BY_CLASS: _normalize_off_diagonal(np.maximum(class_sizes / len(given), MIN_PROB)),
-            BY_ROOT: _normalize_off_diagonal(np.maximum(np.sqrt(class_sizes / len(given)), MIN_PROB)),
-            CONFUSED: _normalize_off_diagonal(confusions + np.where(class_sizes > 0, CONFUSION_PSEUDO_COUNT, MIN_PROB)),
+            EQUAL: _normalize_rows_off_diagonal(np.where(class_sizes > 0, 1.0, MIN_PROB)),
+            BY_CLASS: _normalize_rows_off_diagonal(np.maximum(class_sizes / len(given), MIN_PROB)),
+            BY_ROOT: _normalize_rows_off_diagonal(np.maximum(np.sqrt(class_sizes / len(given)), MIN_PROB)),
+            CONFUSED: _normalize_rows_off_diagonal(
+                confusions + np.where(class_sizes > 0, CONFUSION_PSEUDO_COUNT, MIN_PROB)
+            ),
         }
         self.num_free_parameters = {EQUAL: 1}  # of each form that is tried
         num_of_full, num_of_confused = num_present * (num_present - 1), PARAMETERS_PER_CONFUSED_CLASS * num_present
@@ -274,6 +276,6 @@ def normalize_rows(rows: Floats) -> Floats:
     return np.where(total > 0, rows / np.where(total > 0, total, 1.0), 1.0 / rows.shape[1])
 
 
-def _normalize_off_diagonal(class_weights: Floats) -> Floats:
+def _normalize_rows_off_diagonal(class_weights: Floats) -> Floats:
     """How wrong labels are spread over the other classes: rows sum to 1, the diagonal is 0."""
     return normalize_rows(class_weights * (1 - np.eye(len(class_weights))))

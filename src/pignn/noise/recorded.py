@@ -95,10 +95,10 @@ def load_recorded_labels(path: str | os.PathLike[str]) -> RecordedLabels:
     The labels are under `noisy_label`, `labels` or `y`. There may be true labels under `clean_label`, and
     `class_names`.
     """
-    return _build_recorded_labels(_read_npz_npy_or_csv(Path(path)), Path(path))
+    return _build_recorded_labels_from_arrays(_read_noise_file_as_arrays_by_name(Path(path)), Path(path))
 
 
-def load_noise_file_or_check_name(name_or_path: str) -> str | RecordedLabels | Floats:
+def load_labels_or_matrix_or_check_noise_name(name_or_path: str) -> str | RecordedLabels | Floats:
     """What `--noise` accepts: the name of a kind, or a file.
 
     An `.npz` file holds recorded labels (see `load_recorded_labels`) or a matrix under `matrix` or `transition`.
@@ -108,14 +108,14 @@ def load_noise_file_or_check_name(name_or_path: str) -> str | RecordedLabels | F
     if not check_and_tell_if_noise_file(name_or_path):
         make_noise_kind(name_or_path)
         return name_or_path
-    arrays = _read_npz_npy_or_csv(path)
+    arrays = _read_noise_file_as_arrays_by_name(path)
     for key in MATRIX_KEYS:
         if key in arrays:
             return parse_transition_matrix(arrays[key])
-    return _build_recorded_labels(arrays, path)
+    return _build_recorded_labels_from_arrays(arrays, path)
 
 
-def _build_recorded_labels(arrays: Mapping[str, NDArray[Any]], path: Path) -> RecordedLabels:
+def _build_recorded_labels_from_arrays(arrays: Mapping[str, NDArray[Any]], path: Path) -> RecordedLabels:
     key = next((key for key in LABEL_KEYS if key in arrays), None)
     if key is None:
         raise DataError(f"{path} holds no labels: none of {', '.join(LABEL_KEYS)} among {', '.join(sorted(arrays))}")
@@ -125,7 +125,7 @@ def _build_recorded_labels(arrays: Mapping[str, NDArray[Any]], path: Path) -> Re
     return RecordedLabels(arrays[key], None if names is None else names.tolist(), path.name, arrays.get("clean_label"))
 
 
-def _read_npz_npy_or_csv(path: Path) -> dict[str, NDArray[Any]]:
+def _read_noise_file_as_arrays_by_name(path: Path) -> dict[str, NDArray[Any]]:
     """The arrays of a file by name. A file of one array holds a matrix."""
     check_and_tell_if_noise_file(str(path))
     if path.suffix.lower() == ".npz":

@@ -12,7 +12,7 @@ NOISE_DRAWS = ("ours", "released")
 RELEASED_KINDS = ("none", "symmetric", "flip")
 
 
-def check_released_kind(name: str) -> None:
+def check_noise_kind_was_released(name: str) -> None:
     if name not in RELEASED_KINDS:
         raise ConfigError(
             f"the authors' program has no noise '{name}'; use {', '.join(RELEASED_KINDS)}, or a study with another "
@@ -20,7 +20,7 @@ def check_released_kind(name: str) -> None:
         )
 
 
-def draw_as_released(labels_to_corrupt: LabelsToCorrupt) -> Ints:
+def draw_labels_as_released(labels_to_corrupt: LabelsToCorrupt) -> Ints:
     """Labels of the nodes in order, one number each from NumPy's older generator.
 
     For ``flip``, the class that each class goes to is drawn first.

@@ -25,7 +25,7 @@ class PairGraph:
     max_tile_size: int | None = None  # rows and columns that exact losses hold at once; None suits the device
 
     def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
-        _check_edges(edge_index, num_nodes)
+        _check_edge_index_fits_nodes(edge_index, num_nodes)
         row, col = simplify_edges(edge_index, num_nodes).edge_index
         self._set_edges_and_weights(SparsityPattern.from_row_sorted(row, col, (num_nodes, num_nodes)))
 
@@ -66,7 +66,7 @@ class PairGraph:
         graph.self_pair_w = self.w * (n / b) / pairs_per_pair
         return graph
 
-    def sample_edges(self, fraction: float, generator: torch.Generator | None = None) -> PairGraph:
+    def copy_with_sampled_edges(self, fraction: float, generator: torch.Generator | None = None) -> PairGraph:
         """A random fraction of the edges, each of which stands for 1/fraction of them. For sampled losses only."""
         kept = torch.rand(self.num_edges, generator=generator).to(self.edges.col.device) < fraction
         part = SparsityPattern.from_row_sorted(self.edges.row[kept], self.edges.col[kept], self.edges.shape)
@@ -102,10 +102,10 @@ class PairGraph:
         Tiles are numbered by row and column.
         """
         if tile_size not in self._tiles:
-            self._tiles[tile_size] = self._group_by_tile(tile_size)
+            self._tiles[tile_size] = self._group_flat_positions_by_tile(tile_size)
         return self._tiles[tile_size]
 
-    def _group_by_tile(self, size: int) -> dict[tuple[int, int], Tensor]:
+    def _group_flat_positions_by_tile(self, size: int) -> dict[tuple[int, int], Tensor]:
         top, left = self.row // size, self.col // size
         upper = left >= top
         row, col, top, left = self.row[upper], self.col[upper], top[upper], left[upper]
@@ -123,7 +123,7 @@ class PairGraph:
             [self.edges.compute_dot_products_at_entries(h, h), torch.linalg.vector_norm(h, dim=1).square_()]
         )
 
-    def add_neighbor_sums(self, values: Tensor, h: Tensor, out: Tensor) -> Tensor:
+    def add_weighted_neighbor_sums_into(self, values: Tensor, h: Tensor, out: Tensor) -> Tensor:
         """Add Σ_j values_ij · h_j of every node i to ``out``."""
         edges, loops = values.split([self.num_edges, self.num_nodes])
         if self.num_edges:
@@ -131,7 +131,7 @@ class PairGraph:
         return out.addcmul_(loops[:, None], h)
 
 
-def _check_edges(edge_index: Tensor, num_nodes: int) -> None:
+def _check_edge_index_fits_nodes(edge_index: Tensor, num_nodes: int) -> None:
     if num_nodes < 1:
         raise DataError("pairs need at least one node")
     if not isinstance(edge_index, Tensor):
@@ -144,7 +144,7 @@ def _check_edges(edge_index: Tensor, num_nodes: int) -> None:
         raise DataError(f"edge_index holds nodes {ends}, and there are {num_nodes} (0 to {num_nodes - 1})")
 
 
-def check_embeddings(h: Tensor) -> None:
+def check_embeddings_type_and_shape(h: Tensor) -> None:
     """Raise a DataError of one line if these cannot be node embeddings."""
     if not isinstance(h, Tensor):
         raise DataError(f"embeddings must be a tensor, not {type(h).__name__}")
@@ -154,9 +154,9 @@ def check_embeddings(h: Tensor) -> None:
         raise DataError("pairs need at least one node")
 
 
-def as_pair_graph(edges: Tensor | PairGraph, h: Tensor) -> PairGraph:
+def to_checked_pair_graph(edges: Tensor | PairGraph, h: Tensor) -> PairGraph:
     """The connected pairs of ``edges``, which are built unless they are a PairGraph, checked against embeddings."""
-    check_embeddings(h)
+    check_embeddings_type_and_shape(h)
     graph = edges if isinstance(edges, PairGraph) else PairGraph(edges, h.shape[0])
     if graph.num_nodes != h.shape[0]:
         raise DataError(f"the graph has {graph.num_nodes} nodes and the embeddings {h.shape[0]} rows")

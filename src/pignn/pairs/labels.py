@@ -139,16 +139,16 @@ class RandomPairLabels(PairLabels):
         self.seed = int(seed) * 0x9E3779B1 % 2**32  # the product of a NumPy integer would overflow
         self.dtype, self.num_nodes = dtype, num_nodes
 
-    def _hash_pairs(self, rows: Tensor, cols: Tensor) -> Tensor:
+    def _hash_pairs_to_unit_interval(self, rows: Tensor, cols: Tensor) -> Tensor:
         low, high = torch.minimum(rows, cols), torch.maximum(rows, cols)
         return _scramble_bits(_scramble_bits(low + self.seed) ^ high).bitwise_and_(0xFFFFFF).to(self.dtype).div_(2**24)
 
     def compute_block(self, rows: slice, cols: slice, *, complement: bool, out: Tensor | None = None) -> Tensor:
-        p = self._hash_pairs(self.ids[rows, None], self.ids[None, cols])
+        p = self._hash_pairs_to_unit_interval(self.ids[rows, None], self.ids[None, cols])
         return 1 - p if complement else p
 
     def lookup(self, rows: Tensor, cols: Tensor) -> Tensor:
-        return self._hash_pairs(self.ids[rows], self.ids[cols])
+        return self._hash_pairs_to_unit_interval(self.ids[rows], self.ids[cols])
 
     def subset(self, nodes: Tensor) -> RandomPairLabels:
         part = copy.copy(self)

@@ -19,10 +19,10 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ..core.errors import ConfigError, DataError
-from .graph import PairGraph, as_pair_graph, check_embeddings
+from .graph import PairGraph, check_embeddings_type_and_shape, to_checked_pair_graph
 from .labels import EstimatedPairLabels, PairLabels
 from .sample import PairSample
-from .targets import BLANK, PairTarget, SigmoidTarget, Structure, resolve_target
+from .targets import BLANK, PairTarget, SigmoidTarget, Structure, resolve_pair_target
 from .tiles import (
     PairTerms,
     sum_disconnected_pairs_accurately,
@@ -55,8 +55,8 @@ def structure_loss(
         estimates: pair labels of the same embeddings, for :func:`regularizer` with the same graph and sample: what is
             computed here of them is not computed again.
     """
-    graph = _check_sample_and_return_graph(as_pair_graph(edges, h), sample)
-    terms = PairTerms(STRUCTURE, None, _compute_scale(beta, graph), needs_value, sample, estimates)
+    graph = _check_sample_fits_and_return_graph(to_checked_pair_graph(edges, h), sample)
+    terms = PairTerms(STRUCTURE, None, _compute_loss_scale(beta, graph), needs_value, sample, estimates)
     return _PairLoss.apply(h, graph, terms)
 
 
@@ -86,14 +86,14 @@ def regularizer(
         needs_value: as in :func:`structure_loss`.
         sample: as in :func:`structure_loss`.
     """
-    target = resolve_target(target)
-    graph = _check_sample_and_return_graph(as_pair_graph(edges, h), sample)
+    target = resolve_pair_target(target)
+    graph = _check_sample_fits_and_return_graph(to_checked_pair_graph(edges, h), sample)
     if isinstance(labels, Tensor):
-        check_embeddings(labels)
+        check_embeddings_type_and_shape(labels)
         labels = EstimatedPairLabels(labels.to(h.dtype))
     if labels.num_nodes not in (None, len(h)):
         raise DataError(f"there are {len(h)} embeddings, and pair labels of {labels.num_nodes} nodes")
-    return _PairLoss.apply(h, graph, PairTerms(target, labels, _compute_scale(beta, graph), needs_value, sample))
+    return _PairLoss.apply(h, graph, PairTerms(target, labels, _compute_loss_scale(beta, graph), needs_value, sample))
 
 
 def compute_structure_loss_and_regularizer(
@@ -111,25 +111,25 @@ def compute_structure_loss_and_regularizer(
     of 1, so that very large embeddings take the two losses one by one. The gradients are the same to the last bit with
     and without the values.
     """
-    target = resolve_target(target)
+    target = resolve_pair_target(target)
     if h_e.dtype != h.dtype:
         raise DataError(f"both embeddings must be of one kind of numbers, not {h_e.dtype} and {h.dtype}")
-    graph = _check_sample_and_return_graph(as_pair_graph(as_pair_graph(edges, h), h_e), None)
+    graph = _check_sample_fits_and_return_graph(to_checked_pair_graph(to_checked_pair_graph(edges, h), h_e), None)
     if not isinstance(target, SigmoidTarget) or not target.can_share_pass_with_estimator(h_e):
         alone = structure_loss(h_e, graph, needs_value=needs_value)
         return alone, regularizer(h, h_e, graph, target=target, beta=beta, needs_value=needs_value)
-    structure = PairTerms(STRUCTURE, None, _compute_scale("auto", graph), needs_value)
-    weighted = PairTerms(target, EstimatedPairLabels(h_e), _compute_scale(beta, graph), needs_value)
+    structure = PairTerms(STRUCTURE, None, _compute_loss_scale("auto", graph), needs_value)
+    weighted = PairTerms(target, EstimatedPairLabels(h_e), _compute_loss_scale(beta, graph), needs_value)
     return _BothLosses.apply(h_e, h, graph, structure, weighted)
 
 
 def all_pairs_softplus(h: Tensor) -> Tensor:
     """Σ_{i,j} softplus(h_i·h_j) over all ordered pairs, self-pairs included, without |V|² memory."""
-    check_embeddings(h)
+    check_embeddings_type_and_shape(h)
     return _PairLoss.apply(h, None, PairTerms(STRUCTURE, None, scale=1.0))
 
 
-def _check_sample_and_return_graph(graph: PairGraph, sample: PairSample | None) -> PairGraph:
+def _check_sample_fits_and_return_graph(graph: PairGraph, sample: PairSample | None) -> PairGraph:
     if sample is not None and sample.num_nodes != graph.num_nodes:
         raise DataError(f"the sample is of {sample.num_nodes} nodes, the graph has {graph.num_nodes}")
     if sample is None and graph.edge_fraction < 1:
@@ -137,7 +137,7 @@ def _check_sample_and_return_graph(graph: PairGraph, sample: PairSample | None) 
     return graph
 
 
-def _compute_scale(beta: float | str, graph: PairGraph) -> float:
+def _compute_loss_scale(beta: float | str, graph: PairGraph) -> float:
     if beta == "auto":
         beta = graph.c
     if not isinstance(beta, Real):
@@ -163,7 +163,7 @@ class _PairLoss(torch.autograd.Function):
             connected_total, slopes = _sum_connected_terms_and_compute_slopes(z, graph, terms, wants_grad)
             total = total + connected_total
             if slopes is not None:
-                graph.add_neighbor_sums(slopes, h, out=half_grad)
+                graph.add_weighted_neighbor_sums_into(slopes, h, out=half_grad)
         if wants_grad:
             ctx.save_for_backward(half_grad.mul_(2 * terms.scale))  # z_ij and z_ji are one number
         return (total * terms.scale).to(h.dtype) if terms.needs_value else h.new_tensor(float("nan"))
@@ -196,7 +196,7 @@ class _BothLosses(torch.autograd.Function):
                 total = sum_disconnected_pairs_accurately(embeddings, graph, terms)
             connected_total, slopes = _sum_connected_terms_and_compute_slopes(z, graph, terms, wants_grad=True)
             assert slopes is not None
-            grads.append(graph.add_neighbor_sums(slopes, embeddings, out=half_grad).mul_(2 * terms.scale))
+            grads.append(graph.add_weighted_neighbor_sums_into(slopes, embeddings, out=half_grad).mul_(2 * terms.scale))
             value = float("nan") if total is None else (total + connected_total) * terms.scale
             losses.append(torch.as_tensor(value, device=h.device).to(h.dtype))
         ctx.save_for_backward(*grads)
@@ -218,7 +218,7 @@ def _estimate_all_pairs_sum_and_half_gradient(
     grad = torch.empty_like(h)  # in the order of the groups
     grad[sample.num_grouped :] = 0
     weight, done = sample.weight, 0
-    for groups in sample.iter_groups():
+    for groups in sample.iter_batches_of_node_groups():
         rows = slice(done, done + groups.numel())
         done = rows.stop
         members = h.index_select(0, groups.view(-1)).view(*groups.shape, -1)
@@ -228,7 +228,7 @@ def _estimate_all_pairs_sum_and_half_gradient(
         if not target.is_blank_without_label:
             p.diagonal(dim1=1, dim2=2).zero_()
         if terms.needs_value:
-            total += weight * target.compute_disconnected_terms(z, p).sum().double()
+            total += weight * target.compute_disconnected_loss_terms(z, p).sum().double()
         if wants_grad:
             slopes = target.compute_disconnected_slopes_(z, p)
             grad[rows].view_as(members).baddbmm_(slopes, members, beta=0, alpha=weight)
@@ -249,7 +249,7 @@ def _sum_connected_terms_and_compute_slopes(
     p = z if labels is None else labels.lookup_connected(graph)
     total, slopes = z.new_zeros(()), None
     if terms.needs_value:
-        total = graph.multiply_by_pair_weights_(target.compute_connected_terms(z, p)).sum(dtype=torch.float64)
+        total = graph.multiply_by_pair_weights_(target.compute_connected_loss_terms(z, p)).sum(dtype=torch.float64)
     if wants_grad:
         slopes = graph.multiply_by_pair_weights_(target.compute_connected_slopes(z, p))
     if terms.sample is not None:
@@ -257,7 +257,7 @@ def _sum_connected_terms_and_compute_slopes(
         p = p if labels is None else labels.lookup_connected_as_in_groups(graph, p)
         p = (1 - p if target.uses_complement else p)[: graph.num_edges]
         if terms.needs_value:
-            total = total - target.compute_disconnected_terms(z, p).sum().double() / graph.edge_fraction
+            total = total - target.compute_disconnected_loss_terms(z, p).sum().double() / graph.edge_fraction
         if slopes is not None:
             counted = target.compute_disconnected_slopes_(z.clone(), p)
             slopes[: graph.num_edges].sub_(counted, alpha=1 / graph.edge_fraction)

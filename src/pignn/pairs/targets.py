@@ -34,7 +34,7 @@ class PairTarget(ABC):
     vanishes_on_own_labels: ClassVar[bool] = False  # whether p = σ(z) leaves no gradient
 
     @abstractmethod
-    def compute_connected_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
+    def compute_connected_loss_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
         """The terms of connected pairs, before they are weighted with w."""
 
     @abstractmethod
@@ -42,7 +42,7 @@ class PairTarget(ABC):
         """d(term)/dz of connected pairs."""
 
     @abstractmethod
-    def compute_disconnected_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
+    def compute_disconnected_loss_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
         """The terms of disconnected pairs."""
 
     @abstractmethod
@@ -90,13 +90,13 @@ class Structure(SigmoidTarget):
     name = "structure"
     is_blank_without_label = True
 
-    def compute_connected_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
+    def compute_connected_loss_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
         return F.softplus(-products)
 
     def compute_connected_slopes(self, products: Tensor, pair_labels: Tensor) -> Tensor:
         return torch.neg(products).sigmoid_().neg_()
 
-    def compute_disconnected_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
+    def compute_disconnected_loss_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
         return F.softplus(products)
 
     def compute_slopes_from_sigmoid_(self, sigma: Tensor, pair_labels: Tensor) -> Tensor:
@@ -110,13 +110,13 @@ class Masked(Structure):
     summary = "pair labels weight the structure loss (the authors' program)"
     uses_complement = True
 
-    def compute_connected_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
-        return super().compute_connected_terms(products, pair_labels).mul_(pair_labels)
+    def compute_connected_loss_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
+        return super().compute_connected_loss_terms(products, pair_labels).mul_(pair_labels)
 
     def compute_connected_slopes(self, products: Tensor, pair_labels: Tensor) -> Tensor:
         return super().compute_connected_slopes(products, pair_labels).mul_(pair_labels)
 
-    def compute_disconnected_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
+    def compute_disconnected_loss_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
         return F.softplus(products).mul_(pair_labels)
 
     def compute_slopes_from_sigmoid_(self, sigma: Tensor, pair_labels: Tensor) -> Tensor:
@@ -146,7 +146,7 @@ class Soft(SigmoidTarget):
     uses_structure_in_warmup = False
     vanishes_on_own_labels = True
 
-    def compute_connected_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
+    def compute_connected_loss_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
         # (max(z, 0) − p·z) + softplus(−|z|): neither part is negative, so nothing cancels.
         return F.relu(products).addcmul_(pair_labels, products, value=-1).add_(F.softplus(products.abs().neg_()))
 
@@ -154,8 +154,8 @@ class Soft(SigmoidTarget):
         # σ(z) − p = (1 − p)·σ(z) − p·σ(−z), where nothing cancels
         return torch.neg(products).sigmoid_().neg_().mul_(pair_labels).add_((1 - pair_labels) * torch.sigmoid(products))
 
-    def compute_disconnected_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
-        return self.compute_connected_terms(products, pair_labels)
+    def compute_disconnected_loss_terms(self, products: Tensor, pair_labels: Tensor) -> Tensor:
+        return self.compute_connected_loss_terms(products, pair_labels)
 
     def compute_slopes_from_sigmoid_(self, sigma: Tensor, pair_labels: Tensor) -> Tensor:
         return sigma.sub_(pair_labels)
@@ -166,7 +166,7 @@ for _target in (Masked, Soft):
     PAIR_TARGETS.register(_target.name, _target, _target.summary)
 
 
-def resolve_target(target: str | PairTarget) -> PairTarget:
+def resolve_pair_target(target: str | PairTarget) -> PairTarget:
     """A target as it is, or the one of this name."""
     return target if isinstance(target, PairTarget) else PAIR_TARGETS.get(target)()
 

@@ -53,7 +53,7 @@ class HalfGradient:
         self.shares = (threads, tile_size // threads)
         self.mirrored = [h.new_zeros(threads, h.shape[1], len(strip)) for strip in self.strips]
 
-    def compute_products(self, row: int, col: int, out: Tensor) -> Tensor:
+    def compute_tile_products(self, row: int, col: int, out: Tensor) -> Tensor:
         """z of a tile."""
         return torch.mm(self.strips[row], self.strips[col].t(), out=out)
 
@@ -114,7 +114,7 @@ def sum_disconnected_pairs_and_half_gradient(
     half, logs = HalfGradient(h, tile_size), LogSums(h, terms.needs_value and shortcut is not None)
     positions = {} if graph is None else graph.group_connected_positions_by_tile(tile_size)
     for i, j, (z, room, scratch) in _iter_tiles(h, tile_size, 3 if wants_grad or logs.used else 0):
-        half.compute_products(i, j, out=z)
+        half.compute_tile_products(i, j, out=z)
         connected_here = positions.get((i, j))
         p = _compute_tile_labels(terms, i, j, room, tile_size)
         if shortcut is not None and logs.used:
@@ -147,13 +147,13 @@ def sum_disconnected_pairs_and_half_gradients_of_both(
     positions = graph.group_connected_positions_by_tile(tile_size)
     for i, j, (p, z, scratch) in _iter_tiles(h, tile_size, 3):
         connected_here = positions.get((i, j))
-        half_e.compute_products(i, j, out=p).sigmoid_()
+        half_e.compute_tile_products(i, j, out=p).sigmoid_()
         if logs_e.used:
             logs_e.add_tile_and_its_mirror(
                 i, j, sum_logs_of_products(_fill_positions_(p, connected_here, 1), logs_e.num_factors, scratch)
             )
         half_e.add_tile_and_its_mirror(i, j, _fill_positions_(p, connected_here, 0))
-        sigma = half.compute_products(i, j, out=z).sigmoid_()
+        sigma = half.compute_tile_products(i, j, out=z).sigmoid_()
         if logs.used:
             log_sum = target.sum_weighted_logs_given_p(
                 _fill_positions_(sigma, connected_here, 1), p, logs.num_factors, scratch
@@ -221,7 +221,7 @@ def sum_disconnected_pairs_accurately(h: Tensor, graph: PairGraph | None, terms:
         connected_here = positions.get((i, j))
         _fill_positions_(torch.mm(strips[i], strips[j].t(), out=z), connected_here, BLANK)
         p = _compute_tile_labels(terms, i, j, room, tile_size)
-        values = terms.target.compute_disconnected_terms(z, _fill_positions_(p, connected_here, 0)).sum().double()
+        values = terms.target.compute_disconnected_loss_terms(z, _fill_positions_(p, connected_here, 0)).sum().double()
         total += values if i == j else 2 * values  # a tile on the diagonal has both z_ij and z_ji
     return total
 

@@ -15,8 +15,8 @@ import numpy as np
 from ..core.progress import track
 from ..core.threads import threads_context
 from ..io.digests import compute_digest_of_parts
-from ..io.files import create_writable_folder, output_errors_context
-from .blocks import BlockTask, StoredGraph, plan_blocks
+from ..io.files import create_folder_and_prove_writable, output_errors_context
+from .blocks import BlockTask, StoredGraph, plan_column_blocks
 
 NUM_HOPS = 20
 _WORK: ContextVar[BlockWork | None] = ContextVar("block work", default=None)
@@ -48,10 +48,10 @@ class BlockWork:
     def smooth_rows_and_save_blocks(self, nodes: np.ndarray, alpha: float) -> np.ndarray:
         """The rows of some nodes of the smoothed features, every feature scaled as :class:`Embedding` does."""
         tasks, key = {}, compute_digest_of_parts(self.graph.digest, nodes, str(alpha), length=16)
-        for block in plan_blocks(self.graph.num_nodes, self.graph.num_features, self.memory):
+        for block in plan_column_blocks(self.graph.num_nodes, self.graph.num_features, self.memory):
             path = self.folder / f"{key}-{block.start}-{block.stop}.npy"
             tasks[path] = BlockTask(str(self.store.absolute()), self.graph.digest, block, alpha, NUM_HOPS)
-        create_writable_folder(self.folder)
+        create_folder_and_prove_writable(self.folder)
         missing = {path: task for path, task in tasks.items() if not path.exists()}
         self.reused += len(tasks) - len(missing)
         for path, rows in track(self._iter_computed_blocks(missing, nodes), "audit: smoothing", len(missing)):
@@ -69,12 +69,12 @@ class BlockWork:
             from .ray_blocks import RayBlocks
 
             with RayBlocks(self.ray, nodes) as cluster:
-                yield from cluster.compute(tasks)
+                yield from cluster.iter_computed_blocks(tasks)
                 self.repeated += cluster.repeated
             return
         with threads_context(self.graph.num_nodes):
             for path, task in tasks.items():
-                yield path, task.compute(nodes)
+                yield path, task.compute_smoothed_rows(nodes)
 
 
 @contextlib.contextmanager
@@ -93,7 +93,7 @@ def block_work_and_cleanup_context(work: BlockWork, *, reuse_saved_blocks: bool)
     shutil.rmtree(work.folder, ignore_errors=True)
 
 
-def get_block_work() -> BlockWork | None:
+def get_block_work_or_none() -> BlockWork | None:
     """The work of the context, None outside of one."""
     return _WORK.get()
 

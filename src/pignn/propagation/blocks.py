@@ -58,10 +58,10 @@ class StoredGraph:
             stop = max(int(np.searchsorted(self.crow, first + CHUNK_ENTRIES, side="right")) - 1, start + 1)
             stop = min(stop, self.num_nodes)
             count = int(self.crow[stop]) - first
-            col = torch.from_numpy(self._read("col.i32", "<i4", count, first))
+            col = torch.from_numpy(self._read_array_part("col.i32", "<i4", count, first))
             crow = torch.from_numpy((self.crow[start : stop + 1] - first).astype(np.int32))
             if self.is_weighted:
-                values = torch.from_numpy(self._read("weight.f32", "<f4", count, first))
+                values = torch.from_numpy(self._read_array_part("weight.f32", "<f4", count, first))
             else:
                 values = ones[:count] if count <= len(ones) else torch.ones(count)
             yield slice(start, stop), build_csr(crow, col, values, (stop - start, self.num_nodes))
@@ -72,7 +72,7 @@ class StoredGraph:
         for start in range(0, self.num_nodes, size):
             stop = min(start + size, self.num_nodes)
             count = (stop - start) * self.num_features
-            x = self._read("x.f32", "<f4", count, start * self.num_features)
+            x = self._read_array_part("x.f32", "<f4", count, start * self.num_features)
             yield slice(start, stop), x.reshape(stop - start, self.num_features)
 
     def read_features(self, nodes: np.ndarray) -> np.ndarray:
@@ -92,7 +92,7 @@ class StoredGraph:
             degree[rows] = torch.segment_reduce(matrix.values(), "sum", lengths=matrix.crow_indices().diff(), initial=0)
         return degree
 
-    def _read(self, name: str, dtype: str, count: int, first: int) -> np.ndarray:
+    def _read_array_part(self, name: str, dtype: str, count: int, first: int) -> np.ndarray:
         array = np.fromfile(self.folder / name, dtype, count, offset=first * np.dtype(dtype).itemsize)
         if len(array) < count:
             raise DataError(f"store {self.folder} was changed while it was read; start again")
@@ -109,7 +109,7 @@ class BlockTask:
     alpha: float
     num_hops: int
 
-    def compute(self, nodes: np.ndarray) -> np.ndarray:
+    def compute_smoothed_rows(self, nodes: np.ndarray) -> np.ndarray:
         """The rows of some nodes of S·R·X, R scaling each row of X to sum 1, for the columns of the block."""
         graph = StoredGraph(self.folder, self.digest)
         scale = (1 + graph.compute_degree()).rsqrt_()[:, None]
@@ -135,7 +135,7 @@ class BlockTask:
         return x
 
 
-def plan_blocks(num_nodes: int, num_features: int, memory: int) -> list[Block]:
+def plan_column_blocks(num_nodes: int, num_features: int, memory: int) -> list[Block]:
     """Blocks of equal width, as wide as the memory allows; less memory than one column needs is an error."""
     per_column = 4 * NUM_ARRAYS * num_nodes
     fixed = 24 * num_nodes  # offsets and degrees

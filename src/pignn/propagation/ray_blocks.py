@@ -9,7 +9,7 @@ import numpy as np
 
 from .._version import __version__
 from ..core.errors import DataError, PignnError
-from ..core.ray_cluster import connect_to_cluster_unless_connected, import_ray
+from ..core.ray_cluster import connect_or_start_cluster_and_tell_if_new, import_ray
 from .blocks import BlockTask
 
 MAX_ATTEMPTS = 4  # of a block whose worker or machine is lost
@@ -24,10 +24,10 @@ class RayBlocks:
 
     def __enter__(self) -> Self:
         self.ray = import_ray()
-        self.owns_connection = connect_to_cluster_unless_connected(self.ray, self.address)
+        self.owns_connection = connect_or_start_cluster_and_tell_if_new(self.ray, self.address)
         # Ray itself must not repeat a block: blocks that are lost are counted here.
         options = {"num_cpus": self.cpus_per_block, "max_retries": 0, "scheduling_strategy": "SPREAD"}
-        self.remote = self.ray.remote(**options)(_compute_on_machine)
+        self.remote = self.ray.remote(**options)(_check_machine_and_compute_rows)
         self.nodes_reference = self.ray.put(self.nodes)
         return self
 
@@ -35,7 +35,7 @@ class RayBlocks:
         if self.owns_connection:
             self.ray.shutdown()
 
-    def compute(self, tasks: Mapping[Key, BlockTask]) -> Iterator[tuple[Key, np.ndarray]]:
+    def iter_computed_blocks(self, tasks: Mapping[Key, BlockTask]) -> Iterator[tuple[Key, np.ndarray]]:
         """The rows of every block, as they are done."""
         running = {self._submit(task): key for key, task in tasks.items()}
         attempts = dict.fromkeys(tasks, 1)
@@ -45,7 +45,7 @@ class RayBlocks:
             try:
                 rows = self.ray.get(reference)
             except self.ray.exceptions.RayTaskError as error:  # the same would happen again
-                raise _to_error_of_one_line(error.cause) from None
+                raise _to_one_line_pignn_error(error.cause) from None
             except self.ray.exceptions.RayError as error:
                 if attempts[key] == MAX_ATTEMPTS:
                     kind = type(error).__name__
@@ -63,14 +63,14 @@ class RayBlocks:
         return self.remote.remote(task, self.nodes_reference, __version__, self.cpus_per_block)
 
 
-def _to_error_of_one_line(cause: BaseException) -> PignnError:
+def _to_one_line_pignn_error(cause: BaseException) -> PignnError:
     if isinstance(cause, PignnError):
         return cause
     lines = str(cause).strip().splitlines()
     return PignnError(f"a block of columns failed: {type(cause).__name__}: {lines[0][:300] if lines else ''}")
 
 
-def _compute_on_machine(task: BlockTask, nodes: np.ndarray, version: str, num_threads: int) -> np.ndarray:
+def _check_machine_and_compute_rows(task: BlockTask, nodes: np.ndarray, version: str, num_threads: int) -> np.ndarray:
     """Runs on a machine of the cluster."""
     import platform
     from pathlib import Path
@@ -85,4 +85,4 @@ def _compute_on_machine(task: BlockTask, nodes: np.ndarray, version: str, num_th
     if not (Path(task.folder) / "store.json").is_file():
         raise DataError(f"{machine} has no store at {task.folder}; put it on a shared file system, or copy it there")
     torch.set_num_threads(num_threads)
-    return task.compute(nodes)
+    return task.compute_smoothed_rows(nodes)

@@ -38,7 +38,7 @@ def smooth(
 
     ``alpha=1`` leaves ``x`` as it is. The result is a constant: no gradient goes through it.
     """
-    _check_propagation(alpha, num_hops)
+    _check_alpha_and_num_hops(alpha, num_hops)
     inputs = to_graph_inputs(graph)
     x = inputs.x if x is None else x
     if x.dim() not in (1, 2) or len(x) != inputs.num_nodes:
@@ -93,7 +93,7 @@ class Embedding:
         Bool().raise_unless_valid("directed", directed)
         Bool().raise_unless_valid("scale", scale)
         SEED.raise_unless_valid("seed", seed)
-        _check_propagation(alpha, num_hops)
+        _check_alpha_and_num_hops(alpha, num_hops)
         self.dimensions, self.alpha, self.num_hops = dimensions, alpha, num_hops
         self.directed, self.scale, self.seed = directed, scale, seed
 
@@ -195,6 +195,6 @@ def to_graph_inputs(graph: Data | GraphInputs, *, directed: bool = False) -> Gra
     return GraphInputs.from_data(graphs.copy_checked_graph(graph, needs_labels=False), directed=directed)
 
 
-def _check_propagation(alpha: float, num_hops: int) -> None:
+def _check_alpha_and_num_hops(alpha: float, num_hops: int) -> None:
     Float(max=1, open_min=True).raise_unless_valid("alpha", alpha)
     Int(min=0).raise_unless_valid("num_hops", num_hops)

@@ -64,7 +64,7 @@ class NodeViews:
     def fit(self, inputs: GraphInputs) -> Self:
         """Find the directions of all parts."""
         self.scaling_ = FeatureScaling.fit(inputs.raw_x, "auto")
-        scaled = inputs.with_scaling(self.scaling_)
+        scaled = inputs.copy_with_scaling(self.scaling_)
         for part in SMOOTHED_ALPHAS:
             self.components_[part] = self._build_unfitted_embedding(part).fit(scaled).components_
         if inputs.adj.num_entries:
@@ -74,7 +74,7 @@ class NodeViews:
             self.graph_digest_ = _compute_edge_digest(inputs)
         return self
 
-    def list_names(self) -> list[str]:
+    def list_available_views(self) -> list[str]:
         """The views that there are for the fitted graph."""
         left_out = {"structure"} if self.basis_ is None else set()
         left_out |= set() if "degrees" in self.components_ else {"degrees"}
@@ -86,18 +86,18 @@ class NodeViews:
 
     def transform(self, inputs: GraphInputs, names: Iterable[str]) -> dict[str, Tensor]:
         """The named views of the nodes of a graph, [N, d] each. A part that several views share is made once."""
-        scaled = inputs.with_scaling(self.scaling_)
+        scaled = inputs.copy_with_scaling(self.scaling_)
         parts: dict[str, Tensor] = {}
         views = {}
         for name in names:
-            blocks = [self._compute_view_part(part, scaled, parts) for part in VIEW_PARTS[name]]
+            blocks = [self._compute_and_cache_view_part(part, scaled, parts) for part in VIEW_PARTS[name]]
             views[name] = blocks[0] if len(blocks) == 1 else torch.cat(blocks, 1) / len(blocks) ** 0.5
         return views
 
     def fit_transform(self, inputs: GraphInputs) -> dict[str, Tensor]:
-        return self.fit(inputs).transform(inputs, self.list_names())
+        return self.fit(inputs).transform(inputs, self.list_available_views())
 
-    def _compute_view_part(self, part: str, inputs: GraphInputs, parts: dict[str, Tensor]) -> Tensor:
+    def _compute_and_cache_view_part(self, part: str, inputs: GraphInputs, parts: dict[str, Tensor]) -> Tensor:
         if part not in parts:
             if part in SMOOTHED_ALPHAS:
                 embedding = self._build_unfitted_embedding(part)
@@ -111,7 +111,7 @@ class NodeViews:
             elif part == "degrees":
                 parts[part] = _encode_degrees_as_gaussian_bumps(inputs, self.components_[part])
             else:
-                mean = self._compute_view_part("features", inputs, parts)
+                mean = self._compute_and_cache_view_part("features", inputs, parts)
                 for _ in range(NEIGHBOR_HOPS[part]):
                     mean = _get_mean_operator(inputs) @ mean
                 parts[part] = scale_rows_to_unit_length(mean)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from .rendering import clip_text, format_number, render
-from .svg import BOTTOM, LEFT, RIGHT, TOP, Scale, draw_chart, find_round_range, list_round_ticks
+from .svg import BOTTOM, LEFT, RIGHT, TOP, Scale, find_round_range, list_round_ticks, render_chart_template
 
 RANK_WIDTH, RANK_LEFT, RANK_RIGHT, RANK_TOP = 640, 190, 450, 46
 LABEL_STEP, STRETCH_STEP = 15, 7
@@ -83,14 +83,14 @@ def draw_tradeoff(points: Sequence[TradeoffPoint], *, x_label: str, y_label: str
     levels = [
         (format_number(value), across(math.log10(value))) for value in _list_log_ticks(low - margin, high + margin)
     ]
-    return draw_chart(
+    return render_chart_template(
         "tradeoff.svg",
         title=f"{y_label} against {x_label}",
         description="best for their cost: "
         + ", ".join(f"{clip_text(p.label)} {format_number(p.value)} at {format_number(p.cost)}" for p, _, _ in best),
         points=placed,
         front=best,
-        named=_choose_names_with_room(best),
+        named=_choose_names_without_overlap(best),
         up=up,
         levels=levels,
         x_label=x_label,
@@ -98,7 +98,7 @@ def draw_tradeoff(points: Sequence[TradeoffPoint], *, x_label: str, y_label: str
     )
 
 
-def _choose_names_with_room(best: Sequence[tuple[TradeoffPoint, float, float]]) -> list[tuple[str, float, float]]:
+def _choose_names_without_overlap(best: Sequence[tuple[TradeoffPoint, float, float]]) -> list[tuple[str, float, float]]:
     """Names that do not cover each other, those of the best results first. The others are in the drawing's text."""
     named: list[tuple[str, float, float]] = []
     for point, x, y in sorted(best, key=lambda one: -one[0].value):

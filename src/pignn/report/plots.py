@@ -59,7 +59,7 @@ def plot_panels(panels: Sequence[Panel], *, columns: int = 2, note: str = "") ->
     figure, axes = _make_figure_and_axes(4.6 * across, 3.1 * down + 0.3 + 0.16 * len(labels), down, across)
     handles: dict[str, Any] = {}
     for axis, panel in zip(axes, panels, strict=False):
-        _plot_panel(axis, panel, labels)
+        _draw_panel_on_axis(axis, panel, labels)
         handles |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
     for axis in axes[len(panels) :]:
         axis.set_visible(False)
@@ -81,8 +81,8 @@ def plot_learning_curves(
     keys = keys or ["class_loss"]
     figure, axes = _make_figure_and_axes(4.2 * len(keys), 3.4, 1, len(keys))
     for axis, key in zip(axes, keys, strict=True):
-        _plot_curves(axis, key, histories, chosen or {})
-        _style_axis(axis, CURVES.get(key, key), "epoch (dot: selected)" if chosen else "epoch")
+        _draw_curves_on_axis(axis, key, histories, chosen or {})
+        _set_axis_titles_and_style(axis, CURVES.get(key, key), "epoch (dot: selected)" if chosen else "epoch")
         axis.margins(y=0.12)
     axes[0].legend(frameon=False, fontsize=9)
     return figure
@@ -93,7 +93,7 @@ def plot_trials(trials: Sequence[tuple[float, float]], best_so_far: Sequence[tup
     figure, (axis,) = _make_figure_and_axes(5.4, 3.4, 1, 1)
     axis.plot(*zip(*trials, strict=True), "o", color=SERIES_COLORS[1], markersize=4, label="trial")
     axis.step(*zip(*best_so_far, strict=True), where="post", color=SERIES_COLORS[0], label="best so far")
-    _style_axis(axis, "agreement with held-out labels", "trial")
+    _set_axis_titles_and_style(axis, "agreement with held-out labels", "trial")
     axis.legend(frameon=False)
     return figure
 
@@ -141,15 +141,17 @@ def plot_confusion(
     return figure
 
 
-def plot_calibration(bins: Mapping[str, Sequence[tuple[float, float, int]]], x_label: str, y_label: str) -> Figure:
+def plot_calibration(
+    bins_by_name: Mapping[str, Sequence[tuple[float, float, int]]], x_label: str, y_label: str
+) -> Figure:
     """One line per name through (mean probability, share, nodes); dots are as large as they have nodes."""
     figure, (axis,) = _make_figure_and_axes(4.6, 4.2, 1, 1)
     axis.plot([0, 1], [0, 1], color="#999999", linewidth=1, linestyle="--")
-    for color, (name, points) in zip(SERIES_COLORS, bins.items(), strict=False):
+    for color, (name, points) in zip(SERIES_COLORS, bins_by_name.items(), strict=False):
         x, y, count = map(np.array, zip(*points, strict=True))
         axis.plot(x, y, color=color, linewidth=1.4, label=name)
         axis.scatter(x, y, s=12 + 90 * count / count.max(), color=color, alpha=0.75, linewidth=0)
-    _style_axis(axis, "", x_label, y_label)
+    _set_axis_titles_and_style(axis, "", x_label, y_label)
     axis.set_xlim(0, 1.02)
     axis.set_ylim(0, 1.02)
     axis.set_aspect("equal")
@@ -174,7 +176,7 @@ def plot_map(
     if marked is not None and np.any(marked):
         ringed = points[np.asarray(marked)]
         axis.plot(*ringed.T, "o", ms=4.5, fillstyle="none", color="#d00000", markeredgewidth=0.6, label=mark_label)
-    _style_axis(axis, title, "", "")
+    _set_axis_titles_and_style(axis, title, "", "")
     axis.set_xticks([])
     axis.set_yticks([])
     if len(present) <= MAX_LEGEND_CLASSES:
@@ -188,7 +190,7 @@ def plot_class_quality(share_right_by_class: Mapping[str, float]) -> Figure:
     axis.barh(list(share_right_by_class), list(share_right_by_class.values()), color=SERIES_COLORS[0])
     axis.invert_yaxis()
     axis.set_xlim(0, 1)
-    _style_axis(axis, "", "expected share of right labels")
+    _set_axis_titles_and_style(axis, "", "expected share of right labels")
     return figure
 
 
@@ -204,7 +206,7 @@ def _make_figure_and_axes(width: float, height: float, num_rows: int, num_column
         return figure, list(figure.subplots(num_rows, num_columns, squeeze=False).ravel())
 
 
-def _style_axis(axis: Axes, title: str, x_label: str, y_label: str = "") -> None:
+def _set_axis_titles_and_style(axis: Axes, title: str, x_label: str, y_label: str = "") -> None:
     axis.set_title(title, fontsize=10)
     axis.set_xlabel(x_label)
     axis.set_ylabel(y_label)
@@ -212,7 +214,7 @@ def _style_axis(axis: Axes, title: str, x_label: str, y_label: str = "") -> None
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def _plot_panel(axis: Axes, panel: Panel, labels: Sequence[str]) -> None:
+def _draw_panel_on_axis(axis: Axes, panel: Panel, labels: Sequence[str]) -> None:
     levels = panel.list_x_in_order_of_appearance()
     position = {x: i for i, x in enumerate(levels)}
     width = 0.8 / max(len(panel.series), 1)
@@ -232,10 +234,10 @@ def _plot_panel(axis: Axes, panel: Panel, labels: Sequence[str]) -> None:
     axis.set_xticks(range(len(levels)), levels)
     if max(map(len, levels), default=0) * len(levels) > MAX_LEVEL_CHARS:
         axis.tick_params(axis="x", labelrotation=30)
-    _style_axis(axis, panel.title, panel.x_label, panel.y_label)
+    _set_axis_titles_and_style(axis, panel.title, panel.x_label, panel.y_label)
 
 
-def _plot_curves(
+def _draw_curves_on_axis(
     axis: Axes, key: str, histories: Mapping[str, Sequence[Mapping[str, Any]]], chosen: Mapping[str, int | None]
 ) -> None:
     """One line per method, and its value at the chosen epoch or the last one."""

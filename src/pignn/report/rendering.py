@@ -18,16 +18,16 @@ _LATEX_ESCAPES = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {
 
 def render(template: str, **values: Any) -> Markup:
     """The text of a template, filled in."""
-    return Markup(_load_environment().get_template(template).render(values))
+    return Markup(_make_template_environment().get_template(template).render(values))
 
 
 def load_macros(template: str, **values: Any) -> Any:
     """The macros of a template, which are called like functions and know the ``values``."""
-    return _load_environment().get_template(template).make_module(values)
+    return _make_template_environment().get_template(template).make_module(values)
 
 
 @cache
-def _load_environment() -> Environment:
+def _make_template_environment() -> Environment:
     environment = Environment(
         loader=PackageLoader(__package__),
         autoescape=select_autoescape(("html", "svg")),

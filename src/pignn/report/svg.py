@@ -72,7 +72,7 @@ def draw_lines(
     """
     x_range = y_range if y_range and diagonal else _find_finite_range([x for line in lines for x in line.x])
     y_range = y_range or find_round_range([y for line in lines for y in line.y])
-    return draw_chart(
+    return render_chart_template(
         "lines.svg",
         title=title,
         description=description,
@@ -100,14 +100,16 @@ def draw_scatter(title: str, description: str, groups: Sequence[tuple[str, Any]]
             path = "".join(build_shape_path(i, across(x), up(y), 2.6) for x, y in members)
             x, y = (sorted(values)[len(members) // 2] for values in zip(*members, strict=True))
             drawn.append((i, name, short, path, across(x), up(y)))
-    return draw_chart("scatter.svg", title=title, description=description, groups=drawn, labels=labels)
+    return render_chart_template("scatter.svg", title=title, description=description, groups=drawn, labels=labels)
 
 
 def draw_panels(panels: Sequence[Panel], note: str = "") -> Markup:
     """Panels side by side or below each other, depending on the room, with one legend."""
     has_marks = any(series.list_reference_points() for panel in panels for series in panel.series)
     placed = [_place_panel(panel) for panel in panels]
-    return draw_chart("panels.svg", panels=placed, labels=list_series_labels(panels), has_marks=has_marks, note=note)
+    return render_chart_template(
+        "panels.svg", panels=placed, labels=list_series_labels(panels), has_marks=has_marks, note=note
+    )
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ def _place_panel(panel: Panel) -> PlacedPanel:
     )
 
 
-def draw_chart(template: str, **values: Any) -> Markup:
+def render_chart_template(template: str, **values: Any) -> Markup:
     """A template of a drawing with the usual axes."""
     return render(
         template,

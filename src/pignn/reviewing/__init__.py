@@ -8,7 +8,7 @@ from ..core.lazy import make_lazy_getattr_and_dir
 
 if TYPE_CHECKING:
     from .api import build_app
-    from .project import Project, create_project, open_project
+    from .project import Project, audit_and_create_project, open_project
     from .review_session import ReviewSession
     from .server import review
     from .training import write_decisions_and_build_training_arguments
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Project",
     "ReviewSession",
+    "audit_and_create_project",
     "build_app",
-    "create_project",
     "open_project",
     "review",
     "write_decisions_and_build_training_arguments",

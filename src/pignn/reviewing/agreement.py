@@ -29,7 +29,7 @@ class Agreement(msgspec.Struct):
     pairs: list[PairAgreement]
 
 
-def compute_agreement(
+def compute_reviewer_agreement(
     verdicts: Mapping[int, Mapping[tuple[str, bool], Verdict]], given: Mapping[int, str]
 ) -> Agreement:
     """Agreement on the class that each reviewer holds to be right, before anything was settled; unsure does not count.
@@ -46,19 +46,25 @@ def compute_agreement(
                 answers.setdefault(label, {})[reviewer] = answer
     shared = {label: each for label, each in answers.items() if len(each) > 1}
     names = sorted({name for each in shared.values() for name in each})
-    pairs = [pair for a, b in combinations(names, 2) if (pair := _compute_pair_agreement(a, b, shared)) is not None]
-    return Agreement(len(shared), compute_krippendorff_alpha([list(each.values()) for each in shared.values()]), pairs)
+    pairs = [
+        pair for a, b in combinations(names, 2) if (pair := _compute_pair_agreement_or_none(a, b, shared)) is not None
+    ]
+    return Agreement(
+        len(shared), compute_krippendorff_alpha_or_none([list(each.values()) for each in shared.values()]), pairs
+    )
 
 
-def _compute_pair_agreement(first: str, second: str, shared: Mapping[int, Mapping[str, str]]) -> PairAgreement | None:
+def _compute_pair_agreement_or_none(
+    first: str, second: str, shared: Mapping[int, Mapping[str, str]]
+) -> PairAgreement | None:
     both = [(each[first], each[second]) for each in shared.values() if first in each and second in each]
     if not both:
         return None
     agreement = sum(a == b for a, b in both) / len(both)
-    return PairAgreement(first, second, len(both), agreement, compute_cohen_kappa(both))
+    return PairAgreement(first, second, len(both), agreement, compute_cohen_kappa_or_none(both))
 
 
-def compute_cohen_kappa(answers: list[tuple[str, str]]) -> float | None:
+def compute_cohen_kappa_or_none(answers: list[tuple[str, str]]) -> float | None:
     """(p_o − p_e) / (1 − p_e): agreement beyond what the two reviewers' shares of classes give by chance."""
     names = sorted({name for pair in answers for name in pair})
     table = np.zeros((len(names), len(names)))
@@ -69,7 +75,7 @@ def compute_cohen_kappa(answers: list[tuple[str, str]]) -> float | None:
     return None if expected >= 1 else (float(np.trace(table)) - expected) / (1 - expected)
 
 
-def compute_krippendorff_alpha(units: list[list[str]]) -> float | None:
+def compute_krippendorff_alpha_or_none(units: list[list[str]]) -> float | None:
     """1 − D_o / D_e for classes (nominal), from the answers on each label that has two or more."""
     units = [answers for answers in units if len(answers) > 1]
     names = sorted({name for answers in units for name in answers})

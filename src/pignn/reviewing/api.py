@@ -20,12 +20,12 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from .._version import __version__
-from ..serving.answers import EXCEPTION_HANDLERS, build_json_response, decode_body, read_body
+from ..serving.answers import EXCEPTION_HANDLERS, build_json_response, decode_body, read_body_up_to_limit
 from ..serving.messages import Problem
 from . import calls
 from . import messages as m
 from .agreement import Agreement
-from .exchange import EXPORTS, write_export
+from .exchange import EXPORTS, write_export_and_get_path
 from .guard import COOKIE, Guard
 from .page import build_review_page
 from .review_session import ReviewSession, check_and_trim_reviewer_name
@@ -49,7 +49,9 @@ CALLS = (
     Call("/api/progress", "Estimates, models, and what can be undone", None, m.Progress, calls.get_progress),
     Call("/api/queue", "Labels of a query, in its order", m.QueueRequest, m.QueuePage, calls.list_queue),
     Call("/api/decide", "Decide on labels, as one action", m.DecideRequest, m.Outcome, calls.decide),
-    Call("/api/decide-all", "One decision on all labels of a query", m.BulkRequest, m.Outcome, calls.decide_all),
+    Call(
+        "/api/decide-all", "One decision on all labels of a query", m.BulkRequest, m.Outcome, calls.decide_all_matching
+    ),
     Call("/api/undo", "Take back one's last action", m.StepRequest, m.Outcome, calls.undo),
     Call("/api/redo", "Do again what was undone", m.StepRequest, m.Outcome, calls.redo),
     Call("/api/history", "Who did what, newest first", m.HistoryRequest, m.History, calls.list_history),
@@ -61,7 +63,7 @@ CALLS = (
         m.ProjectInfo,
         calls.deal_labels_to_reviewers,
     ),
-    Call("/api/load", "Take over a file of decisions", m.LoadRequest, m.LoadOutcome, calls.load),
+    Call("/api/load", "Take over a file of decisions", m.LoadRequest, m.LoadOutcome, calls.load_decisions),
 )
 
 
@@ -70,8 +72,8 @@ def build_app(session: ReviewSession, *, is_local: bool, csrf: str) -> Starlette
 
     def make_endpoint(call: Call) -> Any:
         async def endpoint(request: Request) -> Response:
-            body = b"{}" if call.request is None else await read_body(request, MAX_BYTES)
-            reviewer = _get_reviewer(request)
+            body = b"{}" if call.request is None else await read_body_up_to_limit(request, MAX_BYTES)
+            reviewer = _get_checked_reviewer_name(request)
 
             def answer() -> Any:
                 return call.run(session, reviewer, None if call.request is None else decode_body(body, call.request))
@@ -91,14 +93,14 @@ def build_app(session: ReviewSession, *, is_local: bool, csrf: str) -> Starlette
         return await asyncio.to_thread(_build_export_response, session, name)
 
     async def map_(request: Request) -> Response:
-        return Response(await asyncio.to_thread(_encode_map, session), media_type="application/octet-stream")
+        return Response(await asyncio.to_thread(_encode_map_as_bytes, session), media_type="application/octet-stream")
 
     async def who(request: Request) -> Response:
         name = request.scope["reviewer"] or ""
         return build_json_response(m.SessionInfo(csrf=csrf, needs_token=not is_local, reviewer=name))
 
     async def login(request: Request) -> Response:
-        wanted = decode_body(await read_body(request, 10_000), m.LoginRequest).token.strip()
+        wanted = decode_body(await read_body_up_to_limit(request, 10_000), m.LoginRequest).token.strip()
         name = None if is_local else guard_of(wanted)
         if name is None:
             raise HTTPException(403, "nobody has this token; ask whoever started the review for a new one")
@@ -108,13 +110,13 @@ def build_app(session: ReviewSession, *, is_local: bool, csrf: str) -> Starlette
         return response
 
     async def openapi(request: Request) -> Response:
-        return build_json_response(describe_api())
+        return build_json_response(build_openapi_description())
 
     async def page(request: Request) -> Response:
         return HTMLResponse(build_review_page())
 
-    find_hashes = session.project.decisions.list_reviewers
-    guard_of = Guard(None, is_local=is_local, csrf=csrf, find_hashes=find_hashes).find_owner
+    find_hashes = session.project.decisions.list_reviewers_and_token_hashes
+    guard_of = Guard(None, is_local=is_local, csrf=csrf, find_hashes=find_hashes).find_token_owner_or_none
     routes = [
         Route(call.path, make_endpoint(call), methods=["GET" if call.request is None else "POST"]) for call in CALLS
     ]
@@ -127,18 +129,18 @@ def build_app(session: ReviewSession, *, is_local: bool, csrf: str) -> Starlette
     return Starlette(routes=routes, exception_handlers=EXCEPTION_HANDLERS, middleware=middleware)
 
 
-def _get_reviewer(request: Request) -> str:
+def _get_checked_reviewer_name(request: Request) -> str:
     return check_and_trim_reviewer_name(request.scope["reviewer"] or "me")
 
 
 def _build_export_response(session: ReviewSession, name: str) -> Response:
     with tempfile.TemporaryDirectory() as folder:
-        path = write_export(session, name, Path(folder))
+        path = write_export_and_get_path(session, name, Path(folder))
         headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(path.name)}"}
         return Response(path.read_bytes(), headers=headers, media_type="application/octet-stream")
 
 
-def _encode_map(session: ReviewSession) -> bytes:
+def _encode_map_as_bytes(session: ReviewSession) -> bytes:
     """Per label 16 bytes, little endian: x, y (float32), node (uint32), class, status and p_wrong in 255ths."""
     state = session.state
     kinds = [("x", "<f4"), ("y", "<f4"), ("node", "<u4"), ("given", "<u2"), ("status", "u1"), ("p_wrong", "u1")]
@@ -149,7 +151,7 @@ def _encode_map(session: ReviewSession) -> bytes:
     return rows.tobytes()
 
 
-def describe_api() -> dict[str, Any]:
+def build_openapi_description() -> dict[str, Any]:
     """The OpenAPI description."""
     kinds = [kind for call in CALLS for kind in (call.request, call.answer) if kind is not None]
     kinds = list(dict.fromkeys([*kinds, m.NodeDetail, m.SessionInfo, m.LoginRequest, Problem]))
@@ -169,7 +171,7 @@ def describe_api() -> dict[str, Any]:
     paths |= {
         "/api/nodes/{node}": describe("All about one label", schema[m.NodeDetail]),
         "/api/export/{name}": describe(f"A file: {', '.join(EXPORTS)}", binary),
-        "/api/map": describe(" ".join((_encode_map.__doc__ or "").split()), binary),
+        "/api/map": describe(" ".join((_encode_map_as_bytes.__doc__ or "").split()), binary),
         "/api/session": describe("Who is asking, and the token against forged requests", schema[m.SessionInfo]),
         "/api/login": describe("Show the token of a reviewer", schema[m.SessionInfo], m.LoginRequest),
     }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..core.errors import ConfigError, DataError
 from . import messages as m
-from .agreement import Agreement, compute_agreement
+from .agreement import Agreement, compute_reviewer_agreement
 from .decision_store import Action, Change, Verdict
 from .details import build_node_detail, build_queue_page
-from .exchange import load_decisions
+from .exchange import load_and_record_decisions
 from .review_session import ReviewSession, check_and_trim_reviewer_name
 
 MAX_LISTED_NODES, MAX_KEY_CHARS = 1000, 100
@@ -24,7 +24,7 @@ def describe_project(session: ReviewSession, reviewer: str, request: None = None
         labels=len(session.state.nodes),
         notes=header.notes,
         can_correct=header.origin is not None and header.origin.label is not None,
-        reviewers=[name for name, _ in session.project.decisions.list_reviewers()],
+        reviewers=[name for name, _ in session.project.decisions.list_reviewers_and_token_hashes()],
         dealt=session.dealing.reviewers,
         overlap=session.dealing.overlap,
     )
@@ -59,7 +59,7 @@ def decide(session: ReviewSession, reviewer: str, request: m.DecideRequest) -> m
     if not verdicts:
         raise DataError("there is nothing to decide; name a node")
     verb = "settle" if request.settle else "decide"
-    key, queue = _check_key(request.key), request.queue[:40]
+    key, queue = _check_key_length_and_return(request.key), request.queue[:40]
     action = session.decide(key, reviewer, verdicts, verb=verb, queue=queue, new_class=request.new_class)
     return _build_outcome(session, action)
 
@@ -68,8 +68,10 @@ def _make_verdict(entry: m.DecisionEntry) -> Verdict:
     return Verdict(decision=entry.decision or "", label=entry.label, note=entry.note)
 
 
-def decide_all(session: ReviewSession, reviewer: str, request: m.BulkRequest) -> m.Outcome:
-    if (earlier := session.project.decisions.find_action(_check_key(request.key))) is not None:
+def decide_all_matching(session: ReviewSession, reviewer: str, request: m.BulkRequest) -> m.Outcome:
+    if (
+        earlier := session.project.decisions.find_action_or_none(_check_key_length_and_return(request.key))
+    ) is not None:
         return _build_outcome(session, earlier)  # its answer was lost
     positions = session.select_positions(request.query, reviewer)
     if len(positions) != request.expected:
@@ -99,14 +101,14 @@ def _depends_on_ranking(request: m.BulkRequest) -> bool:
 
 
 def undo(session: ReviewSession, reviewer: str, request: m.StepRequest) -> m.Outcome:
-    return _build_outcome(session, session.undo(_check_key(request.key), reviewer))
+    return _build_outcome(session, session.undo(_check_key_length_and_return(request.key), reviewer))
 
 
 def redo(session: ReviewSession, reviewer: str, request: m.StepRequest) -> m.Outcome:
-    return _build_outcome(session, session.redo(_check_key(request.key), reviewer))
+    return _build_outcome(session, session.redo(_check_key_length_and_return(request.key), reviewer))
 
 
-def _check_key(key: str) -> str:
+def _check_key_length_and_return(key: str) -> str:
     if not 8 <= len(key) <= MAX_KEY_CHARS:
         raise ConfigError(f"'key' must be a random text of 8 to {MAX_KEY_CHARS} characters, a new one for each action")
     return key
@@ -120,8 +122,8 @@ def _build_outcome(session: ReviewSession, action: Action | None) -> m.Outcome:
 
 
 def list_history(session: ReviewSession, reviewer: str, request: m.HistoryRequest) -> m.History:
-    actions = session.project.decisions.list_history(node=request.node, before=request.before)
-    names = session.project.texts.find_names({action.changes[0].node for action in actions if action.changes})
+    actions = session.project.decisions.list_actions_newest_first(node=request.node, before=request.before)
+    names = session.project.texts.find_names_or_ids({action.changes[0].node for action in actions if action.changes})
     return m.History([_describe_action(action, action.changes[0], names) for action in actions if action.changes])
 
 
@@ -142,7 +144,7 @@ def _format_verdict(verdict: Verdict | None) -> str:
 def get_agreement(session: ReviewSession, reviewer: str, request: None = None) -> Agreement:
     verdicts = session.get_verdicts_by_position()
     given = {position: session.class_names[session.state.given[position]] for position in verdicts}
-    return compute_agreement(verdicts, given)
+    return compute_reviewer_agreement(verdicts, given)
 
 
 def deal_labels_to_reviewers(session: ReviewSession, reviewer: str, request: m.DealingRequest) -> m.ProjectInfo:
@@ -151,5 +153,5 @@ def deal_labels_to_reviewers(session: ReviewSession, reviewer: str, request: m.D
     return describe_project(session, reviewer)
 
 
-def load(session: ReviewSession, reviewer: str, request: m.LoadRequest) -> m.LoadOutcome:
-    return load_decisions(session, _check_key(request.key), reviewer, request.text)
+def load_decisions(session: ReviewSession, reviewer: str, request: m.LoadRequest) -> m.LoadOutcome:
+    return load_and_record_decisions(session, _check_key_length_and_return(request.key), reviewer, request.text)

@@ -25,7 +25,7 @@ class Dealing:
     def is_dealt_to_two(self) -> Bools:
         return self.second >= 0
 
-    def get_mask(self, reviewer: str) -> Bools:
+    def get_label_mask_of_reviewer(self, reviewer: str) -> Bools:
         """The labels of one reviewer. One that was dealt nothing may decide all."""
         if reviewer not in self.reviewers:
             return np.ones(len(self.first), dtype=bool)

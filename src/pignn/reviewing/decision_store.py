@@ -109,16 +109,16 @@ class DecisionStore:
     ) -> Action:
         """Record verdicts on nodes as one action; None clears one. The last of a node in `verdicts` counts."""
         settles = verb == "settle"
-        with self._transaction_context(key) as earlier:
+        with self._transaction_with_earlier_action_context(key) as earlier:
             if earlier is not None:
                 return earlier
-            time = _format_now()
+            time = _format_current_utc_time()
             self._connection.execute("UPDATE actions SET redoable = NULL WHERE reviewer = ? AND redoable", (reviewer,))
-            action = self._insert_action(key, reviewer, verb, None, time, queue)
+            action = self._insert_action_and_get_id(key, reviewer, verb, None, time, queue)
             after = {node: verdict and msgspec.structs.replace(verdict, time=verdict.time or time)
                      for node, verdict in verdicts}  # fmt: skip
             changes = [
-                Change(node, reviewer, settles, self._read_verdict(node, reviewer, settles), verdict)
+                Change(node, reviewer, settles, self._read_verdict_or_none(node, reviewer, settles), verdict)
                 for node, verdict in after.items()
             ]
             self._insert_and_apply_changes(action, changes)
@@ -134,7 +134,7 @@ class DecisionStore:
         return self._undo_or_redo(key, reviewer, "redo", "is_undone AND redoable ORDER BY id")
 
     def _undo_or_redo(self, key: str, reviewer: str, verb: str, condition: str) -> Action | None:
-        with self._transaction_context(key) as earlier:
+        with self._transaction_with_earlier_action_context(key) as earlier:
             if earlier is not None:
                 return earlier
             row = self._connection.execute(
@@ -142,12 +142,12 @@ class DecisionStore:
             ).fetchone()
             if row is None:
                 return None
-            time = _format_now()
-            action = self._insert_action(key, reviewer, verb, row[0], time, "")
+            time = _format_current_utc_time()
+            action = self._insert_action_and_get_id(key, reviewer, verb, row[0], time, "")
             changes = []
             for change in self._read_changes_of_action(row[0], reviewer):
                 wanted = change.before if verb == "undo" else change.after
-                now = self._read_verdict(change.node, reviewer, change.settles)
+                now = self._read_verdict_or_none(change.node, reviewer, change.settles)
                 changes.append(Change(change.node, reviewer, change.settles, now, wanted))
             self._insert_and_apply_changes(action, changes)
             flag = verb == "undo"
@@ -157,13 +157,13 @@ class DecisionStore:
             return Action(action, key, reviewer, verb, time, changes, row[0])
 
     @contextlib.contextmanager
-    def _transaction_context(self, key: str) -> Iterator[Action | None]:
+    def _transaction_with_earlier_action_context(self, key: str) -> Iterator[Action | None]:
         """One transaction. It yields the action of this key if there is one already."""
         with self._lock:
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 try:
-                    yield self._read_action("key = ?", key)
+                    yield self._read_action_or_none("key = ?", key)
                 except BaseException:
                     self._connection.execute("ROLLBACK")
                     raise
@@ -173,7 +173,9 @@ class DecisionStore:
                     self._connection.execute("ROLLBACK")
                 raise OutputError(f"cannot write {self.path}: {error}; nothing was decided") from None
 
-    def _insert_action(self, key: str, reviewer: str, verb: str, target: int | None, time: str, queue: str) -> int:
+    def _insert_action_and_get_id(
+        self, key: str, reviewer: str, verb: str, target: int | None, time: str, queue: str
+    ) -> int:
         row = (key, reviewer, verb, target, time, queue)
         statement = "INSERT INTO actions (key, reviewer, verb, target, time, queue) VALUES (?, ?, ?, ?, ?, ?)"
         return int(self._connection.execute(statement, row).lastrowid or 0)
@@ -181,18 +183,21 @@ class DecisionStore:
     def _insert_and_apply_changes(self, action: int, changes: Sequence[Change]) -> None:
         self._connection.executemany(
             "INSERT INTO changes VALUES (?, ?, ?, ?, ?)",
-            [(action, c.node, c.settles, _encode_verdict(c.before), _encode_verdict(c.after)) for c in changes],
+            [
+                (action, c.node, c.settles, _encode_verdict_or_none(c.before), _encode_verdict_or_none(c.after))
+                for c in changes
+            ],
         )
         removed = [(c.node, c.reviewer, c.settles) for c in changes if c.after is None]
         self._connection.executemany("DELETE FROM decisions WHERE node = ? AND reviewer = ? AND settles = ?", removed)
         self._connection.executemany(
             "INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?)",
-            [(c.node, c.reviewer, c.settles, _encode_verdict(c.after)) for c in changes if c.after is not None],
+            [(c.node, c.reviewer, c.settles, _encode_verdict_or_none(c.after)) for c in changes if c.after is not None],
         )
 
     # ---- reading ----
 
-    def list_verdicts(self) -> list[tuple[int, str, bool, Verdict]]:
+    def list_current_verdicts(self) -> list[tuple[int, str, bool, Verdict]]:
         """(node, reviewer, settles, verdict) of all that is decided now."""
         rows = self._fetch_rows(
             "SELECT node, reviewer, settles, content FROM decisions ORDER BY node, reviewer, settles"
@@ -208,7 +213,9 @@ class DecisionStore:
         """The number of the last action."""
         return int(self._fetch_rows("SELECT COALESCE(MAX(id), 0) FROM actions")[0][0])
 
-    def list_history(self, *, node: int | None = None, before: int | None = None, limit: int = 100) -> list[Action]:
+    def list_actions_newest_first(
+        self, *, node: int | None = None, before: int | None = None, limit: int = 100
+    ) -> list[Action]:
         """The last actions, newest first: all, or those about one node; each with at most 100 of its changes."""
         conditions, values = ["id < ?"], [before or 2**62]
         if node is not None:
@@ -223,12 +230,12 @@ class DecisionStore:
             for id, key, reviewer, verb, time, target in rows
         ]
 
-    def find_action(self, key: str) -> Action | None:
+    def find_action_or_none(self, key: str) -> Action | None:
         """The action of a key, if it happened."""
         with self._lock:
-            return self._read_action("key = ?", key)
+            return self._read_action_or_none("key = ?", key)
 
-    def _read_action(self, condition: str, value: Any) -> Action | None:
+    def _read_action_or_none(self, condition: str, value: Any) -> Action | None:
         statement = f"SELECT id, key, reviewer, verb, time, target FROM actions WHERE {condition}"
         row = self._connection.execute(statement, (value,)).fetchone()
         if row is None:
@@ -237,17 +244,23 @@ class DecisionStore:
         return Action(id, key, reviewer, verb, time, self._read_changes_of_action(id, reviewer), target)
 
     def _read_changes_of_action(
-        self, action: int, reviewer: str, limit: int = -1, node: int | None = None
+        self, action: int, acting_reviewer: str, limit: int = -1, node: int | None = None
     ) -> list[Change]:
         condition, values = ("", ()) if node is None else (" AND node = ?", (node,))
         statement = f"SELECT node, settles, before, after FROM changes WHERE action = ?{condition} LIMIT ?"
         rows = self._fetch_rows(statement, action, *values, limit)
         return [
-            Change(node, reviewer, bool(settles), before and _decode_verdict(before), after and _decode_verdict(after))
+            Change(
+                node,
+                acting_reviewer,
+                bool(settles),
+                before and _decode_verdict(before),
+                after and _decode_verdict(after),
+            )
             for node, settles, before, after in rows
         ]
 
-    def _read_verdict(self, node: int, reviewer: str, settles: bool) -> Verdict | None:
+    def _read_verdict_or_none(self, node: int, reviewer: str, settles: bool) -> Verdict | None:
         condition = "node = ? AND reviewer = ? AND settles = ?"
         rows = self._fetch_rows(f"SELECT content FROM decisions WHERE {condition}", node, reviewer, settles)
         return _decode_verdict(rows[0][0]) if rows else None
@@ -258,7 +271,7 @@ class DecisionStore:
 
     # ---- reviewers ----
 
-    def list_reviewers(self) -> list[tuple[str, str | None]]:
+    def list_reviewers_and_token_hashes(self) -> list[tuple[str, str | None]]:
         """Names of reviewers in the order in which they came, with the hashes of their tokens."""
         return self._fetch_rows("SELECT name, token_hash FROM reviewers ORDER BY position")
 
@@ -271,18 +284,18 @@ class DecisionStore:
                 (name, token_hash),
             )
 
-    def read_dealing(self) -> tuple[list[str], float]:
+    def read_dealt_reviewers_and_overlap(self) -> tuple[list[str], float]:
         """Whom the labels are dealt out to, and the share that two see."""
         rows = self._fetch_rows("SELECT value FROM settings WHERE name = 'dealing'")
         return msgspec.json.decode(rows[0][0], type=tuple[list[str], float]) if rows else ([], 0.0)
 
-    def write_dealing(self, reviewers: list[str], overlap: float) -> None:
+    def write_dealt_reviewers_and_overlap(self, reviewers: list[str], overlap: float) -> None:
         with self._lock:
             value = msgspec.json.encode((reviewers, overlap)).decode()
             self._connection.execute("INSERT OR REPLACE INTO settings VALUES ('dealing', ?)", (value,))
 
 
-def _encode_verdict(verdict: Verdict | None) -> str | None:
+def _encode_verdict_or_none(verdict: Verdict | None) -> str | None:
     return None if verdict is None else msgspec.json.encode(verdict).decode()
 
 
@@ -290,5 +303,5 @@ def _decode_verdict(text: str) -> Verdict:
     return msgspec.json.decode(text, type=Verdict)
 
 
-def _format_now() -> str:
+def _format_current_utc_time() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

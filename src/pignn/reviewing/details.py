@@ -21,7 +21,7 @@ def build_queue_page(session: ReviewSession, query: Query, reviewer: str, offset
     """A part of a queue, as the list shows it."""
     ranking, positions = session.ranking, session.select_positions(query, reviewer)
     part = positions[max(offset, 0) : max(offset, 0) + min(max(limit, 0), MAX_PAGE)]
-    names = session.project.texts.find_names(session.state.nodes[part].tolist())
+    names = session.project.texts.find_names_or_ids(session.state.nodes[part].tolist())
     items = []
     for position in part.tolist():
         node = int(session.state.nodes[position])
@@ -42,19 +42,19 @@ def build_queue_page(session: ReviewSession, query: Query, reviewer: str, offset
 
 def build_node_detail(session: ReviewSession, node: int) -> NodeDetail:
     """All about one labeled node."""
-    position, state, ranking = session.find_position(node), session.state, session.ranking
+    position, state, ranking = session.find_position_or_raise(node), session.state, session.ranking
     given = int(state.given[position])
     neighbors = state.col[state.crow[node] : state.crow[node + 1]]
-    classes = _get_given_classes(session, neighbors)
+    classes = _get_given_classes_or_minus_one(session, neighbors)
     drawn = neighbors[np.argsort(classes < 0, kind="stable")[:MAX_NEIGHBORS]]
     similar = state.nodes[state.similar[position][:MAX_SIMILAR]]
     probs = ranking.probs[position].astype(float)
-    cells = session.project.texts.find_cells([node, *drawn.tolist(), *similar.tolist()])
+    cells = session.project.texts.find_columns_and_texts([node, *drawn.tolist(), *similar.tolist()])
     own_names = session.project.texts
     return NodeDetail(
         node=node,
         id=own_names.find_ids([node])[node],
-        name=own_names.find_names([node])[node],
+        name=own_names.find_names_or_ids([node])[node],
         given=given,
         suggested=int(ranking.suggested[position]),
         p_wrong=_round_to_four_digits(ranking.p_wrong[position]),
@@ -65,9 +65,9 @@ def build_node_detail(session: ReviewSession, node: int) -> NodeDetail:
         without_label=_list_most_probable_classes(probs),
         with_label=_list_most_probable_classes(_combine_probs_with_p_wrong(probs, given, ranking.p_wrong[position])),
         degree=len(neighbors),
-        votes=_count_classes(classes),
+        votes=_list_class_counts_descending(classes),
         neighbors=_build_neighbors(session, drawn, cells),
-        links=_list_edges_among(session, drawn),
+        links=_list_edges_among_as_positions(session, drawn),
         similar=_build_neighbors(session, similar, cells),
         status=STATUS_NAMES[session.status[position]],
         opinions=[Opinion(who, settles, verdict) for (who, settles), verdict in session.get_verdicts(position).items()],
@@ -92,12 +92,12 @@ def _list_most_probable_classes(probs: Floats) -> list[tuple[int, float]]:
     return [(int(c), _round_to_four_digits(probs[c])) for c in best if probs[c] >= 0.0005]
 
 
-def _count_classes(classes: Ints) -> list[tuple[int, int]]:
+def _list_class_counts_descending(classes: Ints) -> list[tuple[int, int]]:
     counts = np.bincount(classes[classes >= 0])
     return [(int(c), int(counts[c])) for c in np.argsort(-counts, kind="stable") if counts[c]]
 
 
-def _get_given_classes(session: ReviewSession, nodes: Ints) -> Ints:
+def _get_given_classes_or_minus_one(session: ReviewSession, nodes: Ints) -> Ints:
     """The given class of each node; -1 without a label."""
     state = session.state
     position = np.minimum(np.searchsorted(state.nodes, nodes), len(state.nodes) - 1)
@@ -105,19 +105,22 @@ def _get_given_classes(session: ReviewSession, nodes: Ints) -> Ints:
 
 
 def _build_neighbors(session: ReviewSession, nodes: Ints, cells: dict[int, list[tuple[str, str]]]) -> list[Neighbor]:
-    names, given = session.project.texts.find_names(nodes.tolist()), _get_given_classes(session, nodes)
+    names, given = (
+        session.project.texts.find_names_or_ids(nodes.tolist()),
+        _get_given_classes_or_minus_one(session, nodes),
+    )
     result = []
     for node, label in zip(nodes.tolist(), given.tolist(), strict=True):
         status, decided = "open", ""
         if label >= 0:
-            position = session.find_position(node)
+            position = session.find_position_or_raise(node)
             status, decided = STATUS_NAMES[session.status[position]], session.get_relabeled_class_or_empty(position)
         text = " · ".join(text for _, text in cells[node])[:MAX_SNIPPET_CHARS]
         result.append(Neighbor(node, names[node], label, status, decided, text, label >= 0))
     return result
 
 
-def _list_edges_among(session: ReviewSession, nodes: Sequence[int] | Ints) -> list[tuple[int, int]]:
+def _list_edges_among_as_positions(session: ReviewSession, nodes: Sequence[int] | Ints) -> list[tuple[int, int]]:
     """Edges among a few nodes, by position."""
     crow, col = session.state.crow, session.state.col
     rows = [(i, np.isin(nodes, col[crow[node] : crow[node + 1]])) for i, node in enumerate(nodes)]

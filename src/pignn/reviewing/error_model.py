@@ -48,15 +48,15 @@ class ErrorModel:
             score = rows.compute_scores(*parts)
             loss = float(np.logaddexp(0, score).sum() - is_wrong @ score)
             slope = rows.compute_gradient(expit(score) - is_wrong, self.num_classes)
-            penalties = self._get_penalties()
+            penalties = self._build_weight_penalties()
             return loss + 0.5 * float(penalties @ weights**2), slope + penalties * weights
 
-        start = np.zeros(len(self._get_penalties()))
+        start = np.zeros(len(self._build_weight_penalties()))
         best = minimize(compute_loss, start, jac=True, method="L-BFGS-B", options={"maxiter": MAX_ITERATIONS}).x
         everything = _Rows(self.embedding, self.given, suggested, self.prior)
         return expit(everything.compute_scores(*self._split_weights(best)))
 
-    def _get_penalties(self) -> Floats:
+    def _build_weight_penalties(self) -> Floats:
         width, classes = self.embedding.shape[1], self.num_classes
         return np.concatenate([np.ones(width * (1 + classes) + 2 * classes), [OFFSET_PENALTY, SLOPE_PENALTY]])
 

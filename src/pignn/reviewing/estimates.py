@@ -125,11 +125,11 @@ def compute_progress_panel(status: Ints, random_order: Ints, p_wrong: Floats, to
         expected_errors=float(open_p.sum()),
         advice="",
     )
-    panel.advice = _format_advice(panel)
+    panel.advice = _format_go_on_or_stop_advice(panel)
     return panel
 
 
-def _format_advice(panel: Panel) -> str:
+def _format_go_on_or_stop_advice(panel: Panel) -> str:
     if not panel.ahead:
         return "Every label is decided."
     expected = (

@@ -13,14 +13,14 @@ import numpy as np
 import pandas as pd
 
 from .. import runs
-from ..auditing import read_decisions, write_rounded_csv
+from ..auditing import read_decisions, write_spreadsheet_safe_csv
 from ..core.errors import ConfigError, DataError
 from ..report.audit import DECISION_COLUMNS, REVIEW_COLUMNS
 from .decision_store import Verdict
 from .estimates import count_decided_at_front
 from .messages import LoadOutcome
 from .review_session import ReviewSession
-from .verdicts import KEEP, RELABEL, STATUS_NAMES, UNSURE, combine_verdicts
+from .verdicts import KEEP, RELABEL, STATUS_NAMES, UNSURE, combine_verdicts_to_status_and_verdict
 
 
 def build_decision_table(session: ReviewSession) -> pd.DataFrame:
@@ -37,7 +37,9 @@ def build_decision_table(session: ReviewSession) -> pd.DataFrame:
     table = []
     for position in rows:
         verdicts = session.get_verdicts(position)
-        status, verdict = combine_verdicts((who, settles, each) for (who, settles), each in verdicts.items())
+        status, verdict = combine_verdicts_to_status_and_verdict(
+            (who, settles, each) for (who, settles), each in verdicts.items()
+        )
         counted = [(who, each) for (who, _), each in verdicts.items() if verdict is not None and each == verdict]
         values: dict[str, Any] = dict.fromkeys((*REVIEW_COLUMNS, *DECISION_COLUMNS, "note"), "")
         values |= {
@@ -58,7 +60,7 @@ def build_decision_table(session: ReviewSession) -> pd.DataFrame:
     return pd.DataFrame(table, columns=[*REVIEW_COLUMNS, *DECISION_COLUMNS, "note"], dtype=object)
 
 
-def load_decisions(session: ReviewSession, key: str, reviewer: str, text: str) -> LoadOutcome:
+def load_and_record_decisions(session: ReviewSession, key: str, reviewer: str, text: str) -> LoadOutcome:
     """Take over the decisions of a file of an earlier audit, as one action."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "decisions.csv")
@@ -68,7 +70,7 @@ def load_decisions(session: ReviewSession, key: str, reviewer: str, text: str) -
         except DataError as error:
             raise DataError(str(error).replace(str(path), "the file")) from None
     table = table[table["decision"] != ""]
-    numbers = session.project.texts.find_numbers([str(node) for node in table["node"]])
+    numbers = session.project.texts.find_node_numbers_by_id([str(node) for node in table["node"]])
     verdicts, unknown = [], 0
     for row in table.to_dict("records"):
         node = numbers.get(str(row["node"]), -1)
@@ -102,17 +104,17 @@ def _build_trusted_table(session: ReviewSession) -> pd.DataFrame:
 
 
 def _make_csv_writer(build_table: Callable[[ReviewSession], pd.DataFrame]) -> Callable[[ReviewSession, Path], None]:
-    return lambda session, path: write_rounded_csv(path, build_table(session))
+    return lambda session, path: write_spreadsheet_safe_csv(path, build_table(session))
 
 
-def _write_parquet(session: ReviewSession, path: Path) -> None:
+def _write_decisions_parquet(session: ReviewSession, path: Path) -> None:
     import duckdb
 
     table = build_decision_table(session).astype(str)
     duckdb.from_df(table).write_parquet(str(path))
 
 
-def _write_label_studio(session: ReviewSession, path: Path) -> None:
+def _write_label_studio_tasks(session: ReviewSession, path: Path) -> None:
     """Tasks with one annotation per reviewer, and what the models say as a prediction."""
 
     def choose(label: str) -> dict[str, Any]:
@@ -132,7 +134,7 @@ def _write_label_studio(session: ReviewSession, path: Path) -> None:
     )
 
 
-def _write_argilla(session: ReviewSession, path: Path) -> None:
+def _write_argilla_records(session: ReviewSession, path: Path) -> None:
     """Records with the responses of each reviewer and the suggestion, as `rg.Record` takes them."""
 
     def build(one: dict[str, Any]) -> dict[str, Any]:
@@ -151,7 +153,7 @@ def _write_argilla(session: ReviewSession, path: Path) -> None:
 def _list_decided_label_records(session: ReviewSession) -> list[dict[str, Any]]:
     every = session.get_verdicts_by_position()
     nodes = [int(session.state.nodes[position]) for position in every]
-    cells, ids = session.project.texts.find_cells(nodes), session.project.texts.find_ids(nodes)
+    cells, ids = session.project.texts.find_columns_and_texts(nodes), session.project.texts.find_ids(nodes)
     result = []
     for node, (position, verdicts) in zip(nodes, every.items(), strict=True):
         given = session.class_names[session.state.given[position]]
@@ -179,7 +181,7 @@ def _write_corrected_label_file(session: ReviewSession, path: Path) -> None:
     nodes = Path(origin.nodes)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "decisions.csv")
-        write_rounded_csv(copy, table)
+        write_spreadsheet_safe_csv(copy, table)
         decisions = read_decisions(copy)
     correction = runs.apply_decisions(decisions, nodes, label=origin.label, id=origin.id, new_class=True)
     correction.save(path, force=True)
@@ -206,14 +208,14 @@ EXPORTS = {
     ),
     "trusted": Export("trusted.csv", "the labels that somebody verified", _make_csv_writer(_build_trusted_table)),
     "corrected": Export("corrected", "the file of nodes with the decided labels", _write_corrected_label_file),
-    "parquet": Export("decisions.parquet", "decisions as Parquet", _write_parquet),
-    "label-studio": Export("label-studio.json", "tasks of Label Studio", _write_label_studio),
-    "argilla": Export("argilla.json", "records of Argilla", _write_argilla),
+    "parquet": Export("decisions.parquet", "decisions as Parquet", _write_decisions_parquet),
+    "label-studio": Export("label-studio.json", "tasks of Label Studio", _write_label_studio_tasks),
+    "argilla": Export("argilla.json", "records of Argilla", _write_argilla_records),
     "report": Export("report.html", "a page about the review", _write_report),
 }
 
 
-def write_export(session: ReviewSession, name: str, folder: Path) -> Path:
+def write_export_and_get_path(session: ReviewSession, name: str, folder: Path) -> Path:
     """Write one export into a folder, and say where."""
     export = EXPORTS[name]
     file = export.file

@@ -61,15 +61,15 @@ class Guard:
             await send(message)
 
         headers = Headers(scope=scope)
-        scope["reviewer"] = self._find_reviewer(headers)
-        if (refusal := self._get_refusal_status_and_reason(scope, headers)) is not None:
+        scope["reviewer"] = self._find_reviewer_or_none(headers)
+        if (refusal := self._get_refusal_status_and_reason_or_none(scope, headers)) is not None:
             status, reason = refusal
             response = Response(msgspec.json.encode(Problem(reason)), status, media_type="application/json")
             await response(scope, receive, send_with_headers)
             return
         await self.app(scope, receive, send_with_headers)
 
-    def _get_refusal_status_and_reason(self, scope: Any, headers: Headers) -> tuple[int, str] | None:
+    def _get_refusal_status_and_reason_or_none(self, scope: Any, headers: Headers) -> tuple[int, str] | None:
         """(status, reason) if the request is refused."""
         host, origin = headers.get("host", ""), headers.get("origin")
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() and ":" in host else host
@@ -88,7 +88,7 @@ class Guard:
             return 401, "show the token of a reviewer first, at /"
         return None
 
-    def _find_reviewer(self, headers: Headers) -> str | None:
+    def _find_reviewer_or_none(self, headers: Headers) -> str | None:
         """Whose token came with the request; on this machine, the name that the page sent."""
         if self.is_local:
             return unquote(headers.get("x-reviewer", ""))
@@ -96,9 +96,9 @@ class Guard:
             cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
         except CookieError:
             return None
-        return None if cookie is None else self.find_owner(cookie.value)
+        return None if cookie is None else self.find_token_owner_or_none(cookie.value)
 
-    def find_owner(self, token: str) -> str | None:
+    def find_token_owner_or_none(self, token: str) -> str | None:
         """The reviewer with this token."""
         hashed = hash_token(token)
         owners = [name for name, kept in self.find_hashes() if kept and hmac.compare_digest(kept, hashed)]

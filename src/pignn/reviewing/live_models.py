@@ -50,14 +50,14 @@ class LiveModels:
         self._weights: list[Floats | None] = [None] * (int(state.fold.max()) + 1)
         self._lock = threading.Lock()
 
-    def make_first_ranking(self) -> Ranking:
+    def make_ranking_from_audit(self) -> Ranking:
         """What the audit says."""
         state = self.state
         return Ranking(
             0, 0, 0.0, state.p_wrong, state.suggested, state.probs, self._compute_source_error_rates(state.p_wrong)
         )
 
-    def refit(self, status: Ints, label: Ints, number: int) -> Ranking:
+    def refit_and_build_ranking(self, status: Ints, label: Ints, number: int) -> Ranking:
         """Learn from the decisions: status of every label, and class of those that were relabeled (-1: a new one)."""
         with self._lock:
             start, state = time.perf_counter(), self.state
@@ -105,7 +105,11 @@ class LiveModels:
         classifier.weights = self._weights
         fitted = classifier.fit_predict_proba_through_likelihood(likelihood[chosen])
         self._weights = classifier.weights
-        return fitted if len(chosen) == len(state.given) else classifier.predict_proba(state.embedding, state.fold)
+        return (
+            fitted
+            if len(chosen) == len(state.given)
+            else classifier.predict_proba_by_held_out_fold(state.embedding, state.fold)
+        )
 
     def _compute_source_error_rates(self, p_wrong: Floats) -> Floats:
         known = self.state.sources >= 0

@@ -44,7 +44,7 @@ def _iter_rows(data: Data, table: pd.DataFrame | None) -> Iterator[tuple[int, st
         id, name = str(node if ids is None else ids[node]), "" if names is None else str(names[node])
         search = "\n".join([id, name, *(str(text) for _, text in cells)]).lower()
         texts = (id, name, json.dumps(cells, ensure_ascii=False), search)
-        yield (node, *map(_drop_half_characters, texts))
+        yield (node, *map(_replace_half_characters, texts))
 
 
 def _iter_cells(table: pd.DataFrame) -> Iterator[list[tuple[str, str]]]:
@@ -73,7 +73,7 @@ def _iter_largest_features(data: Data) -> Iterator[list[tuple[str, str]]]:
             yield [(f"largest of {size.shape[1]:,} features", texts)] if texts else []
 
 
-def _drop_half_characters(text: Any) -> Any:
+def _replace_half_characters(text: Any) -> Any:
     """Half a character, as in broken UTF-16, cannot be written as UTF-8."""
     return text.encode("utf-8", "replace").decode() if isinstance(text, str) else text
 
@@ -88,16 +88,16 @@ class NodeTexts:
     def close(self) -> None:
         self._connection.close()
 
-    def find_names(self, nodes: Iterable[int]) -> dict[int, str]:
+    def find_names_or_ids(self, nodes: Iterable[int]) -> dict[int, str]:
         """The name of each node, or its id where it has none."""
-        return {node: name or id for node, id, name in self._fetch_columns("node, id, name", list(nodes))}
+        return {node: name or id for node, id, name in self._fetch_columns_of_nodes("node, id, name", list(nodes))}
 
     def find_ids(self, nodes: Iterable[int]) -> dict[int, str]:
-        return dict(self._fetch_columns("node, id", list(nodes)))
+        return dict(self._fetch_columns_of_nodes("node, id", list(nodes)))
 
-    def find_cells(self, nodes: Iterable[int]) -> dict[int, list[tuple[str, str]]]:
+    def find_columns_and_texts(self, nodes: Iterable[int]) -> dict[int, list[tuple[str, str]]]:
         """(column, text) of each node."""
-        rows = self._fetch_columns("node, cells", list(nodes))
+        rows = self._fetch_columns_of_nodes("node, cells", list(nodes))
         return {node: [(name, text) for name, text in json.loads(cells)] for node, cells in rows}
 
     def find_nodes_with_text(self, text: str) -> Ints:
@@ -106,14 +106,14 @@ class NodeTexts:
             rows = self._connection.execute("SELECT node FROM nodes WHERE instr(search, ?)", (text.lower(),)).fetchall()
         return np.array([row[0] for row in rows], dtype=np.int64)
 
-    def find_numbers(self, ids: Sequence[str]) -> dict[str, int]:
+    def find_node_numbers_by_id(self, ids: Sequence[str]) -> dict[str, int]:
         """The number of each node that exists, by its id."""
         wanted = set(ids)
         with self._lock:
             rows = self._connection.execute("SELECT id, node FROM nodes").fetchall()
         return {id: node for id, node in rows if id in wanted}
 
-    def _fetch_columns(self, columns: str, nodes: list[int]) -> list[Any]:
+    def _fetch_columns_of_nodes(self, columns: str, nodes: list[int]) -> list[Any]:
         rows: list[Any] = []
         left = iter(nodes)
         with self._lock:

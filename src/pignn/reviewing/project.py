@@ -23,13 +23,13 @@ import pandas as pd
 import torch
 
 from .. import runs
-from ..auditing import Audit, write_rounded_csv
+from ..auditing import Audit, write_spreadsheet_safe_csv
 from ..auditing.crossfit import Bools, Singles
 from ..core.errors import ConfigError, DataError
 from ..core.records import Record
 from ..io import files
 from ..noise.kinds import Floats, Ints
-from ..runs.audit_run import AuditOrigin, AuditRun, read_original_node_table
+from ..runs.audit_run import AuditOrigin, AuditRun, read_original_node_table_or_none
 from .decision_store import DecisionStore
 from .layout import compute_layout
 from .node_texts import NodeTexts, write_node_texts
@@ -86,7 +86,9 @@ class Project:
     texts: NodeTexts
 
 
-def create_project(folder: Path, arguments: Mapping[str, Any], *, audit: Mapping[str, Any] | None = None) -> None:
+def audit_and_create_project(
+    folder: Path, arguments: Mapping[str, Any], *, audit: Mapping[str, Any] | None = None
+) -> None:
     """Audit the labels of a graph and write what a review needs.
 
     Args:
@@ -95,17 +97,17 @@ def create_project(folder: Path, arguments: Mapping[str, Any], *, audit: Mapping
         audit: further options of `pignn.audit`, such as `method`, `noise` and `seed`.
     """
     check_project_can_be_created(folder)
-    files.create_writable_folder(folder)
+    files.create_folder_and_prove_writable(folder)
     with project_lock_context(folder):
         options = dict(audit or {})
         run = runs.audit(**arguments, **options)
         run.save(folder / "audit", force=True)
-        _write_labels(folder / LABELS_FILE, run.audit)
+        _write_labels_read_only(folder / LABELS_FILE, run.audit)
         seed = int(options.get("seed", 0))
-        tensors = {name: torch.from_numpy(np.array(v)) for name, v in _build_state(run.audit, seed).items()}
+        tensors = {name: torch.from_numpy(np.array(v)) for name, v in _build_state_arrays(run.audit, seed).items()}
         files.write_tensors_and_metadata(folder / STATE_FILE, tensors, {"version": VERSION})
         write_node_texts(
-            folder / TEXTS_FILE, run.audit.evidence.graph, read_original_node_table(run.data.get("origin"))
+            folder / TEXTS_FILE, run.audit.evidence.graph, read_original_node_table_or_none(run.data.get("origin"))
         )
         header = _build_header(run, {**arguments, **_select_noise_options(options)}, seed)
         files.write_json(folder / HEADER_FILE, header.to_dict())
@@ -132,7 +134,7 @@ def open_project(folder: Path) -> Project:
     return Project(folder, header, state, DecisionStore(folder / DECISIONS_FILE), NodeTexts(folder / TEXTS_FILE))
 
 
-def _build_state(audit: Audit, seed: int) -> dict[str, Any]:
+def _build_state_arrays(audit: Audit, seed: int) -> dict[str, Any]:
     from sklearn.cluster import MiniBatchKMeans
 
     evidence, rng = audit.evidence, np.random.default_rng(seed)
@@ -185,7 +187,7 @@ def _build_header(run: AuditRun, arguments: Mapping[str, Any], seed: int) -> Pro
     )  # fmt: skip
 
 
-def _write_labels(path: Path, audit: Audit) -> None:
+def _write_labels_read_only(path: Path, audit: Audit) -> None:
     issues = audit.issues.sort_values("node")
     names = np.array(audit.class_names, dtype=object)
     table = pd.DataFrame({"node": issues["id" if "id" in issues else "node"], "label": names[issues["given"]]})
@@ -193,5 +195,5 @@ def _write_labels(path: Path, audit: Audit) -> None:
     if "source" in issues:
         table["source"] = issues["source"].to_numpy()
     path.unlink(missing_ok=True)  # of an attempt that did not finish
-    write_rounded_csv(path, table)
+    write_spreadsheet_safe_csv(path, table)
     path.chmod(0o444)

@@ -29,7 +29,7 @@ def choose_project_folder(project: str | Path | None, arguments: Mapping[str, An
     return DEFAULT_FOLDER / Path(source).stem
 
 
-def check_is_project(folder: Path) -> None:
+def check_folder_is_project(folder: Path) -> None:
     if not is_project(folder):
         raise ConfigError(f"{folder} is no project; name a graph to make one, with --nodes or --dataset")
 

@@ -48,10 +48,10 @@ class ReviewSnapshot:
     order_rank: Ints  # place in the random order of the estimate; very large for trusted labels
 
 
-def select_labels(query: Query, snapshot: ReviewSnapshot, found_by_text: Ints | None) -> Ints:
+def select_label_positions(query: Query, snapshot: ReviewSnapshot, found_by_text: Ints | None) -> Ints:
     """Positions of the labels of a query, in its order."""
     state, ranking = snapshot.state, snapshot.ranking
-    chosen = _get_state_mask(query, snapshot)
+    chosen = _build_mask_of_state(query, snapshot)
     for wanted, values in (
         (query.given, state.given),
         (query.suggested, ranking.suggested),
@@ -66,10 +66,10 @@ def select_labels(query: Query, snapshot: ReviewSnapshot, found_by_text: Ints | 
         if nodes is not None:
             chosen &= np.isin(state.nodes, np.asarray(nodes, dtype=np.int64))
     positions = np.flatnonzero(chosen)
-    return positions[np.argsort(_compute_sort_key(query.order, positions, snapshot), kind="stable")]
+    return positions[np.argsort(_compute_sort_keys(query.order, positions, snapshot), kind="stable")]
 
 
-def _get_state_mask(query: Query, snapshot: ReviewSnapshot) -> Bools:
+def _build_mask_of_state(query: Query, snapshot: ReviewSnapshot) -> Bools:
     status = snapshot.status
     if query.state == "open":
         return snapshot.is_mine & ~snapshot.is_done & ~snapshot.is_skipped & ~snapshot.state.trusted
@@ -81,7 +81,7 @@ def _get_state_mask(query: Query, snapshot: ReviewSnapshot) -> Bools:
     return np.ones(len(status), dtype=bool) if query.state == "all" else status == wanted[query.state]
 
 
-def _compute_sort_key(order: Order, positions: Ints, snapshot: ReviewSnapshot) -> Floats:
+def _compute_sort_keys(order: Order, positions: Ints, snapshot: ReviewSnapshot) -> Floats:
     p_wrong, drawn = snapshot.ranking.p_wrong[positions], snapshot.order_rank[positions].astype(float)
     if order == "errors":
         return -p_wrong

@@ -9,7 +9,7 @@ import numpy as np
 from ..report import Section, Table, build_page
 from ..report.page import Tile, render_class_matrix
 from ..report.rendering import format_percent
-from .agreement import compute_agreement
+from .agreement import compute_reviewer_agreement
 from .estimates import Panel
 from .review_session import ReviewSession
 from .verdicts import RELABEL
@@ -26,7 +26,7 @@ def build_report_page(session: ReviewSession) -> str:
     kinds = ("relabel", "keep", "unsure", "skip")
     people = [[name, *(f"{counts[name, kind]:,}" for kind in kinds)] for name in names]
     known = {position: session.class_names[session.state.given[position]] for position in verdicts}
-    agreement = compute_agreement(verdicts, known)
+    agreement = compute_reviewer_agreement(verdicts, known)
     pairs = [
         [pair.first, pair.second, str(pair.labels), format_percent(pair.agreement), _format_or_dash(pair.kappa)]
         for pair in agreement.pairs

@@ -19,8 +19,8 @@ from .decision_store import Action, Change, Verdict
 from .estimates import Panel, compute_progress_panel, count_decided_at_front
 from .live_models import LiveModels, Ranking
 from .project import Project
-from .queue import Query, ReviewSnapshot, select_labels
-from .verdicts import KEEP, RELABEL, UNDECIDED, combine_verdicts
+from .queue import Query, ReviewSnapshot, select_label_positions
+from .verdicts import KEEP, RELABEL, UNDECIDED, combine_verdicts_to_status_and_verdict
 
 REFIT_EVERY = 5  # decisions
 MAX_NAME_CHARS, MAX_LABEL_CHARS, MAX_NOTE_CHARS = 60, 200, 4_000
@@ -33,12 +33,14 @@ class ReviewSession:
         self.project, self.state = project, project.state
         self.class_names = list(project.header.class_names)  # new classes are added behind
         self.models = LiveModels(project.state, len(project.header.source_names))
-        self.ranking: Ranking = self.models.make_first_ranking()
+        self.ranking: Ranking = self.models.make_ranking_from_audit()
         size = len(self.state.nodes)
         self.status, self.label = np.zeros(size, dtype=np.int64), np.full(size, -1, dtype=np.int64)
         self.order_rank = np.full(size, np.iinfo(np.int64).max // 2)
         self.order_rank[self.state.order] = np.arange(len(self.state.order))
-        self.dealing: Dealing = deal_labels(size, *project.decisions.read_dealing(), project.header.seed)
+        self.dealing: Dealing = deal_labels(
+            size, *project.decisions.read_dealt_reviewers_and_overlap(), project.header.seed
+        )
         self._verdicts: dict[int, dict[tuple[str, bool], Verdict]] = defaultdict(dict)  # by position
         # Kept up to date, so that nothing that is asked often goes through all verdicts.
         self._done: dict[str, Bools] = defaultdict(lambda: np.zeros(size, dtype=bool))
@@ -46,10 +48,10 @@ class ReviewSession:
         self._outcomes: dict[tuple[int, str], tuple[str, bool]] = {}  # of the surest errors: when, whether it was one
         self._lock = threading.RLock()
         self._wakes, self._is_closed, self._undigested = threading.Event(), False, 0
-        for node, reviewer, settles, verdict in project.decisions.list_verdicts():
+        for node, reviewer, settles, verdict in project.decisions.list_current_verdicts():
             self._update_label_in_memory(Change(node, reviewer, settles, None, verdict))
         self._undigested = REFIT_EVERY if self._verdicts else 0
-        self._refitter = threading.Thread(target=self._refit_when_woken, name="refit", daemon=True)
+        self._refitter = threading.Thread(target=self._refit_whenever_woken_until_closed, name="refit", daemon=True)
         self._refitter.start()
         self._wakes.set()
 
@@ -74,7 +76,7 @@ class ReviewSession:
             action = self.project.decisions.decide(
                 key, check_and_trim_reviewer_name(reviewer), checked, verb=verb, queue=queue
             )
-            self._apply_in_memory(action)
+            self._apply_in_memory_and_wake_refitter(action)
         return action
 
     def undo(self, key: str, reviewer: str) -> Action | None:
@@ -87,16 +89,16 @@ class ReviewSession:
         with self._lock:
             action: Action | None = store_call(key, check_and_trim_reviewer_name(reviewer))
             if action is not None:
-                self._apply_in_memory(action)
+                self._apply_in_memory_and_wake_refitter(action)
         return action
 
     def deal_labels_to_reviewers(self, reviewers: list[str], overlap: float) -> None:
         """Deal all labels out anew. What is decided stays decided."""
         dealing = deal_labels(len(self.status), reviewers, overlap, self.project.header.seed)
-        self.project.decisions.write_dealing(dealing.reviewers, overlap)
+        self.project.decisions.write_dealt_reviewers_and_overlap(dealing.reviewers, overlap)
         self.dealing = dealing
 
-    def find_position(self, node: int) -> int:
+    def find_position_or_raise(self, node: int) -> int:
         """The row of a labeled node."""
         position = int(np.searchsorted(self.state.nodes, node))
         if position == len(self.state.nodes) or self.state.nodes[position] != node:
@@ -107,9 +109,9 @@ class ReviewSession:
         self, node: int, verdict: Verdict | None, queue: str, new_class: bool
     ) -> Verdict | None:
         """The verdict with what the page said of the label; one that cannot be is refused."""
-        position = self.find_position(node)
+        position = self.find_position_or_raise(node)
         if self.state.trusted[position]:
-            name = self.project.texts.find_names([node])[node]
+            name = self.project.texts.find_names_or_ids([node])[node]
             raise DataError(f"the label of '{name[:40]}' was verified before this review; it stays")
         if verdict is None:
             return None
@@ -122,7 +124,7 @@ class ReviewSession:
             if not label or label == given:
                 raise DataError("a new label must be another one than the given; keep says that it is right")
             if label not in self.class_names:
-                check_new_class(label, self.class_names, is_allowed=new_class)
+                check_new_class_allowed_and_distinct(label, self.class_names, is_allowed=new_class)
         elif label:
             raise DataError(f"'{verdict.decision}' takes no label")
         p_wrong = float(f"{self.ranking.p_wrong[position]:.4g}")
@@ -135,7 +137,7 @@ class ReviewSession:
             queue=queue,
         )
 
-    def _apply_in_memory(self, action: Action) -> None:
+    def _apply_in_memory_and_wake_refitter(self, action: Action) -> None:
         for change in action.changes:
             self._update_label_in_memory(change)
         if self._undigested >= REFIT_EVERY:
@@ -143,7 +145,7 @@ class ReviewSession:
 
     def _update_label_in_memory(self, change: Change) -> None:
         """Bring one label up to date. Doing it twice changes nothing."""
-        position = self.find_position(change.node)
+        position = self.find_position_or_raise(change.node)
         verdicts, key = self._verdicts[position], (change.reviewer, change.settles)
         if change.after is None:
             verdicts.pop(key, None)
@@ -151,7 +153,9 @@ class ReviewSession:
             verdicts[key] = change.after
         if not change.settles:
             self._update_reviewer_masks(position, change.reviewer, change.after)
-        status, verdict = combine_verdicts((who, settles, each) for (who, settles), each in verdicts.items())
+        status, verdict = combine_verdicts_to_status_and_verdict(
+            (who, settles, each) for (who, settles), each in verdicts.items()
+        )
         label = -1
         if status == RELABEL and verdict is not None:
             if verdict.label not in self.class_names:
@@ -171,7 +175,7 @@ class ReviewSession:
 
     # ---- models ----
 
-    def _refit_when_woken(self) -> None:
+    def _refit_whenever_woken_until_closed(self) -> None:
         while True:
             self._wakes.wait()
             self._wakes.clear()
@@ -184,7 +188,7 @@ class ReviewSession:
             if is_due:
                 try:
                     label[label >= len(self.project.header.class_names)] = -1
-                    self.ranking = self.models.refit(status, label, self.ranking.number + 1)
+                    self.ranking = self.models.refit_and_build_ranking(status, label, self.ranking.number + 1)
                 except Exception:  # the review goes on with the ranking that it has
                     traceback.print_exc(file=sys.stderr)
 
@@ -196,7 +200,7 @@ class ReviewSession:
             if reviewer not in self.dealing.reviewers:
                 is_done |= self.status != UNDECIDED
             is_done |= np.isin(self.status, (RELABEL, KEEP)) & ~self.dealing.is_dealt_to_two
-            mine = self.dealing.get_mask(reviewer)
+            mine = self.dealing.get_label_mask_of_reviewer(reviewer)
             return ReviewSnapshot(
                 self.state, self.ranking, self.status.copy(), mine, is_done, is_skipped & ~is_done, self.order_rank
             )
@@ -204,7 +208,7 @@ class ReviewSession:
     def select_positions(self, query: Query, reviewer: str) -> Ints:
         """Positions of the labels of a query, in its order."""
         found = self.project.texts.find_nodes_with_text(query.search.strip()) if query.search.strip() else None
-        return select_labels(query, self.build_review_snapshot(reviewer), found)
+        return select_label_positions(query, self.build_review_snapshot(reviewer), found)
 
     def compute_progress_panel(self) -> Panel:
         with self._lock:
@@ -231,7 +235,7 @@ class ReviewSession:
             return {position: dict(verdicts) for position, verdicts in self._verdicts.items() if verdicts}
 
 
-def check_new_class(label: str, class_names: Sequence[str], *, is_allowed: bool) -> None:
+def check_new_class_allowed_and_distinct(label: str, class_names: Sequence[str], *, is_allowed: bool) -> None:
     """Refuse a class that nobody asked for, that cannot be read, or that one there is already meant by."""
     if not is_allowed:
         raise DataError(f"'{label[:40]}' is no class of this project; to add it, give it to one label with the key W")

@@ -11,10 +11,10 @@ from typing import Any
 from torch_geometric.data import Data
 
 from ..core.errors import ConfigError
-from ..serving.server import check_server_packages, run_app
+from ..serving.server import check_server_packages_installed, serve_app_until_signal
 from .guard import LOCAL_NAMES, hash_token, make_token
-from .project import create_project, open_project, project_lock_context
-from .project_folder import check_is_project, choose_project_folder
+from .project import audit_and_create_project, open_project, project_lock_context
+from .project_folder import check_folder_is_project, choose_project_folder
 from .review_session import ReviewSession, check_and_trim_reviewer_name
 
 
@@ -46,12 +46,12 @@ def review(
         on_ready: called with the address, and the new tokens by reviewer, when the port is open.
         graph_options: `nodes=`, `edges=`, `label=`, ... as `pignn.audit` takes them.
     """
-    check_server_packages("review")
+    check_server_packages_installed("review")
     arguments = {"graph": graph, **graph_options}
     folder = choose_project_folder(project, arguments)
     names = [check_and_trim_reviewer_name(name) for name in reviewers]
     if graph is not None or graph_options.get("nodes") is not None:
-        create_project(folder, arguments, audit=audit)
+        audit_and_create_project(folder, arguments, audit=audit)
 
     def announce(address: str, tokens: Mapping[str, str]) -> None:
         if on_ready is not None:
@@ -59,10 +59,10 @@ def review(
         if open_browser:
             webbrowser.open(address)
 
-    _serve_project(folder, names, overlap, host, port, announce)
+    _serve_project_until_signal(folder, names, overlap, host, port, announce)
 
 
-def _serve_project(
+def _serve_project_until_signal(
     folder: Path,
     names: list[str],
     overlap: float | None,
@@ -72,7 +72,7 @@ def _serve_project(
 ) -> None:
     from .api import build_app
 
-    check_is_project(folder)
+    check_folder_is_project(folder)
     is_local = host in LOCAL_NAMES
     with project_lock_context(folder):
         session = ReviewSession(open_project(folder))
@@ -81,11 +81,11 @@ def _serve_project(
             tokens = {} if is_local else {name: make_token() for name in names}
             for name in names:
                 store.add_or_update_reviewer(name, hash_token(tokens[name]) if name in tokens else None)
-            if not is_local and not any(hashed for _, hashed in store.list_reviewers()):
+            if not is_local and not any(hashed for _, hashed in store.list_reviewers_and_token_hashes()):
                 raise ConfigError(f"on {host}, others can come in: name the reviewers who get a token with --reviewer")
             if overlap is not None:
                 session.deal_labels_to_reviewers(names, overlap)
             app = build_app(session, is_local=is_local, csrf=secrets.token_urlsafe(24))
-            run_app(app, host, port, lambda address: on_ready(address, tokens))
+            serve_app_until_signal(app, host, port, lambda address: on_ready(address, tokens))
         finally:
             session.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..auditing import write_rounded_csv
+from ..auditing import write_spreadsheet_safe_csv
 from ..core.errors import ConfigError, DataError
 from .exchange import build_decision_table
 from .project import open_project, project_lock_context
@@ -29,7 +29,7 @@ def write_decisions_and_build_training_arguments(folder: str | Path) -> dict[str
             table = build_decision_table(session)
             if not table["decision"].isin(["relabel", "keep"]).any():
                 raise DataError(f"nothing is decided in {folder} yet; run pignn review {folder}")
-            write_rounded_csv(folder / "decisions.csv", table)
+            write_spreadsheet_safe_csv(folder / "decisions.csv", table)
         finally:
             session.close()
     return {**graph, "decisions": folder / "decisions.csv"}

@@ -11,7 +11,7 @@ STATUS_NAMES = ("open", "relabel", "keep", "unsure", "disputed")
 SETTLED = (RELABEL, KEEP)
 
 
-def combine_verdicts(verdicts: Iterable[tuple[str, bool, Verdict]]) -> tuple[int, Verdict | None]:
+def combine_verdicts_to_status_and_verdict(verdicts: Iterable[tuple[str, bool, Verdict]]) -> tuple[int, Verdict | None]:
     """The status of a label, and the verdict behind it, from (reviewer, settles, verdict).
 
     A settling verdict counts instead of the others, the latest where there are several. Reviewers who differ make the

@@ -52,7 +52,7 @@ class HeldOutLabels:
     log_probs: Floats
     trusted: Bools
 
-    def take(self, positions: Ints) -> HeldOutLabels:
+    def select_positions(self, positions: Ints) -> HeldOutLabels:
         return HeldOutLabels(
             self.given[positions], self.predicted[positions], self.log_probs[positions], self.trusted[positions]
         )
@@ -91,11 +91,11 @@ class HeldOutLabels:
 def estimate_accuracy(labels: HeldOutLabels, *, level: float = LEVEL, seed: int = 0) -> AccuracyEstimate:
     """Accuracy of predictions with an interval, from given labels that were held out."""
     rng, size = np.random.default_rng(seed), len(labels.given)
-    fitted = labels.take(_sample_positions(rng, size, MAX_BOOTSTRAP_LABELS * 2)).fit_noise()
+    fitted = labels.select_positions(_sample_positions_if_too_many(rng, size, MAX_BOOTSTRAP_LABELS * 2)).fit_noise()
     by_matrix, by_node, rate, by_class = labels.estimate_accuracies_and_noise_rate(fitted)
     drawn = []
     for _ in range(NUM_BOOTSTRAP_SAMPLES):
-        sample = labels.take(rng.integers(0, size, min(size, MAX_BOOTSTRAP_LABELS)))
+        sample = labels.select_positions(rng.integers(0, size, min(size, MAX_BOOTSTRAP_LABELS)))
         one_matrix, one_node, one_rate, one_class = sample.estimate_accuracies_and_noise_rate(sample.fit_noise(fitted))
         drawn.append([(one_matrix + one_node) / 2, one_rate, *one_class])
     shrink = np.sqrt(min(size, MAX_BOOTSTRAP_LABELS) / size)  # a smaller sample varies more than all labels do
@@ -116,7 +116,7 @@ def estimate_accuracy(labels: HeldOutLabels, *, level: float = LEVEL, seed: int 
     )
 
 
-def _sample_positions(rng: np.random.Generator, size: int, max_size: int) -> Ints:
+def _sample_positions_if_too_many(rng: np.random.Generator, size: int, max_size: int) -> Ints:
     return np.arange(size) if size <= max_size else np.sort(rng.choice(size, max_size, replace=False))
 
 

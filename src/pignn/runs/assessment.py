@@ -12,11 +12,11 @@ import pandas as pd
 import torch
 from torch_geometric.data import Data
 
-from ..auditing.crossfit import VAL_SHARE, Bools, assign_folds, iter_fold_probs
+from ..auditing.crossfit import VAL_SHARE, Bools, assign_stratified_or_source_folds, iter_positions_and_probs_per_fold
 from ..auditing.evidence import build_checked_evidence
 from ..auditing.judging import judge_labels
 from ..core.errors import DataError, PignnWarning
-from ..core.notebook import CardTable, render_card
+from ..core.notebook import CardTable, render_card_html
 from ..core.threads import threads_context
 from ..graphs import num_classes
 from ..methods import Method
@@ -94,9 +94,11 @@ class Assessment:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return render_card("What the model is worth", self.list_facts(), [self.tabulate_classes_for_card()], self.notes)
+        return render_card_html(
+            "What the model is worth", self.build_facts(), [self.build_class_card_table()], self.notes
+        )
 
-    def list_facts(self) -> dict[str, Any]:
+    def build_facts(self) -> dict[str, Any]:
         """The headline numbers in words."""
         low, high = self.interval
         return {
@@ -106,7 +108,7 @@ class Assessment:
             "labels wrong": f"about {self.estimate.noise_rate:.1%}",
         }
 
-    def tabulate_classes_for_card(self) -> CardTable:
+    def build_class_card_table(self) -> CardTable:
         """Agreement and accuracy by class."""
         rows = self.classes.astype(object).where(self.classes.notna(), None)
         return CardTable("By class", rows.head(MAX_SHOWN_CLASSES).to_dict("records"))
@@ -184,12 +186,14 @@ def predict_held_out_probs(
 ) -> Floats:
     """Class probabilities of held-out labels, [labels, classes]; NaN in folds that the time did not suffice for."""
     count = num_classes(evidence.data)
-    fold = assign_folds(evidence.given, folds, seed)
+    fold = assign_stratified_or_source_folds(evidence.given, folds, seed)
     probs = np.full((len(evidence.nodes), count), np.nan)
     options: dict[str, Any] = {"progress": False} if "epochs" in method.get_params() else {}
     # Copies choose their epoch as the method itself does: by validation labels only where the graph has them.
     options["val_share"] = VAL_SHARE if bool(evidence.data.val_mask.any()) else 0.0
-    for test, fold_probs in iter_fold_probs(evidence.data, evidence.nodes, fold, count, method, seed, **options):
+    for test, fold_probs in iter_positions_and_probs_per_fold(
+        evidence.data, evidence.nodes, fold, count, method, seed, **options
+    ):
         probs[test] = fold_probs
         if deadline is not None and time.perf_counter() > deadline:
             break
@@ -221,9 +225,9 @@ def build_assessment(
         agreement=float((classes == given).mean()),
         estimate=estimate,
         classes=_build_class_accuracy_table(get_class_names_or_numbers(data), given, classes, estimate),
-        disagreements=_tabulate_disagreements(data, evidence.nodes[done], given, probs[done], estimate),
+        disagreements=_build_table_of_disagreements(data, evidence.nodes[done], given, probs[done], estimate),
         seconds=time.perf_counter() - start,
-        true_accuracy=_score_by_truth(data, evidence.nodes[done], classes, predicted),
+        true_accuracy=_score_by_truth_or_none(data, evidence.nodes[done], classes, predicted),
         notes=notes,
     )
 
@@ -244,7 +248,7 @@ def _build_class_accuracy_table(
     return pd.DataFrame(table)
 
 
-def _tabulate_disagreements(
+def _build_table_of_disagreements(
     data: Data, nodes: Ints, given: Ints, probs: Floats, estimate: AccuracyEstimate
 ) -> pd.DataFrame:
     every = np.zeros((int(data.num_nodes), probs.shape[1]))
@@ -257,7 +261,7 @@ def _tabulate_disagreements(
     return table.iloc[order[(probs.argmax(axis=1) != given)[order]]].reset_index(drop=True)
 
 
-def _score_by_truth(data: Data, nodes: Ints, classes: Ints, predicted: Ints | None) -> float | None:
+def _score_by_truth_or_none(data: Data, nodes: Ints, classes: Ints, predicted: Ints | None) -> float | None:
     """Held-out predictions of labeled nodes and predictions of all others, against true labels."""
     if data.get("y_true") is None:
         return None

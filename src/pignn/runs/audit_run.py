@@ -30,8 +30,8 @@ from ..methods.core.data_hash import hash_training_data
 from ..noise import Corrupt, NoiseEstimate
 from ..report.cards import build_audit_card
 from .consensus_files import CONSENSUS_FILES, list_consensus_files, write_or_remove_consensus_files
-from .graph_source import GraphSource, build_corruption, is_no_noise
-from .run_folder import check_audit_folder, output_folder_context
+from .graph_source import GraphSource, build_corruption_or_none, is_no_noise
+from .run_folder import check_can_take_audit, locked_output_folder_context
 from .store_limits import StoreLimits
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ class AuditRun:
         """Write suspects.csv, audit.html, card.md, audit.json and, with a review, review.csv into a folder."""
         folder = Path(folder)
         more = () if self.audit.consensus is None else CONSENSUS_FILES
-        check_audit_folder(folder, self.review is not None, self.input_paths, force=force, more_files=more)
-        with output_folder_context(folder):
+        check_can_take_audit(folder, self.review is not None, self.input_paths, force=force, more_files=more)
+        with locked_output_folder_context(folder):
             self.write_files(folder)
 
     def write_files(self, folder: Path) -> None:
@@ -105,9 +105,11 @@ class AuditRun:
         write_or_remove_consensus_files(folder, self.audit.consensus, "audit.json")
         (folder / "audit.json").unlink(missing_ok=True)
         names = self.audit.class_names
-        tables.write_rounded_csv(folder / "suspects.csv", tables.replace_class_numbers_by_names(self.issues, names))
+        tables.write_spreadsheet_safe_csv(
+            folder / "suspects.csv", tables.replace_class_numbers_by_names(self.issues, names)
+        )
         if self.review is not None:
-            tables.write_rounded_csv(folder / "review.csv", tables.build_review_table(self.review, names))
+            tables.write_spreadsheet_safe_csv(folder / "review.csv", tables.build_review_table(self.review, names))
         origin = self.data.get("origin")
         name = self.data.get("name") if origin is None else origin.nodes
         card = build_audit_card(name, hash_training_data(self.data), self.audit.overview)
@@ -124,15 +126,15 @@ class AuditRun:
         title = f"Audit of the labels of {self.data.get('name') if origin is None else Path(origin.nodes).name}"
         page = self.audit.report(
             review=self.review,
-            node_table=read_original_node_table(origin),
+            node_table=read_original_node_table_or_none(origin),
             title=title,
-            apply_command="" if path is None else self.build_apply_command("decisions.csv", Path(path).parent),
+            apply_command="" if path is None else self.build_apply_command_or_empty("decisions.csv", Path(path).parent),
         )
         if path is not None:
             files.write_bytes_atomically(Path(path), page.encode())
         return page
 
-    def build_apply_command(self, decisions: str | Path, folder: Path) -> str:
+    def build_apply_command_or_empty(self, decisions: str | Path, folder: Path) -> str:
         """The ``pignn apply`` for the audited file; empty where its labels cannot be corrected."""
         origin = self.data.get("origin")
         nodes = Path("" if origin is None else origin.nodes)
@@ -216,15 +218,15 @@ def audit(
     """
     judge = _make_checked_audit_method(method, settings or {}, seed)
     source = GraphSource(graph, graph_options, adds_noise=not is_no_noise(noise))
-    corruption = build_corruption(noise, rate, seed, source, splits=("all",))
+    corruption = build_corruption_or_none(noise, rate, seed, source, splits=("all",))
     folder = None if out is None else Path(out)
     inputs = [*source.input_paths, *(Path(each) for each in (noise, decisions) if isinstance(each, str | Path))]
     if folder is not None:
-        check_audit_folder(folder, review is not None, inputs, force=force, more_files=list_consensus_files(source))
+        check_can_take_audit(folder, review is not None, inputs, force=force, more_files=list_consensus_files(source))
     table = auditing.read_decisions(decisions) if isinstance(decisions, str | Path) else decisions
-    limits = StoreLimits(memory, ray, resume).check(source, judge)
-    with output_folder_context(folder), limits.block_work_context(source, folder):
-        data = _load_data(source, corruption, table, on_graph_read)
+    limits = StoreLimits(memory, ray, resume).check_options_fit_audit(source, judge)
+    with locked_output_folder_context(folder), limits.block_work_context(source, folder):
+        data = _load_corrupt_and_apply_decisions(source, corruption, table, on_graph_read)
         start, chosen = time.perf_counter(), None
         result = _audit_labels_and_warn_if_asked(data, judge, warn, folds=folds, seed=seed, intervals=intervals)
         seconds = time.perf_counter() - start
@@ -243,7 +245,7 @@ def _audit_labels_and_warn_if_asked(data: Data, judge: str | Method, warn: bool,
         return auditing.audit_labels(data, judge, **options)
 
 
-def _load_data(
+def _load_corrupt_and_apply_decisions(
     source: GraphSource,
     corruption: Corrupt | None,
     decisions: pd.DataFrame | None,
@@ -284,7 +286,7 @@ def _warn_if_already_corrected(data: Data) -> None:
         warn_user(message)
 
 
-def read_original_node_table(origin: Any) -> pd.DataFrame | None:
+def read_original_node_table_or_none(origin: Any) -> pd.DataFrame | None:
     """What the user's table says of the nodes, for the page: node i is row i. None where it is not a table."""
     if origin is None or has_graph_suffix(origin.nodes) or not Path(origin.nodes).is_file():
         return None

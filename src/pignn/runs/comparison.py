@@ -19,11 +19,11 @@ from ..methods.factory import resolve_method_class
 from ..methods.registry import resolve_method_and_backbone_names
 from .assessment import LabelEvidence
 from .comparison_result import Comparison, build_comparison
-from .graph_source import GraphSource, build_corruption
+from .graph_source import GraphSource, build_corruption_or_none
 from .journal import Journal
 from .method_list import build_named_methods_or_short_list, map_distinct_names_to_themselves
 from .repeated_folds import FoldResult, RepeatedFolds
-from .run_folder import check_holds_no_run_or_audit, output_folder_context
+from .run_folder import check_folder_holds_no_run_or_audit, locked_output_folder_context
 
 JOURNAL_FILE = "folds.jsonl"
 
@@ -76,18 +76,18 @@ def compare(
     """
     Int(min=2).raise_unless_valid("folds", folds)
     Int(min=1).raise_unless_valid("repeats", repeats)
-    compared = choose_methods(methods, settings or {}, seed)
+    compared = build_checked_compared_methods(methods, settings or {}, seed)
     folder = None if out is None else Path(out)
-    check_holds_no_run_or_audit(folder)
+    check_folder_holds_no_run_or_audit(folder)
     source = GraphSource(graph, graph_options)
-    corruption = build_corruption(noise, rate, seed, source)
-    with output_folder_context(folder), progress_context(progress):
+    corruption = build_corruption_or_none(noise, rate, seed, source)
+    with locked_output_folder_context(folder), progress_context(progress):
         data = source.load()
         if on_graph_read is not None:
             on_graph_read(data)
         data = data if corruption is None else corruption(data)
         design = RepeatedFolds.draw(data, folds, repeats, seed)
-        results = run_all_fits(design, compared, _open_journal(folder, design, force))
+        results = run_fits_not_in_journal(design, compared, _open_or_restart_journal(folder, design, force))
         evidence = LabelEvidence.from_audit(design.data, design.nodes, design.given, seed)
         found = build_comparison(design, evidence, {each.label: each.method for each in compared}, results)
         if folder is not None:
@@ -95,15 +95,15 @@ def compare(
     return found
 
 
-def choose_methods(
+def build_checked_compared_methods(
     methods: Sequence[str | Method] | Mapping[str, str | Method] | None, settings: Mapping[str, Any], seed: int
 ) -> list[ComparedMethod]:
     """The methods with their settings, checked."""
     if isinstance(methods, str | Method):
         raise ConfigError("methods must be a list, such as ['auto', 'GCN'], or a dictionary with names of your own")
     if methods is not None and not isinstance(methods, Mapping):
-        map_distinct_names_to_themselves([_get_method_name(each) for each in methods])
-        methods = {_get_method_name(each): each for each in methods}
+        map_distinct_names_to_themselves([_get_method_name_or_raise(each) for each in methods])
+        methods = {_get_method_name_or_raise(each): each for each in methods}
     names = None if methods is None else {label: each for label, each in methods.items() if isinstance(each, str)}
     listed = {each.label: each for each in build_named_methods_or_short_list(names, settings, has_setting)}
     chosen = []
@@ -123,7 +123,7 @@ def has_setting(method: str, name: str) -> bool:
     }
 
 
-def run_all_fits(
+def run_fits_not_in_journal(
     design: RepeatedFolds, compared: Sequence[ComparedMethod], journal: Journal
 ) -> dict[str, dict[tuple[int, int], FoldResult]]:
     """The results of all methods, by repeat and fold. What is in the journal is not computed again."""
@@ -137,23 +137,23 @@ def run_all_fits(
     # All methods of a fold, then the next fold: a run that is cut short has compared them on the same labels.
     todo = [
         (repeat, fold, each)
-        for repeat, fold in design.list_repeats_and_folds()
+        for repeat, fold in design.iter_repeats_and_folds()
         for each in compared
         if (digests[each.label], repeat, fold) not in done
     ]
     for repeat, fold, each in track(todo, "comparison: fits"):
-        result = design.fit_and_predict(each.method, repeat, fold)
+        result = design.fit_copy_and_predict_held_out(each.method, repeat, fold)
         done[digests[each.label], repeat, fold] = result
         key = {"method": digests[each.label], "label": each.label, "repeat": repeat, "fold": fold}
         error = {} if result.error is None else {"error": result.error}
         journal.append(key | {"seconds": result.seconds, "predicted": result.predicted} | error)
     return {
-        label: {place: done[digest, *place] for place in design.list_repeats_and_folds()}
+        label: {place: done[digest, *place] for place in design.iter_repeats_and_folds()}
         for label, digest in digests.items()
     }
 
 
-def _get_method_name(method: str | Method) -> str:
+def _get_method_name_or_raise(method: str | Method) -> str:
     if isinstance(method, str | Method):
         return method if isinstance(method, str) else method.name
     raise ConfigError(
@@ -161,7 +161,7 @@ def _get_method_name(method: str | Method) -> str:
     )
 
 
-def _open_journal(folder: Path | None, design: RepeatedFolds, force: bool) -> Journal:
+def _open_or_restart_journal(folder: Path | None, design: RepeatedFolds, force: bool) -> Journal:
     path = None if folder is None else folder / JOURNAL_FILE
     if force and path is not None:
         path.unlink(missing_ok=True)

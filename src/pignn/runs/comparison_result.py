@@ -66,11 +66,11 @@ class Comparison:
     noise_rate: float
 
     @property
-    def best_score(self) -> MethodScore:
+    def best_method_score(self) -> MethodScore:
         return self.scores[0]
 
     @cached_property
-    def recommended_score(self) -> MethodScore:
+    def recommended_method_score(self) -> MethodScore:
         """The best method, or the cheapest one of its equals.
 
         Equals differ by less than half a percentage point, and surely by less than two: methods whose difference is
@@ -83,12 +83,12 @@ class Comparison:
     @property
     def recommended_method(self) -> Method:
         """The method to take, not fitted."""
-        return self.methods[self.recommended_score.method]
+        return self.methods[self.recommended_method_score.method]
 
     @cached_property
     def recommendation(self) -> str:
         """One line: what to take, what is as good, and what is not."""
-        taken, best = self.recommended_score, self.best_score
+        taken, best = self.recommended_method_score, self.best_method_score
         text = f"take {taken.method}"
         if taken is not best:
             text += (
@@ -97,9 +97,10 @@ class Comparison:
         equal = [score.method for score in self.scores if score.as_good and score not in (taken, best)]
         worse = [score for score in self.scores if not score.as_good]
         if equal:
-            text += f"; {join_names(equal)} {'is' if len(equal) == 1 else 'are'} as good within the error"
+            text += f"; {join_names_with_and(equal)} {'is' if len(equal) == 1 else 'are'} as good within the error"
         if worse:
-            text += f"; {join_names([score.method for score in worse])} {'is' if len(worse) == 1 else 'are'} worse by "
+            names = join_names_with_and([score.method for score in worse])
+            text += f"; {names} {'is' if len(worse) == 1 else 'are'} worse by "
             gaps = [-100 * score.difference for score in worse]
             low, high = f"{min(gaps):.1f}", f"{max(gaps):.1f}"
             text += f"{low if low == high else f'{low} to {high}'} points"
@@ -113,7 +114,7 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
-            "recommended": self.recommended_score.method,
+            "recommended": self.recommended_method_score.method,
             "recommendation": self.recommendation,
             "labels": self.num_labels,
             "folds": self.folds,
@@ -134,7 +135,7 @@ class Comparison:
         sections = [
             Section("Methods", [self.build_display_table()]),
             Section("Picture", [Markup(draw_panels(self._build_panels(), form="page").decode())]),
-            Section("How it was measured", [render_facts(self._list_facts())]),
+            Section("How it was measured", [render_facts(self._build_facts())]),
         ]
         if self.failures:
             rows = [[label, reason] for label, reason in self.failures.items()]
@@ -146,7 +147,7 @@ class Comparison:
 
     def save(self, folder: str | Path) -> None:
         """Write comparison.json, comparison.csv and comparison.html into a folder."""
-        self.write_files(files.create_writable_folder(Path(folder)))
+        self.write_files(files.create_folder_and_prove_writable(Path(folder)))
 
     def write_files(self, folder: Path) -> None:
         """Write into a folder that is there. comparison.json comes last and says that the rest is whole."""
@@ -163,9 +164,9 @@ class Comparison:
                 f"{score.accuracy:.1%}",
                 f"{score.low:.1%} to {score.high:.1%}",
                 f"{score.agreement:.1%}",
-                "" if score is self.best_score else f"{score.difference:+.1%}",
-                "" if score is self.best_score else f"{score.error:.1%}",
-                "best" if score is self.best_score else "yes" if score.as_good else "no",
+                "" if score is self.best_method_score else f"{score.difference:+.1%}",
+                "" if score is self.best_method_score else f"{score.error:.1%}",
+                "best" if score is self.best_method_score else "yes" if score.as_good else "no",
                 f"{score.seconds:.2f}",
             ]
             for score in self.scores
@@ -182,7 +183,7 @@ class Comparison:
     def _repr_html_(self) -> str:
         return f"<p>{Markup.escape(self.recommendation)}</p>{self.build_display_table().to_html()}"
 
-    def _list_facts(self) -> dict[str, str]:
+    def _build_facts(self) -> dict[str, str]:
         return {
             "labels": f"{self.num_labels:,}, each held out {self.repeats} times",
             "folds": f"{self.folds}, dealt {self.repeats} times",
@@ -219,7 +220,9 @@ def build_comparison(
     }
     if len(failures) == len(results):
         raise DataError(f"no method could be compared: {next(iter(failures.values()))}")
-    predicted = {label: collect_predictions(design, folds) for label, folds in results.items() if label not in failures}
+    predicted = {
+        label: collect_predictions_by_repeat(design, folds) for label, folds in results.items() if label not in failures
+    }
     estimates: dict[str, AccuracyEstimate] = {}
     values: dict[str, Floats] = {}
     for label, classes in predicted.items():
@@ -255,7 +258,7 @@ def build_comparison(
     )
 
 
-def collect_predictions(design: RepeatedFolds, results: Mapping[Place, FoldResult]) -> Ints:
+def collect_predictions_by_repeat(design: RepeatedFolds, results: Mapping[Place, FoldResult]) -> Ints:
     """The held-out predictions of every label, [labels, repeats]."""
     predicted = np.full(design.fold.T.shape, -1)
     for (repeat, fold), result in results.items():
@@ -272,7 +275,7 @@ def compute_difference_and_error(design: RepeatedFolds, differences: Floats) -> 
     """
     means = [
         differences[design.find_held_out_positions(repeat, fold), repeat].mean()
-        for repeat, fold in design.list_repeats_and_folds()
+        for repeat, fold in design.iter_repeats_and_folds()
     ]
     factor = 1 / len(means) + 1 / (design.folds - 1)
     return float(np.mean(differences)), math.sqrt(factor * float(np.var(means, ddof=1)))
@@ -283,6 +286,6 @@ def compute_t_quantile(num_folds: int) -> float:
     return float(stats.t.ppf((1 + LEVEL) / 2, num_folds - 1))
 
 
-def join_names(names: Sequence[str]) -> str:
+def join_names_with_and(names: Sequence[str]) -> str:
     """``a, b and c``."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

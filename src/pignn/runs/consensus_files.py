@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torch_geometric.data import Data
 
-from ..auditing import Consensus, write_rounded_csv
+from ..auditing import Consensus, write_spreadsheet_safe_csv
 from .graph_source import GraphSource
 
 CONSENSUS_FILES = ("consensus.csv", "annotators.csv", "confusions.csv", "votes.csv", "questions.csv")
@@ -37,7 +37,7 @@ def write_or_remove_consensus_files(folder: Path, consensus: Consensus | None, r
     annotators, confusions = consensus.annotator_table, consensus.confusion_table
     parts = (consensus.table, annotators, confusions, consensus.vote_table, questions)
     for name, table in zip(CONSENSUS_FILES, parts, strict=True):
-        write_rounded_csv(folder / name, table)
+        write_spreadsheet_safe_csv(folder / name, table)
 
 
 def _has_votes(record: Path) -> bool:

@@ -15,9 +15,9 @@ from .. import auditing
 from ..auditing import ReviewEstimate
 from ..auditing.decisions import get_labels_shown_in_review
 from ..core.errors import ConfigError, DataError
-from ..core.notebook import render_card
+from ..core.notebook import render_card_html
 from .audit_run import AuditOrigin
-from .run_folder import check_outputs
+from .run_folder import check_outputs_may_be_written
 
 
 class AuditHeader(msgspec.Struct):
@@ -68,7 +68,7 @@ class Correction:
             raise ConfigError("there is no file to correct: apply the decisions to nodes and name the label column")
         saved = replace(self, out=Path(out))
         path, trusted_path = Path(out), Path(str(saved.trusted_path))
-        check_outputs((path, trusted_path), self.inputs, force=force)
+        check_outputs_may_be_written((path, trusted_path), self.inputs, force=force)
         relabeled = self._decided_rows[self._decided_rows["decision"] == "relabel"]
         num_changed = auditing.write_corrected_labels(
             self.nodes,
@@ -79,7 +79,7 @@ class Correction:
             new_class=self.new_class,
             reviewed=dict(zip(self._decided_rows["node"], get_labels_shown_in_review(self._decided_rows), strict=True)),
         )
-        auditing.write_rounded_csv(trusted_path, self.trusted_label_table)
+        auditing.write_spreadsheet_safe_csv(trusted_path, self.trusted_label_table)
         return replace(saved, num_changed=num_changed)
 
     def to_dict(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Correction:
 
     def _repr_html_(self) -> str:
         shown = {key: value for key, value in self.to_dict().items() if not isinstance(value, dict | list)}
-        return render_card("Decisions of a review", shown)
+        return render_card_html("Decisions of a review", shown)
 
 
 def apply_decisions(
@@ -126,7 +126,7 @@ def apply_decisions(
     inputs = tuple(Path(each) for each in (nodes, decisions, audit_file) if isinstance(each, str | Path))
     if out is not None:
         trusted_path = Path(out).with_name(f"{Path(out).stem}.trusted.csv")
-        check_outputs((Path(out), trusted_path), inputs, force=force)
+        check_outputs_may_be_written((Path(out), trusted_path), inputs, force=force)
     table = decisions if isinstance(decisions, pd.DataFrame) else auditing.read_decisions(decisions)
     estimate = auditing.estimate_from_review(table, level=level)
     if not estimate.reviewed:
@@ -134,7 +134,7 @@ def apply_decisions(
     correction = Correction(decisions=table, estimate=estimate, inputs=inputs, new_class=new_class)
     if isinstance(nodes, Data):
         return replace(correction, data=auditing.apply_decisions_to_graph(nodes, table))
-    origin = read_audit_origin(audit_file) if id is None else None
+    origin = read_audit_origin_or_none(audit_file) if id is None else None
     if audit is not None and id is None and origin is None:
         raise DataError(f"{audit_file} is not there, or does not say which ids it read; name their column with id=")
     id = origin.id if origin is not None else id or "id"
@@ -143,7 +143,7 @@ def apply_decisions(
     return correction if out is None else correction.save(out, force=force)
 
 
-def read_audit_origin(audit_file: Path | None) -> AuditOrigin | None:
+def read_audit_origin_or_none(audit_file: Path | None) -> AuditOrigin | None:
     """What an audit.json says about the table that was audited; None where it does not."""
     try:
         return None if audit_file is None else msgspec.json.decode(audit_file.read_bytes(), type=AuditHeader).origin

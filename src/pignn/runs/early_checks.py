@@ -19,33 +19,33 @@ from ..noise.registry import check_and_tell_if_noise_file, resolve_noise_name
 NOT_OF_FILES = ("nodes", "edges", "split_seed", "split_index", "known")
 
 
-def check_graph_arguments(arguments: Mapping[str, Any], *, class_names: list[str] | None = None) -> None:
+def check_graph_arguments_can_be_read(arguments: Mapping[str, Any], *, class_names: list[str] | None = None) -> None:
     """Check the graph of a run as its options name it."""
     if arguments.get("graph") is not None:
-        _check_dataset(str(arguments["graph"]), arguments)
+        _check_dataset_and_options_exist(str(arguments["graph"]), arguments)
         return
-    from ..graphs.importers import ImportSpec, check_graph_files
+    from ..graphs.importers import ImportSpec, check_graph_files_can_be_read
 
     options = {name: value for name, value in arguments.items() if name not in NOT_OF_FILES}
     spec = ImportSpec.from_options(options | {"seed": arguments.get("split_seed", 0), "class_names": class_names})
-    check_graph_files(arguments["nodes"], arguments.get("edges"), spec)
+    check_graph_files_can_be_read(arguments["nodes"], arguments.get("edges"), spec)
 
 
-def check_graph_files_exist(arguments: Mapping[str, Any]) -> None:
+def check_graph_files_or_dataset_exist(arguments: Mapping[str, Any]) -> None:
     """Check the graph of a prediction, whose columns the model knows: its files, or the name of its dataset."""
     if arguments.get("graph") is not None:
-        _check_dataset(str(arguments["graph"]), arguments)
+        _check_dataset_and_options_exist(str(arguments["graph"]), arguments)
         return
-    from ..graphs.tables.local_copies import find_address, is_pipe
+    from ..graphs.tables.local_copies import find_web_address_or_none, is_pipe
     from ..graphs.tables.reader import list_table_files
 
     for name in ("nodes", "edges", "known"):
         path = arguments.get(name)
-        if path is not None and find_address(path) is None and not is_pipe(Path(path)):
+        if path is not None and find_web_address_or_none(path) is None and not is_pipe(Path(path)):
             list_table_files(Path(path))
 
 
-def _check_dataset(name: str, arguments: Mapping[str, Any]) -> None:
+def _check_dataset_and_options_exist(name: str, arguments: Mapping[str, Any]) -> None:
     if is_graph_store(name):
         return
     check_dataset_name_is_no_file(name)
@@ -68,7 +68,7 @@ def check_dataset_name_is_no_file(name: str) -> None:
         raise ConfigError(f"{name} is not the name of a dataset; read your own graph with nodes=, edges= and label=")
 
 
-def check_noise_and_rate(noise: str, rate: float | None) -> None:
+def check_noise_exists_and_rate_valid(noise: str, rate: float | None) -> None:
     """Check the label noise to add: a name that exists, or a file that does, and its rate."""
     from ..noise.kinds import parse_rate
 
@@ -80,7 +80,7 @@ def check_noise_and_rate(noise: str, rate: float | None) -> None:
         parse_rate(rate)
 
 
-def check_review_files(audit: Path | None, decisions: Path | None) -> None:
+def check_review_files_exist(audit: Path | None, decisions: Path | None) -> None:
     """Check that the folder of an audit and the file of decisions are there."""
     if audit is not None and not (audit / "audit.json").is_file():
         raise DataError(f"{audit} holds no audit (no audit.json); give the --out of a `pignn audit`")
@@ -88,7 +88,7 @@ def check_review_files(audit: Path | None, decisions: Path | None) -> None:
         raise DataError(f"{decisions}: no such file of decisions; check the path")
 
 
-def check_model_folder(folder: Path) -> None:
+def check_folder_has_model(folder: Path) -> None:
     """Check that there is a model in a folder, or in the folder of a run."""
     if not folder.is_dir():
         raise ModelFileError(f"no model folder at {folder}; give the --out of a `pignn train`")

@@ -21,7 +21,7 @@ from ..core.text import format_error_in_one_line
 from ..io import files
 from ..methods import Method, load_model
 from ..methods.core.network import NetworkMethod
-from .run_folder import check_outputs
+from .run_folder import check_outputs_may_be_written
 
 SUFFIX = ".pt2"
 TOLERANCE = 1e-4  # of logits, beside the rounding of sums in another order
@@ -47,10 +47,10 @@ def export_network(model: Method | str | Path, path: str | Path, *, force: bool 
     path = Path(path)
     if path.suffix != SUFFIX:
         raise ConfigError(f"{path}: torch.export writes {SUFFIX} files; choose such a name")
-    check_outputs([path], [], force=force)
+    check_outputs_may_be_written([path], [], force=force)
     method = model if isinstance(model, Method) else load_model(model)
     method.get_fit_facts()  # tells if it is not fitted
-    program = build_exported_program(method)
+    program = build_and_verify_exported_program(method)
     facts = {
         "pignn": __version__,
         "method": method.name,
@@ -65,7 +65,7 @@ def export_network(model: Method | str | Path, path: str | Path, *, force: bool 
     return path
 
 
-def build_exported_program(method: Method) -> torch.export.ExportedProgram:
+def build_and_verify_exported_program(method: Method) -> torch.export.ExportedProgram:
     """The exported network, which was compared with the method; one line says why it cannot be done."""
     if not isinstance(method, NetworkMethod):
         raise ConfigError(
@@ -82,9 +82,9 @@ def build_exported_program(method: Method) -> torch.export.ExportedProgram:
     shapes = {"x": {0: nodes}, "edge_index": {1: edges}, "edge_weight": {0: edges}}
     try:
         with torch.no_grad():
-            program = torch.export.export(module.eval(), _list_inputs(method, example), dynamic_shapes=shapes)
+            program = torch.export.export(module.eval(), _list_example_inputs(method, example), dynamic_shapes=shapes)
             graph = _make_random_graph(method, num_nodes=60)
-            logits = program.module()(*_list_inputs(method, graph)).numpy()
+            logits = program.module()(*_list_example_inputs(method, graph)).numpy()
     except Exception as error:  # torch.export has many of its own
         reason = format_error_in_one_line(error)
         raise ConfigError(f"torch.export cannot do this network ({reason}); {ALTERNATIVES}") from None
@@ -104,5 +104,5 @@ def _make_random_graph(method: Method, num_nodes: int) -> Data:
     return Data(x=x, edge_index=simple.edge_index)
 
 
-def _list_inputs(method: Method, graph: Data) -> tuple[Any, ...]:
+def _list_example_inputs(method: Method, graph: Data) -> tuple[Any, ...]:
     return graph.x, graph.edge_index, torch.ones(graph.edge_index.shape[1])

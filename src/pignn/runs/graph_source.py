@@ -14,8 +14,8 @@ from torch_geometric.data import Data
 
 from .. import graphs
 from ..core.errors import ConfigError, DataError, warn_user
-from ..graphs.checks import check_data_type
-from ..noise import Corrupt, load_noise_file_or_check_name
+from ..graphs.checks import check_is_homogeneous_pyg_graph
+from ..noise import Corrupt, load_labels_or_matrix_or_check_noise_name
 from .early_checks import check_dataset_name_is_no_file, is_graph_store
 
 MASKS = ("train_mask", "val_mask", "test_mask")
@@ -42,7 +42,7 @@ class GraphSource:
         if isinstance(self.graph, pd.DataFrame):
             raise DataError("a table of nodes is not a graph by itself; give both tables by name: nodes=..., edges=...")
         if self.graph is not None and not isinstance(self.graph, str | Path):
-            check_data_type(self.graph)
+            check_is_homogeneous_pyg_graph(self.graph)
         if isinstance(self.graph, Data) and (others := set(self.options) - {"split_index"}):
             raise ConfigError(
                 f"{min(others)} does not apply to a graph that is loaded already; leave it out, or put it into "
@@ -92,9 +92,11 @@ def is_no_noise(noise: Any) -> bool:
     return isinstance(noise, str) and noise == "none"
 
 
-def build_corruption(noise: Any, rate: float | None, seed: int, source: GraphSource, **options: Any) -> Corrupt | None:
+def build_corruption_or_none(
+    noise: Any, rate: float | None, seed: int, source: GraphSource, **options: Any
+) -> Corrupt | None:
     """The label noise to add, checked; None for none. ``noise`` may be a file of labels or of a transition matrix."""
-    kind = load_noise_file_or_check_name(str(noise)) if isinstance(noise, str | Path) else noise
+    kind = load_labels_or_matrix_or_check_noise_name(str(noise)) if isinstance(noise, str | Path) else noise
     is_none = is_no_noise(kind)
     if is_none and rate is not None and not source.is_dataset_or_experiment_store:
         raise ConfigError("noise 'none' takes no rate; leave the rate out or choose a kind of noise")
@@ -122,14 +124,14 @@ def reduce_masks_to_split_in_place(graph: Data, split_index: int | None, title: 
 
 def _load_dataset_or_store(name_or_path: str, options: dict[str, Any], adds_noise: bool) -> Data:
     if is_graph_store(name_or_path):
-        return _load_store(name_or_path, options, adds_noise)
+        return _load_graph_store(name_or_path, options, adds_noise)
     check_dataset_name_is_no_file(name_or_path)
     graph = graphs.load(name_or_path, **options)
     # An index was used while loading.
     return reduce_masks_to_split_in_place(graph, None, name_or_path) if options.get("split") == "own" else graph
 
 
-def _load_store(path: str, options: dict[str, Any], adds_noise: bool) -> Data:
+def _load_graph_store(path: str, options: dict[str, Any], adds_noise: bool) -> Data:
     options.pop("root", None)
     split = {key: options.pop(key) for key in ("split", "split_seed") if key in options}
     if split.get("split", "default") == "default" and not adds_noise:

@@ -16,7 +16,7 @@ from ..core.text import format_error_in_one_line
 from ..io import files
 from ..report.cards import build_hub_card
 from ..report.training.summary import TrainingRecord
-from .early_checks import check_model_folder
+from .early_checks import check_folder_has_model
 from .training_run import TrainingRun
 
 MODEL_FILES = ("model.json", "model.safetensors", "features.json", "features.safetensors")
@@ -69,7 +69,7 @@ def from_hub(repo_id: str, *, revision: str | None = None, token: str | None = N
     with _hub_errors_context(f"cannot get {repo_id}", ModelFileError):
         patterns = [*MODEL_FILES, CARD_FILE]
         folder = Path(hub.snapshot_download(repo_id, revision=revision, token=token, allow_patterns=patterns))
-    check_model_folder(folder)
+    check_folder_has_model(folder)
     return folder
 
 
@@ -86,7 +86,7 @@ def write_hub_folder(
             f"run must be what pignn.train returns, or its folder, not {type(run).__name__}: the card tells of the data"
         )
     source = Path(run)
-    check_model_folder(source)
+    check_folder_has_model(source)
     record, header = _read_training_record(source), _read_model_header(source / "model" / "model.json")
     with files.new_folder_context(Path(folder)) as new:
         for name in MODEL_FILES:

@@ -28,13 +28,13 @@ class Journal:
             if not lines:
                 path.write_bytes(_encode_record(work))
                 return
-            if _decode_record(lines[0]) != work:
+            if _decode_record_or_none(lines[0]) != work:
                 raise OutputError(
                     f"{path} is of another graph, other labels or another way to hold them out; choose another folder, "
                     "or force=True replaces it"
                 )
             os.truncate(path, end)
-        self.records = [record for record in map(_decode_record, lines[1:]) if record is not None]
+        self.records = [record for record in map(_decode_record_or_none, lines[1:]) if record is not None]
 
     def append(self, record: dict[str, Any]) -> None:
         """Add a record, which a kill from now on does not lose."""
@@ -50,7 +50,7 @@ def _encode_record(record: dict[str, Any]) -> bytes:
     return json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
 
-def _decode_record(line: bytes) -> dict[str, Any] | None:
+def _decode_record_or_none(line: bytes) -> dict[str, Any] | None:
     """The record of a line; None for one that is damaged."""
     try:
         record = json.loads(line)

@@ -39,13 +39,13 @@ def to_networkx(graph: Data, found: AuditRun | TrainingRun | Predictions | None 
         raise DataError(f"expected a torch_geometric Data, not {type(graph).__name__}")
     num_nodes, ids = int(graph.num_nodes), parse_node_ids_or_none(graph)
     nodes = list(range(num_nodes)) if ids is None else [_to_plain_value(each) for each in ids]
-    attributes = _collect_attributes(graph, num_nodes)
+    attributes = _collect_name_and_class_attributes(graph, num_nodes)
     if found is not None:
-        table, columns = _tabulate_findings(found)
+        table, columns = _build_node_table_and_columns(found)
         if len(table) and int(table["node"].max()) >= num_nodes:
             raise ConfigError("found is about another graph, which has more nodes; give both of the same run")
         for name in columns:
-            _add_attribute(attributes, name, table["node"], table[name])
+            _set_attribute_of_nodes(attributes, name, table["node"], table[name])
     result = networkx.Graph()
     result.add_nodes_from(zip(nodes, attributes, strict=True))
     pairs = [(nodes[a], nodes[b]) for a, b in graph.edge_index.t().tolist()]
@@ -57,32 +57,36 @@ def to_networkx(graph: Data, found: AuditRun | TrainingRun | Predictions | None 
     return result
 
 
-def _collect_attributes(graph: Data, num_nodes: int) -> list[dict[str, Any]]:
+def _collect_name_and_class_attributes(graph: Data, num_nodes: int) -> list[dict[str, Any]]:
     """Names and given classes of the nodes."""
     attributes: list[dict[str, Any]] = [{} for _ in range(num_nodes)]
     if graph.get("node_name") is not None:
-        _add_attribute(attributes, "name", range(num_nodes), graph.node_name)
+        _set_attribute_of_nodes(attributes, "name", range(num_nodes), graph.node_name)
     if graph.get("y") is not None:
         names, given = np.array(get_class_names_or_numbers(graph), dtype=object), graph.y.cpu().numpy()
         labeled = np.flatnonzero(given >= 0)
-        _add_attribute(attributes, "given", labeled, names[given[labeled]])
+        _set_attribute_of_nodes(attributes, "given", labeled, names[given[labeled]])
     return attributes
 
 
-def _tabulate_findings(found: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def _build_node_table_and_columns(audit_or_predictions: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """What was found by numbers of nodes, with names of classes."""
-    if isinstance(found, AuditRun):
-        names = np.array(found.audit.class_names, dtype=object)
-        return found.issues.assign(suggested=names[found.issues["suggested"]]), AUDIT_COLUMNS
-    if isinstance(found, TrainingRun):
-        found = found.predictions
-    if isinstance(found, Predictions):
-        table = found.table
+    if isinstance(audit_or_predictions, AuditRun):
+        names = np.array(audit_or_predictions.audit.class_names, dtype=object)
+        return audit_or_predictions.issues.assign(
+            suggested=names[audit_or_predictions.issues["suggested"]]
+        ), AUDIT_COLUMNS
+    if isinstance(audit_or_predictions, TrainingRun):
+        audit_or_predictions = audit_or_predictions.predictions
+    if isinstance(audit_or_predictions, Predictions):
+        table = audit_or_predictions.table
         return table.assign(node=np.arange(len(table))), PREDICTION_COLUMNS
-    raise ConfigError(f"found must come from pignn.audit, pignn.train or pignn.predict, not {type(found).__name__}")
+    raise ConfigError(
+        f"found must come from pignn.audit, pignn.train or pignn.predict, not {type(audit_or_predictions).__name__}"
+    )
 
 
-def _add_attribute(attributes: list[dict[str, Any]], name: str, nodes: Any, values: Any) -> None:
+def _set_attribute_of_nodes(attributes: list[dict[str, Any]], name: str, nodes: Any, values: Any) -> None:
     for node, value in zip(nodes, values, strict=True):
         attributes[int(node)][name] = _to_plain_value(value)
 

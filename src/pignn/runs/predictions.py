@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from .. import graphs
 from ..core.errors import ConfigError, ModelFileError, warn_user
-from ..core.notebook import CardTable, render_card
+from ..core.notebook import CardTable, render_card_html
 from ..core.records import Record
 from ..graphs.checks import has_csr_edges
 from ..methods import Method, load_model
@@ -23,7 +23,7 @@ from ..report.predictions import build_prediction_table, write_predictions_csv
 from ..training.metrics import score as metric_score
 from .graph_source import GraphSource
 from .known_nodes import copy_first_nodes_without_features, join_new_and_known_node_tables
-from .run_folder import check_outputs
+from .run_folder import check_outputs_may_be_written
 
 NUM_SHOWN_NODES, MAX_SHOWN_COLUMNS = 10, 12  # in a notebook
 
@@ -109,13 +109,13 @@ class Predictions:
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the table as CSV."""
-        check_outputs([Path(path)], [], force=force)
+        check_outputs_may_be_written([Path(path)], [], force=force)
         write_predictions_csv(Path(path), self.table)
 
     def _repr_html_(self) -> str:
         rows = self.table.head(NUM_SHOWN_NODES).to_dict("records")
         table = CardTable("The first nodes", [dict(list(row.items())[:MAX_SHOWN_COLUMNS]) for row in rows])
-        return render_card(f"Predictions of {self.model.name}", self.summary.to_dict(), [table])
+        return render_card_html(f"Predictions of {self.model.name}", self.summary.to_dict(), [table])
 
 
 def predict(
@@ -148,7 +148,7 @@ def predict(
     folder = None if isinstance(model, Method) else resolve_model_folder(Path(model))
     if out is not None:
         model_files = folder.iterdir() if folder is not None and folder.is_dir() else ()
-        check_outputs([Path(out)], [*source.input_paths, *model_files], force=force)
+        check_outputs_may_be_written([Path(out)], [*source.input_paths, *model_files], force=force)
     fitted = model if isinstance(model, Method) else load_model(model)
     if known is not None:
         return _predict_with_known_nodes(fitted, folder, source, known, out)

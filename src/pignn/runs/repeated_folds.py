@@ -19,7 +19,7 @@ from sklearn.base import clone
 from torch_geometric.data import Data
 
 from .. import auditing, graphs
-from ..auditing.crossfit import Bools, assign_folds
+from ..auditing.crossfit import Bools, assign_stratified_or_source_folds
 from ..core.errors import DataError, PignnError, PignnWarning
 from ..core.progress import progress_context
 from ..core.threads import threads_context
@@ -63,7 +63,9 @@ class RepeatedFolds:
         trusted = np.zeros(len(nodes), dtype=bool)
         if data.get("trusted_mask") is not None:
             trusted = data.trusted_mask.numpy().astype(bool)[nodes]
-        fold = [assign_folds(2 * given + trusted, folds, seed + repeat) for repeat in range(repeats)]
+        fold = [
+            assign_stratified_or_source_folds(2 * given + trusted, folds, seed + repeat) for repeat in range(repeats)
+        ]
         return cls(data, nodes, given, trusted, np.stack(fold), seed)
 
     @property
@@ -78,7 +80,7 @@ class RepeatedFolds:
         """Equal where the same methods would give the same results."""
         return compute_digest_of_parts(hash_training_data(self.data), self.fold[:1], str(self.seed), length=16)
 
-    def list_repeats_and_folds(self) -> Iterator[tuple[int, int]]:
+    def iter_repeats_and_folds(self) -> Iterator[tuple[int, int]]:
         """Repeat and fold of every fit of a method."""
         return ((repeat, fold) for repeat in range(self.repeats) for fold in range(self.folds))
 
@@ -86,7 +88,7 @@ class RepeatedFolds:
         """The positions of the labels that are held out there."""
         return np.flatnonzero(self.fold[repeat] == fold)
 
-    def fit_and_predict(self, method: Method, repeat: int, fold: int, **fit_options: Any) -> FoldResult:
+    def fit_copy_and_predict_held_out(self, method: Method, repeat: int, fold: int, **fit_options: Any) -> FoldResult:
         """What a copy of a method predicts for labels that it did not learn from. It chooses, if it does, anew."""
         held_out = self.find_held_out_positions(repeat, fold)
         graph = copy_without_labels(self.data, self.nodes[held_out])

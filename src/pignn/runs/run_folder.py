@@ -32,7 +32,7 @@ def has_finished_or_interrupted_run(folder: Path) -> bool:
     return (folder / "run.json").exists() or has_checkpoint(folder)
 
 
-def check_outputs(paths: Iterable[Path], inputs: Iterable[Path | str | None], *, force: bool) -> None:
+def check_outputs_may_be_written(paths: Iterable[Path], inputs: Iterable[Path | str | None], *, force: bool) -> None:
     """Refuse outputs that would replace an input or, unless ``force`` is set, any other file."""
     existing_inputs = [path for path in inputs if path is not None and os.path.isfile(path)]
     for path in paths:
@@ -44,13 +44,13 @@ def check_outputs(paths: Iterable[Path], inputs: Iterable[Path | str | None], *,
             raise OutputError(f"{path} exists already; force=True replaces it")
 
 
-def check_is_no_file(folder: Path) -> None:
+def check_folder_is_no_file(folder: Path) -> None:
     """Refuse a file where a folder would go."""
     if folder.is_file():
         raise OutputError(f"cannot write into {folder}: it is a file, not a folder; choose another")
 
 
-def check_training_options(folder: Path | None, *, report: bool, resume: bool, force: bool) -> None:
+def check_training_folder_options(folder: Path | None, *, report: bool, resume: bool, force: bool) -> None:
     """Refuse options about the folder of a training that contradict each other."""
     if resume and force:
         raise ConfigError("resume=True continues a run, force=True replaces it; give one of them")
@@ -58,42 +58,42 @@ def check_training_options(folder: Path | None, *, report: bool, resume: bool, f
         if value and folder is None:
             raise ConfigError(f"{name}=True needs out=, the folder {purpose}")
     if folder is not None:
-        check_is_no_file(folder)
+        check_folder_is_no_file(folder)
     if folder is not None and (folder / "audit.json").exists():
         raise OutputError(f"{folder} holds an audit, whose files stay together; choose another folder for the training")
 
 
-def check_audit_folder(
+def check_can_take_audit(
     folder: Path, has_review: bool, inputs: Any, *, force: bool, more_files: Sequence[str] = ()
 ) -> None:
     """Refuse to replace an audit unasked, an input, or a file that is of no audit."""
-    check_is_no_file(folder)
+    check_folder_is_no_file(folder)
     if has_finished_or_interrupted_run(folder):
         raise OutputError(f"{folder} holds a training run, whose files stay together; choose another folder")
     if (folder / "audit.json").exists() and not force:
         raise OutputError(f"{folder} holds an audit already; force=True replaces it, decisions in review.csv included")
     names = (*AUDIT_FILES, *more_files, *(["review.csv"] if has_review else []))
-    check_outputs((folder / name for name in names), inputs, force=force)
+    check_outputs_may_be_written((folder / name for name in names), inputs, force=force)
 
 
-def check_holds_no_run_or_audit(folder: Path | None) -> None:
+def check_folder_holds_no_run_or_audit(folder: Path | None) -> None:
     """Refuse a folder whose files are of a training or of an audit."""
     if folder is None:
         return
-    check_is_no_file(folder)
+    check_folder_is_no_file(folder)
     for name, kind in (("run.json", "a training run"), ("audit.json", "an audit")):
         if (folder / name).exists():
             raise OutputError(f"{folder} holds {kind}, whose files stay together; choose another folder")
 
 
 @contextlib.contextmanager
-def output_folder_context(folder: Path | None) -> Iterator[None]:
+def locked_output_folder_context(folder: Path | None) -> Iterator[None]:
     """Create a writable folder. If the run fails before it writes anything, remove the folder again."""
     created = [] if folder is None else [path for path in (folder, *folder.parents) if not path.exists()]
     before = set() if folder is None or not folder.is_dir() else {path.name for path in folder.iterdir()}
     try:
         if folder is not None:
-            files.create_writable_folder(folder)
+            files.create_folder_and_prove_writable(folder)
             if (folder / "model").exists() and not (folder / "model").is_dir():
                 raise OutputError(f"{folder / 'model'} is a file where the model's folder would go; choose another")
         with _folder_lock_context(folder):

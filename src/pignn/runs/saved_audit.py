@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 from ..core.errors import DataError
 from ..graphs.checks import parse_node_ids_or_none
 from ..report.spreadsheet import unescape_formula
-from .early_checks import check_review_files
+from .early_checks import check_review_files_exist
 
 COLUMNS = ("node", "given", "suggested", "p_wrong", "suspect", "trusted")
 
@@ -42,7 +42,7 @@ class SavedAudit:
 
 def read_saved_audit(folder: Path, data: Data) -> SavedAudit:
     """Read the folder of an audit of this graph. Labels that are trusted by now are no suspects any more."""
-    check_review_files(folder, None)
+    check_review_files_exist(folder, None)
     try:
         header = msgspec.json.decode((folder / "audit.json").read_bytes(), type=SavedAuditHeader)
         rows = list(csv.DictReader(io.StringIO((folder / "suspects.csv").read_text("utf-8-sig"), newline="")))

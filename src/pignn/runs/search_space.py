@@ -38,10 +38,10 @@ def build_search_space(method: type[Method], search: Mapping[str, Any] | Sequenc
     for name in wanted:
         if name not in declared or name == "seed":
             raise build_unknown_name_error("setting to search", name, [each for each in declared if each != "seed"])
-    return {name: _choose_values_to_try(declared[name], values) for name, values in wanted.items()}
+    return {name: _check_or_choose_values_to_try(declared[name], values) for name, values in wanted.items()}
 
 
-def _choose_values_to_try(setting: Setting, values: Any) -> Range | tuple[Any, ...]:
+def _check_or_choose_values_to_try(setting: Setting, values: Any) -> Range | tuple[Any, ...]:
     """What a user says, checked; else what is declared, or all there is where that is little."""
     if values is None:
         if setting.search is not None:

@@ -31,7 +31,7 @@ class StoreLimits:
     def are_given(self) -> bool:
         return self.memory is not None or self.ray is not None
 
-    def check(self, source: GraphSource, method: str | Method) -> Self:
+    def check_options_fit_audit(self, source: GraphSource, method: str | Method) -> Self:
         """Refuse options that do not go together."""
         if self.resume and not self.are_given:
             raise ConfigError("--resume goes on with an audit that has --memory or --ray; give the same options again")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from .tuning import NUM_RANDOM_TRIALS, check_optuna_is_installed
+from .tuning import NUM_RANDOM_TRIALS, check_optuna_is_installed_and_silence
 
 
 class OptunaSampler:
@@ -17,7 +17,7 @@ class OptunaSampler:
     """
 
     def __init__(self, search_space: dict[str, list[Any]], num_trials: int, seed: int) -> None:
-        check_optuna_is_installed()
+        check_optuna_is_installed_and_silence()
         import optuna
 
         self.search_space = search_space

@@ -26,14 +26,14 @@ from ..training.callbacks import Callback
 from ..training.interrupt import DeferredInterrupt
 from .assessment import MIN_SECONDS, SECONDS_PER_FIT, assess
 from .consensus_files import list_consensus_files
-from .early_checks import check_review_files
-from .graph_source import GraphSource, build_corruption, is_no_noise
+from .early_checks import check_review_files_exist
+from .graph_source import GraphSource, build_corruption_or_none, is_no_noise
 from .run_folder import (
-    check_outputs,
-    check_training_options,
+    check_outputs_may_be_written,
+    check_training_folder_options,
     has_finished_or_interrupted_run,
+    locked_output_folder_context,
     note_checkpoint_on_interrupt_context,
-    output_folder_context,
 )
 from .saved_audit import SavedAudit, read_saved_audit
 from .training_run import TREATMENTS, TrainingRun, list_run_files
@@ -68,13 +68,13 @@ class TrainingJob:
     assess: bool
     fit_options: dict[str, Any]
 
-    def check(self, noise: Any) -> None:
+    def check_options_and_outputs(self, noise: Any) -> None:
         """Refuse options that contradict each other, and outputs that would replace what must stay."""
         if self.clean is not None and self.clean not in TREATMENTS:
             raise build_unknown_name_error("way to clean", self.clean, TREATMENTS)
         if self.audit_folder is not None:
-            check_review_files(self.audit_folder, None)
-        check_training_options(self.folder, report=self.report, resume=self.resume, force=self.force)
+            check_review_files_exist(self.audit_folder, None)
+        check_training_folder_options(self.folder, report=self.report, resume=self.resume, force=self.force)
         folder = self.folder
         if folder is None:
             return
@@ -86,24 +86,24 @@ class TrainingJob:
                 raise OutputError(f"{folder} holds a run already; resume=True continues it, force=True replaces it")
         inputs = [*self.source.input_paths, *([noise] if isinstance(noise, str | Path) else [])]
         names = list_run_files(folder, self.report) + [folder / name for name in list_consensus_files(self.source)]
-        check_outputs(names, inputs, force=self.force or has_finished_or_interrupted_run(folder))
+        check_outputs_may_be_written(names, inputs, force=self.force or has_finished_or_interrupted_run(folder))
 
-    def execute(self, on_graph_read: Callable[[Data], None] | None = None) -> TrainingRun:
+    def train_and_save(self, on_graph_read: Callable[[Data], None] | None = None) -> TrainingRun:
         """Read the graph, train and save, as one of several processes where torchrun started several."""
         deferred = DeferredInterrupt()
         device = str(self.model.get_params().get("device", "cpu"))
         noted_folder = None if self.force else self.folder
         with (
-            output_folder_context(self.folder),
+            locked_output_folder_context(self.folder),
             note_checkpoint_on_interrupt_context(noted_folder),
-            distributed.open_process_group(device),
+            distributed.process_group_context(device),
         ):
             data = self.source.load()
             if on_graph_read is not None:
                 on_graph_read(data)
-            run, signal = self._fit(data if self.corruption is None else self.corruption(data))
+            run, signal = self._prepare_labels_and_train(data if self.corruption is None else self.corruption(data))
             if signal is None and self.assess:
-                run, signal = self._assess(run)
+                run, signal = self._assess_and_get_signal(run)
             if run.rank == 0:
                 with deferred:  # what was learned is written whole, unless somebody insists
                     run.predictions  # noqa: B018
@@ -113,7 +113,7 @@ class TrainingJob:
             raise TrainingInterrupted(run, signal or deferred.signal or 0, finished=signal is None)
         return run
 
-    def _fit(self, data: Data) -> tuple[TrainingRun, int | None]:
+    def _prepare_labels_and_train(self, data: Data) -> tuple[TrainingRun, int | None]:
         """The run, and the signal that ended its training early."""
         start, signal = time.perf_counter(), None
         consensus = None if data.get("votes") is None else auditing.combine_votes(data, seed=self.seed)
@@ -152,7 +152,7 @@ class TrainingJob:
             return read_saved_audit(self.audit_folder, data)
         return auditing.audit_labels(data, seed=self.seed)
 
-    def _assess(self, run: TrainingRun) -> tuple[TrainingRun, int | None]:
+    def _assess_and_get_signal(self, run: TrainingRun) -> tuple[TrainingRun, int | None]:
         """The run with what its model is worth, or with the reason why that is not known; the signal that came."""
         if distributed.get_rank_and_world_size()[1] > 1:
             return replace(run, assessment_note="several processes train one model: its worth is not estimated"), None
@@ -212,12 +212,12 @@ def train(
     folder, audit_folder = (None if path is None else Path(path) for path in (out, audit))
     model, reason = choose_method_and_reason(method, settings or {}, seed, folder if resume else None)
     model = copy_method_to_learn_without_val_labels(model, settings or {}) if graph_options.get("val") else model
-    source = GraphSource(graph, _default_directed_to_model(graph, graph_options, model), not is_no_noise(noise))
+    source = GraphSource(graph, _add_default_directed_of_model(graph, graph_options, model), not is_no_noise(noise))
     job = TrainingJob(
         model=model,
         method_reason=reason,
         source=source,
-        corruption=build_corruption(noise, rate, seed, source),
+        corruption=build_corruption_or_none(noise, rate, seed, source),
         clean=clean or ("drop" if audit is not None else None),
         decisions=auditing.read_decisions(decisions) if isinstance(decisions, str | Path) else decisions,
         audit_folder=audit_folder,
@@ -229,8 +229,8 @@ def train(
         assess=assess,
         fit_options=_build_fit_options(model, callbacks, folder, checkpoint_every, checkpoint_minutes, resume),
     )
-    job.check(noise)
-    return job.execute(on_graph_read)
+    job.check_options_and_outputs(noise)
+    return job.train_and_save(on_graph_read)
 
 
 def copy_method_to_learn_without_val_labels(model: Method, settings: Mapping[str, Any]) -> Method:
@@ -304,6 +304,6 @@ def list_settings_that_auto_lacks(settings: Mapping[str, Any]) -> list[str]:
     return [key for key in settings if key not in auto]
 
 
-def _default_directed_to_model(graph: Any, options: dict[str, Any], model: Method) -> dict[str, Any]:
+def _add_default_directed_of_model(graph: Any, options: dict[str, Any], model: Method) -> dict[str, Any]:
     """Files keep the direction of edges if the method propagates along it."""
     return options if graph is not None else {"directed": model.get_params().get("directed") is True} | options

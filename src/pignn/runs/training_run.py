@@ -15,7 +15,7 @@ from .. import graphs, noise
 from .._version import __version__
 from ..auditing import Audit, Consensus
 from ..core.errors import ConfigError
-from ..core.notebook import CardTable, render_card
+from ..core.notebook import CardTable, render_card_html
 from ..io import files
 from ..methods import Method
 from ..methods.core.base import FitFacts
@@ -43,7 +43,7 @@ from .assessment import Assessment
 from .consensus_files import list_consensus_files, write_or_remove_consensus_files
 from .graph_source import GraphSource
 from .predictions import Predictions
-from .run_folder import RUN_FILES, check_outputs, output_folder_context
+from .run_folder import RUN_FILES, check_outputs_may_be_written, locked_output_folder_context
 from .saved_audit import SavedAudit
 
 if TYPE_CHECKING:
@@ -113,14 +113,14 @@ class TrainingRun:
             method_reason=self.method_reason or None,
             import_summary=None if data.get("origin") is None else graphs.summarize_import(data).to_dict(),
         )
-        self._add_noise_to_summary(summary)
+        self._add_label_quality_to_summary(summary)
         self._add_fit_facts_to_summary(summary)
         self._add_scores_to_summary(summary)
         summary.assessment = None if self.assessment is None else self.assessment.to_dict()
         summary.assessment_note = self.assessment_note or None
         return summary
 
-    def _add_noise_to_summary(self, summary: TrainingSummary) -> None:
+    def _add_label_quality_to_summary(self, summary: TrainingSummary) -> None:
         if self.data.get("noise") is not None:
             report = noise.summarize_noise(self.data)
             summary.noise, summary.rate = self.data.noise["kind"], self.data.noise["rate"]
@@ -160,8 +160,8 @@ class TrainingRun:
         """
         folder = Path(folder)
         names = list_run_files(folder, report) + [folder / name for name in list_consensus_files(self.source)]
-        check_outputs(names, self.source.input_paths, force=force)
-        with output_folder_context(folder):
+        check_outputs_may_be_written(names, self.source.input_paths, force=force)
+        with locked_output_folder_context(folder):
             self.write_files(folder, report=report)
 
     def write_files(self, folder: Path, *, report: bool = False) -> None:
@@ -279,7 +279,7 @@ def render_training_run_html(run: TrainingRun) -> str:
     summary, assessment = run.summary, run.assessment
     settings = run.model.get_changed_settings()
     facts = {
-        **({} if assessment is None else assessment.list_facts()),
+        **({} if assessment is None else assessment.build_facts()),
         "test accuracy": summary.test_accuracy,
         "agreement with validation labels": summary.val_agreement,
         "labels": summary.labels_given,
@@ -290,12 +290,12 @@ def render_training_run_html(run: TrainingRun) -> str:
         "settings": ", ".join(f"{key}={value}" for key, value in settings.items()) or "the defaults",
         "seconds": summary.seconds,
     }
-    tables = [] if assessment is None else [assessment.tabulate_classes_for_card()]
+    tables = [] if assessment is None else [assessment.build_class_card_table()]
     suspects = run.suspects(NUM_SHOWN_SUSPECTS).to_dict("records")
     tables.append(CardTable("Labels that it contradicts: suspects(n) has more", suspects))
     texts = (summary.explanation, summary.note, summary.assessment_note, summary.method_reason)
     notes = [*(text for text in texts if text), *([] if assessment is None else assessment.notes)]
-    return render_card(f"{run.model.name} on {summary.dataset or 'a graph'}", facts, tables, notes)
+    return render_card_html(f"{run.model.name} on {summary.dataset or 'a graph'}", facts, tables, notes)
 
 
 def list_run_files(folder: Path, report: bool) -> list[Path]:

@@ -18,12 +18,12 @@ from ..methods import Method, make
 from ..training.callbacks import Callback
 from ..training.callbacks.base import Row, TrainingContext
 from .assessment import LabelEvidence
-from .comparison import ComparedMethod, run_all_fits
+from .comparison import ComparedMethod, run_fits_not_in_journal
 from .comparison_result import Comparison, build_comparison
-from .graph_source import GraphSource, build_corruption
+from .graph_source import GraphSource, build_corruption_or_none
 from .journal import Journal
 from .repeated_folds import RepeatedFolds
-from .run_folder import check_holds_no_run_or_audit, output_folder_context
+from .run_folder import check_folder_holds_no_run_or_audit, locked_output_folder_context
 from .search_space import SearchSpace, build_optuna_distribution, build_search_space
 from .training import has_epochs, train
 from .tuning_result import DEFAULTS, TUNED, Trial, Tuning
@@ -77,18 +77,18 @@ def tune(
         on_graph_read: is called with the graph before anything is computed.
         graph_options: those of :func:`pignn.read_graph`, or of :func:`pignn.load`; see ``GraphSource``.
     """
-    check_optuna_is_installed()
+    check_optuna_is_installed_and_silence()
     Int(min=1).raise_unless_valid("trials", trials)
     Int(min=2).raise_unless_valid("folds", folds)
     if time_limit is not None:
         Float(open_min=True).raise_unless_valid("time_limit", time_limit)
-    start = make_start_method(method, settings or {}, seed)
+    start = make_checked_start_method(method, settings or {}, seed)
     space = build_search_space(type(start), search)
     folder = None if out is None else Path(out)
-    check_holds_no_run_or_audit(folder)
+    check_folder_holds_no_run_or_audit(folder)
     source = GraphSource(graph, graph_options)
-    corruption = build_corruption(noise, rate, seed, source)
-    with output_folder_context(folder), progress_context(progress):
+    corruption = build_corruption_or_none(noise, rate, seed, source)
+    with locked_output_folder_context(folder), progress_context(progress):
         data = source.load()
         if on_graph_read is not None:
             on_graph_read(data)
@@ -109,14 +109,16 @@ def search_compare_and_fit(
     force: bool,
 ) -> Tuning:
     """Search, compare what was found with the settings as given, and fit it to all labels."""
-    done = Search(start, space, design, _open_journal(folder, design, start, space, force)).run(trials, time_limit)
+    done = Search(start, space, design, _open_or_restart_journal(folder, design, start, space, force)).run_trials(
+        trials, time_limit
+    )
     best = max(done, key=lambda trial: trial.agreement if trial.state == "complete" else -1.0)
     tuned = clone(start).set_params(**best.settings)
     check = compare_on_fresh_folds(design, start, tuned, folder, force) if best.settings else None
     return Tuning(start, space, done, best, check, train(design.data, tuned, seed=design.seed, assess=False))
 
 
-def check_optuna_is_installed() -> None:
+def check_optuna_is_installed_and_silence() -> None:
     """Tell in one line that Optuna is missing."""
     try:
         import optuna
@@ -125,7 +127,7 @@ def check_optuna_is_installed() -> None:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
-def make_start_method(method: str | Method, settings: Mapping[str, Any], seed: int) -> Method:
+def make_checked_start_method(method: str | Method, settings: Mapping[str, Any], seed: int) -> Method:
     """The method that the search begins with, checked."""
     if isinstance(method, Method):
         if settings:
@@ -146,7 +148,7 @@ class Search:
         self.start, self.design, self.journal = start, design, journal
         self.distributions = {name: build_optuna_distribution(values) for name, values in space.items()}
 
-    def run(self, num_trials: int, time_limit: float | None) -> list[Trial]:
+    def run_trials(self, num_trials: int, time_limit: float | None) -> list[Trial]:
         """All trials, those of the journal first. The first one has the settings as they are given."""
         import optuna
 
@@ -163,7 +165,7 @@ class Search:
                 seed=(self.design.seed * 100_003 + number) % 2**32, n_startup_trials=NUM_RANDOM_TRIALS
             )
             drawn = study.ask(self.distributions) if number else None
-            trial = self._run_trial(number, {} if drawn is None else drawn.params, drawn)
+            trial = self._run_trial_over_folds(number, {} if drawn is None else drawn.params, drawn)
             if not number and trial.error is not None:
                 raise DataError(trial.error)
             if drawn is not None:
@@ -174,7 +176,7 @@ class Search:
             self.journal.append(trial.to_dict())
         return done
 
-    def _run_trial(self, number: int, settings: dict[str, Any], drawn: optuna.Trial | None) -> Trial:
+    def _run_trial_over_folds(self, number: int, settings: dict[str, Any], drawn: optuna.Trial | None) -> Trial:
         """Fit with these settings in fold after fold, as long as that is worth it."""
         import optuna
 
@@ -185,7 +187,7 @@ class Search:
             follower = EpochFollower(drawn, fold, reports)
             options: dict[str, Any] = {"callbacks": [follower]} if has_epochs(method) else {}
             try:
-                result = self.design.fit_and_predict(method, 0, fold, **options)
+                result = self.design.fit_copy_and_predict_held_out(method, 0, fold, **options)
             except optuna.TrialPruned:
                 state = "pruned"
                 break
@@ -255,21 +257,21 @@ def compare_on_fresh_folds(
     """Settings as given against those that were found, on folds that the search has not used."""
     fresh = RepeatedFolds.draw(design.data, max(design.folds, 5), 1, design.seed + 1)
     compared = [ComparedMethod(DEFAULTS, start), ComparedMethod(TUNED, tuned)]
-    results = run_all_fits(
-        fresh, compared, _open_journal_file(folder, CHECK_FILE, {"labels_and_folds": fresh.digest()}, force)
+    results = run_fits_not_in_journal(
+        fresh, compared, _open_or_restart_journal_file(folder, CHECK_FILE, {"labels_and_folds": fresh.digest()}, force)
     )
     evidence = LabelEvidence.from_audit(fresh.data, fresh.nodes, fresh.given, fresh.seed)
     return build_comparison(fresh, evidence, {each.label: each.method for each in compared}, results)
 
 
-def _open_journal(
+def _open_or_restart_journal(
     folder: Path | None, design: RepeatedFolds, start: Method, space: SearchSpace, force: bool
 ) -> Journal:
     work = {"labels_and_folds": design.digest(), "start": ComparedMethod("", start).digest(), "search": str(space)}
-    return _open_journal_file(folder, JOURNAL_FILE, work, force)
+    return _open_or_restart_journal_file(folder, JOURNAL_FILE, work, force)
 
 
-def _open_journal_file(folder: Path | None, name: str, work: dict[str, Any], force: bool) -> Journal:
+def _open_or_restart_journal_file(folder: Path | None, name: str, work: dict[str, Any], force: bool) -> Journal:
     path = None if folder is None else folder / name
     if force and path is not None:
         path.unlink(missing_ok=True)

@@ -91,7 +91,7 @@ class Tuning:
         gain = 100 * (scores[TUNED].difference - scores[DEFAULTS].difference)
         error = 100 * max(scores[TUNED].error, scores[DEFAULTS].error)
         fresh = f"on folds that the search had not used, accuracy differs by {gain:+.1f} ± {error:.1f} points"
-        if self.check.best_score.method == DEFAULTS:
+        if self.check.best_method_score.method == DEFAULTS:
             return f"keep the settings; {fresh}"
         return f"take {self.settings_text}; {fresh}" + (
             ", which may be chance" if all(score.as_good for score in self.check.scores) else ""
@@ -109,11 +109,11 @@ class Tuning:
 
     def plot(self) -> Figure:
         """The agreement of every trial, and the best so far."""
-        return plot_trials(*self._list_points())
+        return plot_trials(*self._list_trial_and_best_points())
 
     def report(self, path: str | Path | None = None) -> str:
         """A self-contained HTML page, also written to ``path`` if there is one."""
-        complete, best = self._list_points()
+        complete, best = self._list_trial_and_best_points()
         picture = draw_lines(
             "Trials",
             f"best agreement {self.best.agreement:.3f} at trial {self.best.number}",
@@ -138,7 +138,7 @@ class Tuning:
 
     def save(self, folder: str | Path) -> None:
         """Write the model, tuning.json, trials.csv and tuning.html into a folder."""
-        self.write_files(files.create_writable_folder(Path(folder)))
+        self.write_files(files.create_folder_and_prove_writable(Path(folder)))
 
     def write_files(self, folder: Path) -> None:
         """Write into a folder that is there. tuning.json comes last and says that the rest is whole."""
@@ -178,7 +178,7 @@ class Tuning:
     def _repr_html_(self) -> str:
         return f"<p>{Markup.escape(self.recommendation)}</p>{self.table.to_html(index=False)}"
 
-    def _list_points(self) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+    def _list_trial_and_best_points(self) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
         """Trials that were finished, and the best so far, as points."""
         complete = [(float(trial.number), trial.agreement) for trial in self.trials if trial.state == "complete"]
         best = [(x, max(value for _, value in complete[: i + 1])) for i, (x, _) in enumerate(complete)]

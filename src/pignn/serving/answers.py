@@ -16,7 +16,7 @@ from .messages import Problem
 T = TypeVar("T")
 
 
-async def read_body(request: Request, max_bytes: int) -> bytes:
+async def read_body_up_to_limit(request: Request, max_bytes: int) -> bytes:
     """The body, read no further than it may be long: its header may lie."""
     body = bytearray()
     try:

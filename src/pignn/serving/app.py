@@ -11,8 +11,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from .._version import __version__
-from .answers import EXCEPTION_HANDLERS, build_json_response, decode_body, read_body
-from .messages import Health, PredictRequest, describe_api
+from .answers import EXCEPTION_HANDLERS, build_json_response, decode_body, read_body_up_to_limit
+from .messages import Health, PredictRequest, build_openapi_description
 from .page import build_api_page
 from .predictor import Predictor
 
@@ -21,7 +21,7 @@ def build_app(predictor: Predictor) -> Starlette:
     """The ASGI application of a model."""
 
     async def predict(request: Request) -> Response:
-        body = await read_body(request, predictor.limits.max_bytes)
+        body = await read_body_up_to_limit(request, predictor.limits.max_bytes)
         return build_json_response(
             await asyncio.to_thread(lambda: predictor.predict(decode_body(body, PredictRequest)))
         )
@@ -30,13 +30,13 @@ def build_app(predictor: Predictor) -> Starlette:
         return build_json_response(Health("ok"))
 
     async def version(request: Request) -> Response:
-        return build_json_response(predictor.describe())
+        return build_json_response(predictor.build_version_info())
 
     async def openapi(request: Request) -> Response:
-        return build_json_response(describe_api(__version__))
+        return build_json_response(build_openapi_description(__version__))
 
     async def page(request: Request) -> Response:
-        return HTMLResponse(build_api_page(predictor.describe(), describe_api(__version__)))
+        return HTMLResponse(build_api_page(predictor.build_version_info(), build_openapi_description(__version__)))
 
     endpoints: dict[str, Callable[[Request], Awaitable[Response]]] = {
         "/": page, "/health": health, "/version": version, "/openapi.json": openapi,

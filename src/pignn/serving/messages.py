@@ -64,7 +64,7 @@ class Problem(msgspec.Struct):
     error: str
 
 
-def describe_api(version: str) -> dict[str, Any]:
+def build_openapi_description(version: str) -> dict[str, Any]:
     """The OpenAPI description of the service."""
     kinds = [PredictRequest, PredictResponse, Health, Version, Problem]
     references, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")

@@ -30,14 +30,14 @@ class Predictor:
             self.encoder = None
         self._lock = threading.Lock()
 
-    def describe(self) -> Version:
+    def build_version_info(self) -> Version:
         columns = None if self.encoder is None else list(self.encoder.input_columns)
         names = list(self.model.class_names_)
         return Version(__version__, self.model.name, names, columns, self.model.num_features_, self.limits)
 
     def predict(self, request: PredictRequest) -> PredictResponse:
         """Classes and probabilities of the nodes of a request; a request that makes no graph is refused."""
-        ids = self._check_and_list_ids(request)
+        ids = self._check_request_and_list_ids(request)
         ends = _find_edge_end_positions(ids, request.edges)
         # Warnings are global, and so is the state of a network: one request after the other.
         with self._lock, warnings.catch_warnings(record=True) as caught:
@@ -57,7 +57,7 @@ class Predictor:
         notes = [str(each.message) for each in caught if issubclass(each.category, PignnWarning)]
         return PredictResponse(predictions, list(dict.fromkeys(notes)))
 
-    def _check_and_list_ids(self, request: PredictRequest) -> list[str | int]:
+    def _check_request_and_list_ids(self, request: PredictRequest) -> list[str | int]:
         has_columns = self.encoder is not None
         needed, other = ("columns", "x") if has_columns else ("x", "columns")
         if getattr(request, needed) is None or getattr(request, other) is not None:

@@ -28,14 +28,14 @@ def serve(
         limits: how much one request may ask for.
         on_ready: called with the address when the port is open.
     """
-    check_server_packages("serve")
+    check_server_packages_installed("serve")
     from .app import build_app
     from .predictor import Predictor
 
-    run_app(build_app(Predictor(model, limits)), host, port, on_ready)
+    serve_app_until_signal(build_app(Predictor(model, limits)), host, port, on_ready)
 
 
-def check_server_packages(suggested_extra: str) -> None:
+def check_server_packages_installed(suggested_extra: str) -> None:
     """Refuse to go on without the packages of a server."""
     try:
         import starlette  # noqa: F401
@@ -44,7 +44,7 @@ def check_server_packages(suggested_extra: str) -> None:
         raise ConfigError(f"the server is not installed ({error}): pip install 'pignn[{suggested_extra}]'") from None
 
 
-def run_app(app: Any, host: str, port: int, on_ready: Callable[[str], None] | None = None) -> None:
+def serve_app_until_signal(app: Any, host: str, port: int, on_ready: Callable[[str], None] | None = None) -> None:
     """Serve an ASGI application until a signal ends it. Requests that have begun are answered first."""
     import uvicorn
 

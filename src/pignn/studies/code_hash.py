@@ -37,7 +37,7 @@ GRAPH_ARITHMETIC = ("pignn.graphs.edges", "pignn.graphs.sparse")
 
 
 @cache
-def get_code_version(work_name: str, method: str) -> str:
+def hash_code_of_method(work_name: str, method: str) -> str:
     """The version of the code behind a method, see the module."""
     return hash_module_and_imports(get_method_class(work_name, method).__module__)
 
@@ -74,7 +74,7 @@ def find_imported_modules_recursively(module: str) -> set[str]:
 @cache
 def hash_all_files_of_package(package: str) -> str:
     """Digest of all files of a package, whatever is in them: for what is cheap to compute again."""
-    path = _find_module_file(package)
+    path = _find_module_file_or_none(package)
     assert path is not None
     files = [path]
     if path.name == "__init__.py":
@@ -94,9 +94,9 @@ def has_no_effect_on_numbers(module: str) -> bool:
 @cache
 def _hash_module_and_list_imports(module: str) -> tuple[str, list[str]]:
     """(digest of a module's statements, the modules it imports)."""
-    path = _find_module_file(module)
+    path = _find_module_file_or_none(module)
     if path is None:  # compiled, or not a file: its package's version has to do
-        return compute_digest_of_parts(module, _get_distribution_version(module)), []
+        return compute_digest_of_parts(module, _get_distribution_version_or_unknown(module)), []
     tree = _remove_docstrings_in_place(ast.parse(path.read_text(encoding="utf-8")))
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     # A package that imports on first use lists its modules for type checkers only.
@@ -112,7 +112,7 @@ _TARGET = re.compile(r"[a-z_]\w*(\.\w+)+:\w+")
 
 
 @cache
-def _find_module_file(module: str) -> Path | None:
+def _find_module_file_or_none(module: str) -> Path | None:
     try:
         spec = importlib.util.find_spec(module)
     except (ImportError, ValueError):
@@ -121,7 +121,7 @@ def _find_module_file(module: str) -> Path | None:
     return Path(origin) if origin and origin.endswith(".py") else None
 
 
-def _get_distribution_version(module: str) -> str:
+def _get_distribution_version_or_unknown(module: str) -> str:
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -160,7 +160,7 @@ def _list_imported_modules(node: ast.stmt, package: str) -> list[str]:
 
 @cache
 def _is_submodule(name: str) -> bool:
-    parent = _find_module_file(name.rpartition(".")[0])
+    parent = _find_module_file_or_none(name.rpartition(".")[0])
     if parent is None or parent.name != "__init__.py":
         return False
     last = name.rpartition(".")[2]

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from ..core.errors import DataError
 from ..report.table import Cell, Table
 from .measures import get_measure
-from .paper import PUBLISHED_RUNS, find_published_number
+from .paper import PUBLISHED_RUNS, find_published_number_or_none
 from .results import StudyResults
 from .study import format_seeds
-from .tables import compute_std, format_mean
+from .tables import compute_std_or_zero, format_mean_and_std
 
 MIN_PUBLISHED_STD = 0.005  # the paper's deviations have two decimals: "0.00" may be as much as this
 FAR_STANDARD_ERRORS = 2.0
@@ -52,15 +52,15 @@ def compare_with_paper(results: StudyResults, published_row: str = "") -> list[C
     gcn = next((row.label for row in study.rows if row.method == "vanilla" and not row.settings), None)
     cells = []
     for dataset, noise in itertools.product(study.datasets, study.noises):
-        baseline = find_published_number("effectiveness", dataset.name, noise, "GCN")
-        ours = results.list_values(dataset, noise, gcn) if gcn and study.metric == "accuracy" else []
+        baseline = find_published_number_or_none("effectiveness", dataset.name, noise, "GCN")
+        ours = results.list_values_over_seeds(dataset, noise, gcn) if gcn and study.metric == "accuracy" else []
         gap = statistics.fmean(ours) - baseline.mean if ours and baseline else None
         for label in results.row_labels:
-            values = results.list_values(dataset, noise, label)
-            paper = find_published_number(study.name, dataset.name, noise, published_row or label)
+            values = results.list_values_over_seeds(dataset, noise, label)
+            paper = find_published_number_or_none(study.name, dataset.name, noise, published_row or label)
             if not values or paper is None:
                 continue
-            mean, std = statistics.fmean(values), compute_std(values)
+            mean, std = statistics.fmean(values), compute_std_or_zero(values)
             difference, errors = mean - paper.mean, None
             if paper.std is not None and len(values) > 1:
                 variance = std**2 / len(values) + max(paper.std, MIN_PUBLISHED_STD) ** 2 / PUBLISHED_RUNS
@@ -78,8 +78,8 @@ def build_comparison_table(results: StudyResults, published_row: str = "") -> Ta
     cells = compare_with_paper(results, published_row)
     rows: list[list[Cell | str]] = []
     for cell in cells:
-        ours = format_mean(measure, cell.mean, cell.std if cell.seeds > 1 else None)
-        theirs = format_mean(measure, cell.paper_mean, cell.paper_std)
+        ours = format_mean_and_std(measure, cell.mean, cell.std if cell.seeds > 1 else None)
+        theirs = format_mean_and_std(measure, cell.paper_mean, cell.paper_std)
         errors = "" if cell.standard_errors is None else f"{cell.standard_errors:+.1f}"
         beyond = "" if cell.beyond_gcn is None else f"{cell.beyond_gcn:+.3f}"
         names = [cell.dataset, cell.noise.replace(":", " "), cell.row, str(cell.seeds)]
@@ -105,7 +105,7 @@ def build_comparison_table(results: StudyResults, published_row: str = "") -> Ta
     )
 
 
-def build_table_of_gains_over_published_row(results: StudyResults, published_row: str) -> Table:
+def build_mean_gains_over_published_table(results: StudyResults, published_row: str) -> Table:
     """Mean gain of each row over one of the paper's rows, and how many cells are below it."""
     cells = compare_with_paper(results, published_row)
     if not cells:

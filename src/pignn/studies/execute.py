@@ -14,13 +14,13 @@ from ..core.errors import DataError, PignnError, PignnWarning, warn_user
 from ..core.text import format_error_in_one_line
 from ..core.versions import collect_versions
 from ..training.metrics import METRICS, get_metric, score, score_on_training_labels
-from .code_hash import get_code_version
+from .code_hash import hash_code_of_method
 from .run_spec import RunResult, RunSpec
 from .tuning import TrialSampler, make_sampler
 from .work import WORKS, Evaluation
 
 
-def execute_run(spec: RunSpec) -> RunResult:
+def execute_run_and_catch_errors(spec: RunSpec) -> RunResult:
     """Compute the numbers of one run, or the error that it failed with.
 
     A process that ran out of memory may not be fit for another run, so the run counts as one that its worker died of.
@@ -29,7 +29,7 @@ def execute_run(spec: RunSpec) -> RunResult:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", PignnWarning)
-            result = _load_graph_and_run(spec)
+            result = _check_load_graph_and_run(spec)
         result.notes = list(dict.fromkeys(str(warning.message) for warning in caught))
         return result
     except Exception as error:
@@ -38,11 +38,11 @@ def execute_run(spec: RunSpec) -> RunResult:
         return RunResult(error=format_error_in_one_line(error, 400))
 
 
-def _load_graph_and_run(spec: RunSpec) -> RunResult:
+def _check_load_graph_and_run(spec: RunSpec) -> RunResult:
     from .. import noise
     from . import run_graphs
 
-    if get_code_version(spec.work, spec.method) != spec.code:
+    if hash_code_of_method(spec.work, spec.method) != spec.code:
         raise PignnError(f"the code of '{spec.method}' is not the planned one; plan again, with one version everywhere")
     graph = spec.graph
     _, graph_digest = run_graphs.load_clean_graph_and_digest(graph)
@@ -59,7 +59,7 @@ def _load_graph_and_run(spec: RunSpec) -> RunResult:
     summary = noise.summarize_noise(data)
     metrics = compute_all_metrics(result.y, None, result.probs)
     metrics |= {"realized_noise": summary.rate, "pair_noise": summary.pair_rate}
-    metrics |= {"seconds": seconds, "peak_mb": _read_peak_memory_mb()} | result.measures
+    metrics |= {"seconds": seconds, "peak_mb": _read_peak_memory_mb_or_none()} | result.measures
     return RunResult(metrics=metrics, chosen=result.chosen, versions=collect_versions())
 
 
@@ -152,7 +152,7 @@ def _reset_peak_process_memory() -> None:
         file.write("5")
 
 
-def _read_peak_memory_mb() -> float | None:
+def _read_peak_memory_mb_or_none() -> float | None:
     """Most memory the process held since the last reset, where the system can tell."""
     with contextlib.suppress(OSError, ValueError), open("/proc/self/status") as file:
         for line in file:

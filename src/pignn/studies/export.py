@@ -13,7 +13,7 @@ from .run_spec import RunRecord, encode_canonical
 from .study import DatasetSpec
 
 
-def build_dataframe(results: StudyResults) -> pd.DataFrame:
+def build_dataframe_of_runs(results: StudyResults) -> pd.DataFrame:
     """One row per run that is there, done or failed, with all its numbers and its full specification."""
     found = [(run.row.label, run.key, results.records[run.key]) for run in results.runs if run.key in results.records]
     found += [(record.spec.settings["label"], record.spec.key, record) for record in results.external]
@@ -53,10 +53,10 @@ def encode_results_by_suffix(results: StudyResults, path: Path) -> bytes:
 
     match path.suffix.lower():
         case ".csv":
-            return build_dataframe(results).to_csv(index=False, lineterminator="\n").encode()
+            return build_dataframe_of_runs(results).to_csv(index=False, lineterminator="\n").encode()
         case ".parquet":
             try:
-                return build_dataframe(results).to_parquet(index=False)
+                return build_dataframe_of_runs(results).to_parquet(index=False)
             except ImportError:
                 raise ConfigError("Parquet needs pyarrow; pip install 'pignn[parquet]', or write .csv") from None
         case ".html":

@@ -37,14 +37,14 @@ def export_tasks(study: Study, results_folder: str | Path, tasks_folder: str | P
     """
     from . import run_graphs
 
-    results_folder, tasks_folder = Path(results_folder), files.create_writable_folder(Path(tasks_folder))
+    results_folder, tasks_folder = Path(results_folder), files.create_folder_and_prove_writable(Path(tasks_folder))
     with open_results(results_folder) as store:
         graphs = [run.spec.graph for run in plan_runs(study, store)]
     trusted = min(graph.trusted for graph in graphs)  # some rows of ours need trusted labels; a task has no more
     tasks = {_build_task_name(graph): graph for graph in graphs if graph.trusted == trusted}
     for name, graph in tasks.items():
         data, _ = run_graphs.load_noisy_graph_and_digest(graph)
-        tensors = {"x": data.x, "edge_index": _get_edge_index(data), "y": data.y}
+        tensors = {"x": data.x, "edge_index": _build_edge_index(data), "y": data.y}
         tensors |= {f"{split}_mask": data[f"{split}_mask"] for split in ("train", "val", "test")}
         tensors |= {key: data[key] for key in ("edge_weight", "trusted_mask") if data.get(key) is not None}
         arrays = {key: tensor.cpu().numpy() for key, tensor in tensors.items()}
@@ -100,7 +100,7 @@ def _check_and_score_task(name: str, predictions: NDArray[Any], graph: GraphSpec
     return RunResult(metrics=metrics | score_training_nodes(data, classes))
 
 
-def _get_edge_index(data: Data) -> Tensor:
+def _build_edge_index(data: Data) -> Tensor:
     """Edges as PyG has them. A graph store has them row by row."""
     if data.get("crow") is None:
         return data.edge_index

@@ -10,10 +10,10 @@ from typing import Any
 from ..report.panels import Panel, Series
 from ..report.plots import draw_panels
 from .measures import get_measure
-from .paper import find_published_number
+from .paper import find_published_number_or_none
 from .results import StudyResults
 from .study import DatasetSpec, NoiseSpec, format_seeds
-from .tables import compute_std
+from .tables import compute_std_or_zero
 
 
 def draw_study(results: StudyResults, image_format: str = "png") -> bytes:
@@ -23,7 +23,7 @@ def draw_study(results: StudyResults, image_format: str = "png") -> bytes:
     panels = []
     for dataset in study.datasets:
         if study.x:
-            panels.append(_build_setting_panel(results, dataset))
+            panels.append(_build_panel_over_row_values(results, dataset))
         elif max(kinds.values()) > 1:  # rates of each kind of noise; no noise is the rate 0 of all kinds
             for kind in [kind for kind in kinds if kind != "none"]:
                 noises = [noise for noise in study.noises if noise.kind in ("none", kind)]
@@ -44,20 +44,22 @@ def _build_noise_panel(
     study = results.study
     series = []
     for label in results.row_labels:
-        values = [results.list_values(dataset, noise, label) for noise in positions]
-        published = [find_published_number(study.name, dataset.name, noise, label) for noise in positions]
+        values = [results.list_values_over_seeds(dataset, noise, label) for noise in positions]
+        published = [find_published_number_or_none(study.name, dataset.name, noise, label) for noise in positions]
         is_seconds = study.metric == "seconds"  # of another machine
         marks = [None if number is None or is_seconds else number.mean for number in published]
         series.append(_build_series_of_means(label, list(positions.values()), values, marks))
     return Panel(title, series, y_label=get_measure(study.metric).title, **options)
 
 
-def _build_setting_panel(results: StudyResults, dataset: DatasetSpec) -> Panel:
+def _build_panel_over_row_values(results: StudyResults, dataset: DatasetSpec) -> Panel:
     study = results.study
     rows = [row for row in study.rows if row.x is not None]
     positions = [str(row.x) for row in rows]
     series = [
-        _build_series_of_means(noise.title, positions, [results.list_values(dataset, noise, row.label) for row in rows])
+        _build_series_of_means(
+            noise.title, positions, [results.list_values_over_seeds(dataset, noise, row.label) for row in rows]
+        )
         for noise in study.noises
     ]
     return Panel(str(dataset), series, x_label=study.x, y_label=get_measure(study.metric).title)
@@ -67,4 +69,4 @@ def _build_series_of_means(
     label: str, positions: Sequence[str], values: Sequence[list[float]], marks: Sequence[float | None] = ()
 ) -> Series:
     means = [statistics.fmean(numbers) if numbers else None for numbers in values]
-    return Series(label, positions, means, [compute_std(numbers) for numbers in values], marks)
+    return Series(label, positions, means, [compute_std_or_zero(numbers) for numbers in values], marks)

@@ -14,7 +14,7 @@ from ..report.table import Cell, Table
 from .measures import RUN_MEASURES, get_measure
 from .ranking import Ranking, compute_cell_means_by_row, rank_rows
 from .results import StudyResults
-from .significance import format_p
+from .significance import format_p_value
 from .study import format_seeds
 
 MEASURES = ("seconds", "peak_mb", "accuracy_right_labels", "accuracy_wrong_labels", "memorized_labels")
@@ -91,13 +91,16 @@ def build_leaderboard_table(results: StudyResults, ranking: Ranking) -> Table:
         )
     columns = ["row", "mean rank", f"mean {measure.title}", *(get_measure(name).title for name in MEASURES)]
     return Table(
-        columns, table_rows, f"{study.name}: ranks over {len(ranking.cells)} cells", notes=list_notes(results, ranking)
+        columns,
+        table_rows,
+        f"{study.name}: ranks over {len(ranking.cells)} cells",
+        notes=list_leaderboard_notes(results, ranking),
     )
 
 
-def list_notes(results: StudyResults, ranking: Ranking) -> list[str]:
+def list_leaderboard_notes(results: StudyResults, ranking: Ranking) -> list[str]:
     study = results.study
-    p = format_p(ranking.p)
+    p = format_p_value(ranking.p)
     p_text = f"p {p}" if p.startswith("<") else f"p = {p}"
     notes = [f"Friedman: χ² = {ranking.statistic:.1f}, {p_text}; {_describe_pair_test(ranking)}"]
     notes += ["bold seconds: no other row is at least as good and at least as quick"]
@@ -123,7 +126,7 @@ def _describe_pair_test(ranking: Ranking) -> str:
     return f"Nemenyi: mean ranks closer than {ranking.critical_difference:.2f} cannot be told apart"
 
 
-def build_leaderboard_sections(results: StudyResults) -> list[Section]:
+def build_leaderboard_sections_or_empty(results: StudyResults) -> list[Section]:
     """The parts of a page, where a study has enough rows and cells to rank."""
     study = results.study
     if study.x or study.metric in RUN_MEASURES:

@@ -22,7 +22,7 @@ TRAIN_PER_CLASS, NUM_VAL, NUM_TEST = 20, 500, 1000  # on other graphs
 DRAWN_KINDS = ("symmetric", "pair-previous", "random")  # what it calls uniform, pair and random
 
 
-def draw_masks(name: str, y: Tensor, seed: int) -> Masks | None:
+def draw_masks_or_none(name: str, y: Tensor, seed: int) -> Masks | None:
     """The split of a dataset, or ``None`` where it has an official one.
 
     1 % + 15 % of the nodes on DBLP, 5 % + 15 % on BlogCatalog, and on the others 20 nodes per class, 500 for validation
@@ -50,7 +50,7 @@ def draw_masks(name: str, y: Tensor, seed: int) -> Masks | None:
     return build_masks_from_indices(len(y), *(torch.from_numpy(part) for part in (train, val, test)))
 
 
-def draw_labels(y: Tensor, kind: str, rate: float, num_classes: int, seed: int) -> Tensor:
+def draw_noisy_labels(y: Tensor, kind: str, rate: float, num_classes: int, seed: int) -> Tensor:
     """Noisy labels of all nodes, for one of ``DRAWN_KINDS``; −1 where there is no label.
 
     The loop over nodes is part of the draw: every node's label takes from the generator what the ones before it left.

@@ -15,10 +15,10 @@ from ..report.table import Table
 from .catalog import load_builtin_studies
 from .comparison import build_comparison_table
 from .figure import draw_study
-from .leaderboard import build_leaderboard_sections
+from .leaderboard import build_leaderboard_sections_or_empty
 from .live_view import format_duration
 from .measures import RUN_MEASURES
-from .plan_files import format_plan
+from .plan_files import format_plan_as_toml
 from .protocol import PRESETS
 from .results import StudyResults
 from .significance import build_significance_table
@@ -31,10 +31,10 @@ def build_html_page(results: StudyResults) -> str:
     study = results.study
     sections = [
         Section("Results", build_tables(results)),
-        *build_leaderboard_sections(results),
+        *build_leaderboard_sections_or_empty(results),
         Section("Picture", [Markup(draw_study(results, "page").decode())]),
         *(Section(title, [table]) for title, table in _build_titled_extra_tables(results)),
-        Section("Plan", [render_code(format_plan(study))]),
+        Section("Plan", [render_code(format_plan_as_toml(study))]),
         Section("How it was made", [render_facts(collect_origin_facts(results))]),
     ]
     return build_page(
@@ -53,7 +53,7 @@ def build_markdown_page(results: StudyResults) -> str:
     parts += [Table(one.columns, one.rows, one.title, one.groups).to_markdown() for one in build_tables(results)]
     titled = [
         (one.title, table)
-        for one in build_leaderboard_sections(results)
+        for one in build_leaderboard_sections_or_empty(results)
         for table in one.blocks
         if isinstance(table, Table)
     ]
@@ -105,7 +105,7 @@ def collect_origin_facts(results: StudyResults) -> dict[str, str]:
     facts |= {"versions": "; ".join(sorted(texts))} if texts else {}
     code = {run.spec.method: run.spec.code for run in results.runs}
     facts["code"] = ", ".join(f"{method} {version}" for method, version in sorted(code.items()))
-    commit = _read_commit()
+    commit = _read_git_commit_or_empty()
     return facts | ({"commit": commit} if commit else {})
 
 
@@ -123,7 +123,7 @@ def format_command(study: Study) -> str:
     return shlex.join(parts)
 
 
-def _read_commit() -> str:
+def _read_git_commit_or_empty() -> str:
     """The commit of the source tree that the package is run from; nothing where it was installed."""
     root = Path(__file__).parents[3]
     if not (root / ".git").exists():

@@ -25,7 +25,7 @@ class PublishedNumber(NamedTuple):
     std: float | None
 
 
-def find_published_number(study: str, dataset: str, noise: NoiseSpec, row: str) -> PublishedNumber | None:
+def find_published_number_or_none(study: str, dataset: str, noise: NoiseSpec, row: str) -> PublishedNumber | None:
     """What the paper printed for a cell; its table 1 where a study repeats a row of it."""
     cell = (dataset, row, noise.kind, noise.rate or 0.0)
     if study == "training-time":
@@ -37,7 +37,7 @@ def find_published_number(study: str, dataset: str, noise: NoiseSpec, row: str) 
     return number
 
 
-def find_published_t_test(dataset: str, noise: NoiseSpec) -> tuple[float, float] | None:
+def find_published_t_test_or_none(dataset: str, noise: NoiseSpec) -> tuple[float, float] | None:
     """|t| and p of GAT against PI-GNN, as printed."""
     for row in _read_csv_rows("tests.csv"):
         if (row["dataset"], row["noise"], float(row["rate"])) == (dataset, noise.kind, noise.rate):

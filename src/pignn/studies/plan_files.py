@@ -25,7 +25,7 @@ from .study import (
     is_named_dataset,
     parse_seeds_or_count,
 )
-from .toml_lines import Key, find_line
+from .toml_lines import Key, find_line_number_of_key
 
 MAX_PLAN_BYTES = 1 << 20
 
@@ -100,7 +100,7 @@ class PlanReader:
         with self._error_location_context():
             return Study(
                 name,
-                datasets=tuple(self._build_dataset(entry, i) for i, entry in enumerate(plan.datasets)),
+                datasets=tuple(self._build_checked_dataset_spec(entry, i) for i, entry in enumerate(plan.datasets)),
                 noises=tuple(self._add_rates_to_noises_without_one(plan)),
                 rows=tuple(row for i, entry in enumerate(plan.rows) for row in self._build_rows(entry, i)),
                 seeds=seeds,
@@ -124,7 +124,7 @@ class PlanReader:
             return expand_rows(entry.method, entry.settings, entry.vary, label)
         return [StudyRow(label, entry.method, entry.settings, entry.search, entry.x, entry.work)]
 
-    def _build_dataset(self, entry: str | dict[str, Any], index: int) -> DatasetSpec:
+    def _build_checked_dataset_spec(self, entry: str | dict[str, Any], index: int) -> DatasetSpec:
         options = dict(entry) if isinstance(entry, dict) else {"name": entry}
         name = options.pop("name", None)
         with self._error_location_context("datasets", index):
@@ -159,7 +159,7 @@ class PlanReader:
             raise (error if is_located else self._build_located_error(keys, str(error))) from None
 
     def _build_located_error(self, keys: tuple[Key, ...], message: str) -> ConfigError:
-        line = find_line(self.text, keys)
+        line = find_line_number_of_key(self.text, keys)
         names = [part for part in keys if isinstance(part, str)]
         prefix = f"{'.'.join(names)}: " if names and names[-1] not in message else ""
         return ConfigError(f"{self.path}{f', line {line}' if line else ''}: {prefix}{message}")
@@ -203,14 +203,14 @@ def _build_protocol(entry: str | Protocol, raw: dict[str, Any]) -> Protocol:
 
 def check_noise_and_tell_if_it_takes_a_rate(spec: NoiseSpec, *, has_plan_rates: bool) -> bool:
     """Check the kind and rate of a noise; returns whether its kind takes a rate."""
-    from ..noise import Corrupt, load_noise_file_or_check_name
+    from ..noise import Corrupt, load_labels_or_matrix_or_check_noise_name
     from ..noise.registry import NOISES
 
     takes_rate = spec.kind in NOISES and NOISES.get(spec.kind).takes_rate
     # A bare file name may be that of a file in the folder of a dataset.
     if spec.kind in NOISES or not Path(spec.kind).suffix or Path(spec.kind).exists():
         Corrupt(
-            load_noise_file_or_check_name(spec.kind),
+            load_labels_or_matrix_or_check_noise_name(spec.kind),
             0.0 if spec.rate is None and has_plan_rates and takes_rate else spec.rate,
         )
     return takes_rate
@@ -219,10 +219,10 @@ def check_noise_and_tell_if_it_takes_a_rate(spec: NoiseSpec, *, has_plan_rates: 
 def write_study(study: Study, path: str | Path) -> None:
     from ..io.files import write_bytes_atomically
 
-    write_bytes_atomically(Path(path), format_plan(study).encode())
+    write_bytes_atomically(Path(path), format_plan_as_toml(study).encode())
 
 
-def format_plan(study: Study) -> str:
+def format_plan_as_toml(study: Study) -> str:
     """A study as the text of a TOML file."""
     rules = study.protocol
     base = PRESETS[rules.base_preset_name]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..core.errors import ConfigError, DataError, PignnError, build_unknown_name_error
-from .code_hash import get_code_version, get_method_class
+from .code_hash import get_method_class, hash_code_of_method
 from .results_store import ResultsStore
 from .run_spec import GraphSpec, RunSpec, encode_canonical
 from .study import DEFAULT_SEARCH, DatasetSpec, NoiseSpec, Study, StudyRow, is_named_dataset
@@ -40,7 +40,7 @@ def plan_runs(study: Study, store: ResultsStore, *, only_available: bool = False
     if only_available:
         study = _drop_unavailable_methods_and_datasets(study, store)
     else:
-        _check_common_settings(study)
+        _check_shared_settings_known(study)
     templates = {row.label: build_run_spec_without_graph(study, row) for row in study.rows}
     # Graphs differ by the number of trusted labels that a method cannot do without.
     trusted_counts = sorted({template.graph.trusted for template in templates.values()})
@@ -57,7 +57,7 @@ def plan_runs(study: Study, store: ResultsStore, *, only_available: bool = False
                     template = templates[row.label]
                     spec = msgspec.structs.replace(template, graph=graphs[template.graph.trusted])
                     runs.append(PlannedRun(dataset, noise, row, spec.key, spec))
-    digests.save()
+    digests.save_new_digests()
     return runs
 
 
@@ -98,21 +98,21 @@ def _can_be_loaded(study: Study, dataset: DatasetSpec, digests: GraphDigests) ->
     if not is_available(dataset.name):
         return False
     try:
-        digests.get_graph_digest(_make_graph_spec(study, dataset, study.noises[0], study.seeds[0], 0))
+        digests.get_or_compute_graph_digest(_make_graph_spec(study, dataset, study.noises[0], study.seeds[0], 0))
     except DataError:  # such as a graph whose features are not here
         return False
     return True
 
 
-def _check_common_settings(study: Study) -> None:
+def _check_shared_settings_known(study: Study) -> None:
     """Settings for all methods that have them must be known to one at least."""
-    known = {name for row in study.rows for name in _list_setting_names(get_method_class(row.work, row.method))}
+    known = {name for row in study.rows for name in _get_setting_names(get_method_class(row.work, row.method))}
     for name in study.settings:
         if name not in known:
             raise ConfigError(f"settings of all rows: {build_unknown_name_error('setting', name, known)}")
 
 
-def _list_setting_names(method_class: type[Any]) -> set[str]:
+def _get_setting_names(method_class: type[Any]) -> set[str]:
     return set(inspect.signature(method_class).parameters)
 
 
@@ -122,7 +122,7 @@ def build_run_spec_without_graph(study: Study, row: StudyRow) -> RunSpec:
     With the defaults spelled out, "warmup 50" and "no warmup given" are one run, and a changed default is another.
     """
     method_class: Any = get_method_class(row.work, row.method)
-    known = _list_setting_names(method_class)
+    known = _get_setting_names(method_class)
     title = f"row '{row.label}'"
     for name in (*row.settings, *(row.search or ())):
         if name not in known:
@@ -149,7 +149,7 @@ def build_run_spec_without_graph(study: Study, row: StudyRow) -> RunSpec:
         work=work,
         method=row.method,
         settings={name: value for name, value in settings.items() if name != "seed"},
-        code=get_code_version(work, row.method),
+        code=hash_code_of_method(work, row.method),
         search=search,
         trials=trials,
         sampler=study.protocol.sampler,
@@ -163,7 +163,7 @@ def _check_and_complete_settings(method_class: type[Any], settings: dict[str, An
         method.check_settings()
     except (PignnError, TypeError, ValueError) as error:
         raise ConfigError(f"{title}: {error}") from None
-    values = {name: getattr(method, name) for name in _list_setting_names(method_class)}
+    values = {name: getattr(method, name) for name in _get_setting_names(method_class)}
     return msgspec.to_builtins(values, enc_hook=_encode_json_fallback, builtin_types=())
 
 
@@ -180,7 +180,7 @@ class GraphDigests:
 
     def __init__(self, store: ResultsStore) -> None:
         self._store = store
-        self._known = store.get_cached_digests()
+        self._known = store.read_cached_digests()
         self._new: dict[str, str] = {}
         self._graph_keys: dict[bytes, str | None] = {}
 
@@ -188,18 +188,18 @@ class GraphDigests:
         """The specification with the digests of its graph and its labels."""
         from . import run_graphs
 
-        graph = self.get_graph_digest(spec)
-        labels_key = run_graphs.compute_labels_cache_key(spec, graph)
+        graph = self.get_or_compute_graph_digest(spec)
+        labels_key = run_graphs.compute_cache_key_of_labels_digest(spec, graph)
         labels = self._get_cached_or_compute(labels_key, lambda: run_graphs.compute_labels_digest(spec))
         return msgspec.structs.replace(spec, graph_digest=graph, labels_digest=labels)
 
-    def get_graph_digest(self, spec: GraphSpec) -> str:
+    def get_or_compute_graph_digest(self, spec: GraphSpec) -> str:
         """The digest of the graph before noise."""
         from . import run_graphs
 
         clean = encode_canonical([spec.dataset, spec.options, spec.split, spec.split_seed])
         if clean not in self._graph_keys:
-            self._graph_keys[clean] = run_graphs.compute_graph_cache_key(spec)
+            self._graph_keys[clean] = run_graphs.compute_cache_key_of_graph_digest_or_none(spec)
         return self._get_cached_or_compute(
             self._graph_keys[clean], lambda: run_graphs.load_clean_graph_and_digest(spec)[1]
         )
@@ -211,6 +211,6 @@ class GraphDigests:
             self._known[cache_key] = self._new[cache_key] = compute_digest_of_parts()
         return self._known[cache_key]
 
-    def save(self) -> None:
+    def save_new_digests(self) -> None:
         if self._new:
             self._store.save_digests(self._new)

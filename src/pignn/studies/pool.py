@@ -47,7 +47,7 @@ class _Worker:
             start_new_session=True,  # Ctrl-C is the driver's business
         )
 
-    def ask_and_wait_for_answer(self, question: Any, answer_type: Any) -> Any:
+    def ask_and_wait_for_answer_or_none(self, question: Any, answer_type: Any) -> Any:
         """The answer to a question, or ``None`` if the worker died over it."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -89,7 +89,7 @@ class LocalPool:
         self._workers: set[_Worker] = set()
         self._idle: queue.SimpleQueue[_Worker | None] = queue.SimpleQueue()  # None is one that has yet to start
         self._executor = futures.ThreadPoolExecutor(size)
-        starts = [self._executor.submit(lambda: self._idle.put(self._start_worker())) for _ in range(size)]
+        starts = [self._executor.submit(lambda: self._idle.put(self._start_checked_worker())) for _ in range(size)]
         self._pending: dict[futures.Future[Any], str | None] = dict.fromkeys(starts)  # keys of runs
 
     @property
@@ -105,8 +105,8 @@ class LocalPool:
         return [(key, result) for key, result in results if key is not None]
 
     def _compute_in_free_worker(self, spec: RunSpec) -> RunResult:
-        worker = self._idle.get() or self._start_worker()
-        result = worker.ask_and_wait_for_answer(spec, RunResult)
+        worker = self._idle.get() or self._start_checked_worker()
+        result = worker.ask_and_wait_for_answer_or_none(spec, RunResult)
         if result is not None and not result.died:
             self._idle.put(worker)
             return result
@@ -114,13 +114,13 @@ class LocalPool:
         reason = self._remove_worker_and_get_cause_of_death(worker)
         return result or RunResult(error=reason, died=True)
 
-    def _start_worker(self) -> _Worker:
+    def _start_checked_worker(self) -> _Worker:
         while not self._is_closing:
             worker = _Worker(self._threads)
             self._workers.add(worker)
             if self._is_closing:
                 worker.process.kill()
-            versions = worker.ask_and_wait_for_answer(Greeting(list(self._methods), self._threads), list[str])
+            versions = worker.ask_and_wait_for_answer_or_none(Greeting(list(self._methods), self._threads), list[str])
             if versions is not None:
                 for ((_, method), planned), version in zip(self._methods.items(), versions, strict=True):
                     if version != planned:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..core.errors import DataError, build_unknown_name_error
 from .measures import get_measure
 from .results import StudyResults
-from .significance import SIGNIFICANCE_LEVEL, correct_holm
+from .significance import SIGNIFICANCE_LEVEL, correct_p_values_by_holm
 
 PAIR_TESTS = ("nemenyi", "wilcoxon")
 MIN_ROWS, MIN_CELLS = 3, 2
@@ -62,7 +62,7 @@ def rank_rows(results: StudyResults, pair_test: str = "nemenyi") -> Ranking:
     ranks = compute_ranks(sign * values)
     order = np.argsort(ranks.mean(axis=0), kind="stable")
     ranks, values = ranks[:, order], values[:, order]
-    statistic, p = compute_friedman_test(ranks)
+    statistic, p = compute_friedman_statistic_and_p(ranks)
     difference = compute_critical_difference(len(rows), len(cells)) if pair_test == "nemenyi" else None
     mean_ranks = ranks.mean(axis=0)
     differs = (
@@ -104,7 +104,7 @@ def compute_ranks(costs: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(stats.rankdata(costs, axis=1))
 
 
-def compute_friedman_test(ranks: NDArray[np.float64]) -> tuple[float, float]:
+def compute_friedman_statistic_and_p(ranks: NDArray[np.float64]) -> tuple[float, float]:
     """χ² = (k − 1) · Σ_j (R_j − N(k+1)/2)² / Σ_ij (r_ij − (k+1)/2)², corrected for ties; and p with k − 1 degrees."""
     from scipy import stats
 
@@ -132,7 +132,7 @@ def find_pairs_that_differ_by_wilcoxon(values: NDArray[np.float64]) -> NDArray[n
     num_rows = values.shape[1]
     pairs = list(itertools.combinations(range(num_rows), 2))
     gaps = [values[:, i] - values[:, j] for i, j in pairs]
-    corrected = correct_holm([float(stats.wilcoxon(gap).pvalue) if gap.any() else 1.0 for gap in gaps])
+    corrected = correct_p_values_by_holm([float(stats.wilcoxon(gap).pvalue) if gap.any() else 1.0 for gap in gaps])
     differs = np.zeros((num_rows, num_rows), dtype=bool)
     for (i, j), p in zip(pairs, corrected, strict=True):
         differs[i, j] = differs[j, i] = p < SIGNIFICANCE_LEVEL

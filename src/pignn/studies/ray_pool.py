@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..core.ray_cluster import connect_to_cluster_unless_connected, import_ray
+from ..core.ray_cluster import connect_or_start_cluster_and_tell_if_new, import_ray
 from .pool import THREAD_VARIABLES
 from .run_spec import RunResult, RunSpec
 
@@ -24,7 +24,7 @@ class RayPool:
     def __init__(self, size: int, threads: int = 1, address: str = "auto") -> None:
         ray = import_ray()
         self._ray = ray
-        self._owns_connection = connect_to_cluster_unless_connected(ray, address)
+        self._owns_connection = connect_or_start_cluster_and_tell_if_new(ray, address)
         cpus = int(ray.cluster_resources().get("CPU", 1))
         self.size = size or max(cpus // threads, 1)
         environment = {"env_vars": dict.fromkeys(THREAD_VARIABLES, str(threads))}
@@ -38,9 +38,9 @@ class RayPool:
 
     def wait_for_results(self, max_seconds: float) -> list[tuple[str, RunResult]]:
         ready, _ = self._ray.wait(list(self._running), num_returns=1, timeout=max_seconds)
-        return [(self._running.pop(reference), self._get_result(reference)) for reference in ready]
+        return [(self._running.pop(reference), self._get_result_or_failure(reference)) for reference in ready]
 
-    def _get_result(self, reference: Any) -> RunResult:
+    def _get_result_or_failure(self, reference: Any) -> RunResult:
         try:
             return msgspec.json.decode(self._ray.get(reference), type=RunResult)
         except self._ray.exceptions.RayTaskError as error:  # what a run does not report itself
@@ -61,7 +61,7 @@ def _execute_encoded(spec: bytes, threads: int) -> bytes:
     """Execute a run on a machine of the cluster, as JSON in and out."""
     import torch
 
-    from pignn.studies.execute import execute_run
+    from pignn.studies.execute import execute_run_and_catch_errors
 
     torch.set_num_threads(threads)
-    return msgspec.json.encode(execute_run(msgspec.json.decode(spec, type=RunSpec)))
+    return msgspec.json.encode(execute_run_and_catch_errors(msgspec.json.decode(spec, type=RunSpec)))

@@ -27,7 +27,7 @@ class StudyResults:
         for run in self.runs:
             record = self.records.get(run.key)
             if record is not None and record.is_done:
-                self._add_record(run, run.row.label, record)
+                self._add_record_to_cell(run, run.row.label, record)
         self.row_labels = self.study.row_labels
         graphs = {(run.spec.graph.graph_digest, run.spec.graph.labels_digest): run for run in self.runs}
         scored = set()
@@ -37,11 +37,11 @@ class StudyResults:
             graph = record.spec.graph
             planned = graphs.get((graph.graph_digest, graph.labels_digest))
             if planned is not None:
-                self._add_record(planned, label, record)
+                self._add_record_to_cell(planned, label, record)
                 scored.add(label)
         self.row_labels += sorted(scored)
 
-    def _add_record(self, run: PlannedRun, label: str, record: RunRecord) -> None:
+    def _add_record_to_cell(self, run: PlannedRun, label: str, record: RunRecord) -> None:
         self._cells.setdefault((str(run.dataset), str(run.noise), label), {})[run.seed] = record
 
     def group_row_labels_by_warning(self, dataset: DatasetSpec) -> dict[str, list[str]]:
@@ -62,7 +62,7 @@ class StudyResults:
         values = {seed: record.metrics.get(metric or self.study.metric) for seed, record in sorted(records.items())}
         return {seed: value for seed, value in values.items() if value is not None}
 
-    def list_values(self, dataset: DatasetSpec, noise: NoiseSpec, row_label: str) -> list[float]:
+    def list_values_over_seeds(self, dataset: DatasetSpec, noise: NoiseSpec, row_label: str) -> list[float]:
         return list(self.get_values_by_seed(dataset, noise, row_label).values())
 
     @property

@@ -55,11 +55,11 @@ class ResultsStore:
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
         self.path = Path(path)
         if self.path.exists():
-            _check_store(self.path)
+            _check_store_is_intact(self.path)
         elif not create:
             raise DataError(f"no results at {self.path}; run the study first")
         else:
-            _create_store(self.path)
+            _create_store_unless_there(self.path)
         self._db = sqlite3.connect(self.path, timeout=60, isolation_level=None)
         self._db.row_factory = sqlite3.Row
         self._db.execute("PRAGMA synchronous=FULL")
@@ -124,22 +124,22 @@ class ResultsStore:
         changes = ", ".join(f"{name} = excluded.{name}" for name in columns)
         statement = f"INSERT INTO runs (key, {', '.join(columns)}) VALUES (?, ?, ?, ?, ?) "
         statement += f"ON CONFLICT (key) DO UPDATE SET {changes}{guard}"
-        with self._transaction():
+        with self._transaction_context():
             if replace:
                 self._db.executemany("DELETE FROM metrics WHERE run = ?", [row[:1] for row in rows])
             self._db.executemany(statement, rows)
             self._db.executemany("INSERT OR IGNORE INTO metrics VALUES (?, ?, ?)", numbers)
 
-    def get_cached_digests(self) -> dict[str, str]:
+    def read_cached_digests(self) -> dict[str, str]:
         """Digests that take long to compute."""
         return {row["key"]: row["value"] for row in self._db.execute("SELECT key, value FROM digests")}
 
     def save_digests(self, digests: Mapping[str, str]) -> None:
-        with self._transaction():
+        with self._transaction_context():
             self._db.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?)", digests.items())
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def _transaction_context(self) -> Iterator[None]:
         """What is written inside is written whole or not at all."""
         try:
             with self._db:
@@ -149,9 +149,9 @@ class ResultsStore:
             raise OutputError(f"cannot write {self.path}: {error}") from None
 
 
-def _create_store(path: Path) -> None:
+def _create_store_unless_there(path: Path) -> None:
     """Make a new store, whole or not at all: under another name first."""
-    files.create_writable_folder(path.parent)
+    files.create_folder_and_prove_writable(path.parent)
     name = str(path.with_name(f".{path.name}.{secrets.token_hex(8)}"))
     try:
         db = sqlite3.connect(name, isolation_level=None)
@@ -163,7 +163,7 @@ def _create_store(path: Path) -> None:
         try:
             os.link(name, path)  # unlike a rename, this never replaces a store that somebody made meanwhile
         except FileExistsError:
-            _check_store(path)
+            _check_store_is_intact(path)
     except sqlite3.Error as error:
         raise OutputError(f"cannot write {path}: {error}") from None
     finally:
@@ -171,7 +171,7 @@ def _create_store(path: Path) -> None:
             Path(name + suffix).unlink(missing_ok=True)
 
 
-def _check_store(path: Path) -> None:
+def _check_store_is_intact(path: Path) -> None:
     """Refuse, without touching it, a file that is no results store, is damaged, or is of another version."""
     try:
         with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=60)) as db:

@@ -58,7 +58,7 @@ def _load_split_graph(spec: GraphSpec) -> Data:
         return data
     if split == "noisygl":
         data = graphs.load(name, **options)
-        masks = noisygl.draw_masks(name, data.y, seed)
+        masks = noisygl.draw_masks_or_none(name, data.y, seed)
         if masks is not None:
             data.train_mask, data.val_mask, data.test_mask = masks
         return data
@@ -74,11 +74,11 @@ def _load_split_graph(spec: GraphSpec) -> Data:
 
 def load_noisy_graph_and_digest(spec: GraphSpec) -> tuple[Data, str]:
     """The graph of a run as a method sees it, and the digest of its labels and masks."""
-    data = _corrupt_as_planned(_sample_trusted_if_needed(load_clean_graph_and_digest(spec)[0], spec), spec)
+    data = _corrupt_as_planned(_copy_with_trusted_labels_if_needed(load_clean_graph_and_digest(spec)[0], spec), spec)
     return data, _hash_tensors(data, LABEL_KEYS)
 
 
-def _sample_trusted_if_needed(data: Data, spec: GraphSpec) -> Data:
+def _copy_with_trusted_labels_if_needed(data: Data, spec: GraphSpec) -> Data:
     """With as many trusted labels per class as the method cannot do without."""
     return graphs.copy_with_random_trusted_labels(data, spec.trusted, seed=spec.seed) if spec.trusted else data
 
@@ -87,14 +87,16 @@ def _corrupt_as_planned(data: Data, spec: GraphSpec) -> Data:
     draws = spec.draws
     if draws == "noisygl":
         if spec.noise in noisygl.DRAWN_KINDS:
-            labels = noisygl.draw_labels(data.y, spec.noise, spec.rate or 0.0, graphs.num_classes(data), spec.seed)
+            labels = noisygl.draw_noisy_labels(
+                data.y, spec.noise, spec.rate or 0.0, graphs.num_classes(data), spec.seed
+            )
             return noise.corrupt(data, noise.RecordedLabels(labels), splits=spec.noisy)
         draws = "ours"
-    kind = noise.load_noise_file_or_check_name(complete_path_of_noise_file(spec.noise, spec.dataset))
+    kind = noise.load_labels_or_matrix_or_check_noise_name(complete_path_if_noise_file(spec.noise, spec.dataset))
     return noise.corrupt(data, kind, spec.rate, seed=spec.seed, splits=spec.noisy, draws=draws)
 
 
-def complete_path_of_noise_file(kind: str, dataset: str) -> str:
+def complete_path_if_noise_file(kind: str, dataset: str) -> str:
     """Recorded labels may lie in the dataset's own folder: ``llm_labels.npz``. Other kinds stay as they are."""
     if Path(kind).suffix and not Path(kind).exists() and is_named_dataset(dataset):
         path = Path(get_dataset(dataset).find_location_or_empty(), kind)
@@ -106,7 +108,7 @@ def compute_labels_digest(spec: GraphSpec) -> str:
     """The digest that :func:`load_noisy_graph_and_digest` gives, without features and edges where noise needs none."""
     if spec.noise in NOISES and NOISES.get(spec.noise).depends_on_graph:
         return load_noisy_graph_and_digest(spec)[1]
-    data = _sample_trusted_if_needed(load_clean_graph_and_digest(spec)[0], spec)
+    data = _copy_with_trusted_labels_if_needed(load_clean_graph_and_digest(spec)[0], spec)
     small = Data(
         x=torch.zeros(data.num_nodes, 1),
         edge_index=torch.zeros(2, 0, dtype=torch.long),
@@ -125,7 +127,7 @@ def _hash_tensors(data: Data, keys: tuple[str, ...]) -> str:
     return compute_digest_of_parts(*parts, length=16)
 
 
-def compute_graph_cache_key(spec: GraphSpec) -> str | None:
+def compute_cache_key_of_graph_digest_or_none(spec: GraphSpec) -> str | None:
     """What a graph's digest may be remembered by: its raw files and the code that reads them, if they are known."""
     if not is_named_dataset(spec.dataset):
         return None
@@ -139,9 +141,9 @@ def compute_graph_cache_key(spec: GraphSpec) -> str | None:
     return compute_digest_of_parts("graph", str(parts), _hash_loading_code())
 
 
-def compute_labels_cache_key(spec: GraphSpec, graph_digest: str) -> str:
+def compute_cache_key_of_labels_digest(spec: GraphSpec, graph_digest: str) -> str:
     """What the digest of noisy labels may be remembered by."""
-    path = Path(complete_path_of_noise_file(spec.noise, spec.dataset))
+    path = Path(complete_path_if_noise_file(spec.noise, spec.dataset))
     content = path.read_bytes() if path.is_file() else b""
     return compute_digest_of_parts("labels", graph_digest, str(spec), content, _hash_loading_code())
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..report.table import Cell, Table
 from .measures import get_measure
-from .paper import find_published_t_test
+from .paper import find_published_t_test_or_none
 from .results import StudyResults
 from .study import NoiseSpec, Study, format_seeds
 
@@ -60,7 +60,7 @@ def compare_rows_with_reference(results: StudyResults, reference_row: str = "") 
                 cell = {"dataset": str(dataset), "noise": str(noise), "reference": reference_row, "row": label}
                 tests.append(cell | {"seeds": len(seeds)} | _run_paired_tests(pairs[:, 0], pairs[:, 1], study.metric))
     for name in ("p", "p_wilcoxon"):
-        for test, corrected in zip(tests, correct_holm([test[name] for test in tests]), strict=True):
+        for test, corrected in zip(tests, correct_p_values_by_holm([test[name] for test in tests]), strict=True):
             test[f"{name}_holm"] = corrected
     return [PairedTest(**test) for test in tests]
 
@@ -95,7 +95,7 @@ def _compute_t_and_p_of_mean(values: np.ndarray) -> tuple[float, float]:
     return float(test.statistic), float(test.pvalue)
 
 
-def correct_holm(p_values: Sequence[float]) -> list[float]:
+def correct_p_values_by_holm(p_values: Sequence[float]) -> list[float]:
     """Holm's correction: calling values below α significant then errs at all with probability at most α."""
     order = np.argsort(p_values)
     factors = np.arange(len(p_values), 0, -1)
@@ -108,7 +108,7 @@ def build_significance_table(results: StudyResults, reference_row: str = "") -> 
     """The tests as a table; p-values below 0.05 after Holm's correction are bold."""
     study = results.study
     tests = compare_rows_with_reference(results, reference_row)
-    printed = [_find_published_t_test(study, test) for test in tests]
+    printed = [_find_published_t_test_or_none(study, test) for test in tests]
     columns = ["dataset", "noise", "against", "seeds", "difference", "d", "wins", "t", "p", "p Holm", "Wilcoxon p"]
     columns += ["Wilcoxon p Holm", "one-sample |t|", "one-sample p"]
     columns += ["paper's |t|", "paper's p"] if any(printed) else []
@@ -117,8 +117,8 @@ def build_significance_table(results: StudyResults, reference_row: str = "") -> 
         row: list[Cell | str] = [test.dataset, test.noise.replace(":", " "), test.row, str(test.seeds)]
         row += [f"{test.difference:+.3f}", f"{test.effect:+.2f}", f"{test.wins:.0%}", f"{test.t:+.2f}"]
         for plain, corrected in ((test.p, test.p_holm), (test.p_wilcoxon, test.p_wilcoxon_holm)):
-            row += [format_p(plain), Cell(format_p(corrected), corrected < SIGNIFICANCE_LEVEL)]
-        row += [f"{abs(test.one_sample_t):.2f}", format_p(test.one_sample_p)]
+            row += [format_p_value(plain), Cell(format_p_value(corrected), corrected < SIGNIFICANCE_LEVEL)]
+        row += [f"{abs(test.one_sample_t):.2f}", format_p_value(test.one_sample_p)]
         row += [f"{value:g}" for value in printed_test] if printed_test else ["", ""]
         rows.append(row[: len(columns)])
     name = reference_row or study.reference or study.rows[-1].label
@@ -135,10 +135,10 @@ def build_significance_table(results: StudyResults, reference_row: str = "") -> 
     )
 
 
-def _find_published_t_test(study: Study, test: PairedTest) -> tuple[float, float] | None:
+def _find_published_t_test_or_none(study: Study, test: PairedTest) -> tuple[float, float] | None:
     is_printed = study.name == "significance" and test.row == "GAT"
-    return find_published_t_test(test.dataset, NoiseSpec.parse(test.noise)) if is_printed else None
+    return find_published_t_test_or_none(test.dataset, NoiseSpec.parse(test.noise)) if is_printed else None
 
 
-def format_p(p: float) -> str:
+def format_p_value(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"

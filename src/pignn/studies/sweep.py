@@ -53,15 +53,15 @@ def run_study(
 
     Interrupted in whatever way, the same call goes on where it was.
     """
-    check_worker_options(workers, threads, ray)
-    with open_results(folder) as store, open_sweep_lock(Path(folder)):
+    check_worker_and_thread_counts(workers, threads, ray)
+    with open_results(folder) as store, sweep_lock_context(Path(folder)):
         runs = plan_runs(study, store)
         records = find_reusable_records(store, runs, study.metric, retry)
         cached = len(records)
         missing = {run.key: run for run in runs if run.key not in records}
         if missing:
             methods = {(run.spec.work, run.spec.method): run.spec.code for run in missing.values()}
-            pool = open_pool(min(workers, len(missing)) if workers else 0, methods, threads, ray)
+            pool = open_local_or_ray_pool(min(workers, len(missing)) if workers else 0, methods, threads, ray)
             sweep = Sweep(study, runs, records, pool.size, total=len(missing))
             is_shown = sys.stderr.isatty() if progress is None else progress
             with contextlib.closing(pool), open_live_view(sweep) if is_shown else contextlib.nullcontext():
@@ -73,7 +73,7 @@ def run_study(
         return SweepSummary(len({run.key for run in runs}), cached, len(missing), failed)
 
 
-def check_worker_options(workers: int, threads: int, ray: str | None) -> None:
+def check_worker_and_thread_counts(workers: int, threads: int, ray: str | None) -> None:
     if workers < (0 if ray else 1):
         raise ConfigError(f"workers must be at least {0 if ray else 1}, not {workers}")
     if threads < 1:
@@ -114,7 +114,7 @@ def iter_results_and_retry_dead_runs(
                 yield key, result
 
 
-def open_pool(size: int, methods: dict[tuple[str, str], str], threads: int, ray: str | None) -> Pool:
+def open_local_or_ray_pool(size: int, methods: dict[tuple[str, str], str], threads: int, ray: str | None) -> Pool:
     if ray is None:
         return LocalPool(size, methods, threads)
     from .ray_pool import RayPool
@@ -122,7 +122,7 @@ def open_pool(size: int, methods: dict[tuple[str, str], str], threads: int, ray:
     return RayPool(size, threads, ray)
 
 
-def open_sweep_lock(folder: Path) -> contextlib.AbstractContextManager[None]:
+def sweep_lock_context(folder: Path) -> contextlib.AbstractContextManager[None]:
     """Allow one sweep at a time in a folder: two would compute the same runs twice."""
     busy = f"another sweep is running in {folder}; wait for it, or choose another folder"
     return file_lock_context(folder / ".sweep", busy)

@@ -14,34 +14,36 @@ from .study import DatasetSpec, NoiseSpec, Study, format_seeds
 MAX_NOTES = 5  # warnings of methods below a table
 
 
-def compute_std(values: Sequence[float]) -> float:
+def compute_std_or_zero(values: Sequence[float]) -> float:
     """Standard deviation of a sample; 0 for one value."""
     return statistics.stdev(values) if len(values) > 1 else 0.0
 
 
-def format_mean(measure: Measure, mean: float, std: float | None) -> str:
+def format_mean_and_std(measure: Measure, mean: float, std: float | None) -> str:
     """mean(std), or the mean alone."""
     return measure.mean_format.format(mean) + ("" if std is None else f"({measure.std_format.format(std)})")
 
 
-def format_mean_of_seeds(values: Sequence[float], measure: Measure, num_planned: int) -> str:
+def format_mean_of_seeds_or_dash(values: Sequence[float], measure: Measure, num_planned: int) -> str:
     """mean(std), with the number of seeds where some are missing; a dash for nothing."""
     if not values:
         return "–"
     # One value tells nothing about a spread.
-    text = format_mean(measure, statistics.fmean(values), compute_std(values) if len(values) > 1 else None)
+    text = format_mean_and_std(
+        measure, statistics.fmean(values), compute_std_or_zero(values) if len(values) > 1 else None
+    )
     return text if len(values) == num_planned else f"{text} n={len(values)}"
 
 
 def build_tables(results: StudyResults) -> list[Table]:
     """Build one table per dataset."""
-    return [_build_table(results, dataset) for dataset in results.study.datasets]
+    return [_build_dataset_table(results, dataset) for dataset in results.study.datasets]
 
 
-def _build_table(results: StudyResults, dataset: DatasetSpec) -> Table:
+def _build_dataset_table(results: StudyResults, dataset: DatasetSpec) -> Table:
     study = results.study
     columns = [[Cell(label) for label in results.row_labels]]
-    columns += [_build_column(results, dataset, noise) for noise in study.noises]
+    columns += [_build_noise_column(results, dataset, noise) for noise in study.noises]
     kinds = itertools.groupby("no noise" if noise.kind == "none" else noise.kind for noise in study.noises)
     return Table(
         columns=["", *("" if noise.rate is None else f"{noise.rate:g}" for noise in study.noises)],
@@ -57,16 +59,18 @@ def _build_table(results: StudyResults, dataset: DatasetSpec) -> Table:
     )
 
 
-def _build_column(results: StudyResults, dataset: DatasetSpec, noise: NoiseSpec) -> list[Cell]:
+def _build_noise_column(results: StudyResults, dataset: DatasetSpec, noise: NoiseSpec) -> list[Cell]:
     measure = get_measure(results.study.metric)
-    values = [results.list_values(dataset, noise, label) for label in results.row_labels]
+    values = [results.list_values_over_seeds(dataset, noise, label) for label in results.row_labels]
     means = [statistics.fmean(numbers) for numbers in values if numbers]
     best = None
     if measure.higher_is_better is not None and len(means) > 1:
         best = max(means) if measure.higher_is_better else min(means)
     planned = len(results.study.seeds)
     return [
-        Cell(format_mean_of_seeds(numbers, measure, planned), bool(numbers) and statistics.fmean(numbers) == best)
+        Cell(
+            format_mean_of_seeds_or_dash(numbers, measure, planned), bool(numbers) and statistics.fmean(numbers) == best
+        )
         for numbers in values
     ]
 

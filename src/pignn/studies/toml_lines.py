@@ -8,7 +8,7 @@ from typing import TypeAlias
 Key: TypeAlias = str | int  # a name, or a position in a list
 
 
-def find_line(text: str, keys: tuple[Key, ...]) -> int:
+def find_line_number_of_key(text: str, keys: tuple[Key, ...]) -> int:
     """The line of a key, or of the nearest thing around it; 0 where there is none.
 
     ``keys`` is a path of keys and positions in lists. Reads what is common in TOML line by line: headers of tables, and
@@ -19,7 +19,7 @@ def find_line(text: str, keys: tuple[Key, ...]) -> int:
     counts: dict[tuple[Key, ...], int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if header := re.match(r"\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$", line):
-            names = _split_key(header[2])
+            names = _split_dotted_key(header[2])
             if header[1] == "[[":
                 index = counts.get(names, -1) + 1
                 counts[names] = index
@@ -28,7 +28,7 @@ def find_line(text: str, keys: tuple[Key, ...]) -> int:
                 prefix = _insert_list_positions(names, counts)
             path = prefix
         elif assignment := re.match(r"\s*([\w\"'.-]+)\s*=", line):
-            path = (*prefix, *_split_key(assignment[1]))
+            path = (*prefix, *_split_dotted_key(assignment[1]))
         else:
             continue
         if len(path) > depth and path == keys[: len(path)]:
@@ -36,7 +36,7 @@ def find_line(text: str, keys: tuple[Key, ...]) -> int:
     return best
 
 
-def _split_key(text: str) -> tuple[str, ...]:
+def _split_dotted_key(text: str) -> tuple[str, ...]:
     return tuple(part.strip().strip("\"'") for part in text.split("."))
 
 

@@ -41,10 +41,10 @@ def main() -> None:
     greeting = msgspec.json.decode(line, type=Greeting)
     send(import_methods_and_list_versions(greeting.methods, greeting.threads))
 
-    from .execute import execute_run
+    from .execute import execute_run_and_catch_errors
 
     for line in sys.stdin:
-        result = execute_run(msgspec.json.decode(line, type=RunSpec))
+        result = execute_run_and_catch_errors(msgspec.json.decode(line, type=RunSpec))
         send(result)
         if result.died:
             return
@@ -56,13 +56,13 @@ def import_methods_and_list_versions(methods: list[tuple[str, str]], threads: in
 
     from ..core.errors import PignnError
     from . import run_graphs  # noqa: F401
-    from .code_hash import get_code_version
+    from .code_hash import hash_code_of_method
 
     torch.set_num_threads(threads)
     versions = []
     for work, method in methods:
         try:
-            versions.append(get_code_version(work, method))
+            versions.append(hash_code_of_method(work, method))
         except (PignnError, ImportError):
             versions.append("absent")
     return versions

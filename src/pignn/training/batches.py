@@ -43,7 +43,7 @@ class NeighborSampler:
         reached, frontier, entries, counts = [seeds], seeds, [], []
         num_reached = seeds.numel()
         for fanout in self.num_neighbors:
-            entry, count = sample_row_entries(adj, frontier, fanout)
+            entry, count = sample_entries_and_counts_per_row(adj, frontier, fanout)
             source = adj.col[entry].long()
             frontier = source[local_ids[source] < 0].unique()
             local_ids[frontier] = torch.arange(num_reached, num_reached + frontier.numel(), device=local_ids.device)
@@ -85,7 +85,9 @@ class PyGNeighborSampler:
         )
 
 
-def make_neighbor_sampler(inputs: GraphInputs, num_neighbors: Sequence[int]) -> NeighborSampler | PyGNeighborSampler:
+def make_pyg_or_own_neighbor_sampler(
+    inputs: GraphInputs, num_neighbors: Sequence[int]
+) -> NeighborSampler | PyGNeighborSampler:
     """PyG's sampler if pyg-lib is installed and a copy of the edges fits, else ours."""
     uses_pyg = (
         torch_geometric.typing.WITH_PYG_LIB
@@ -105,7 +107,9 @@ def build_sampled_subgraph_inputs(
     return GraphInputs(inputs.select_features(nodes), pattern, weight, directed=True, parent_degrees=parent_degrees)
 
 
-def sample_row_entries(pattern: SparsityPattern, rows: Tensor, max_entries: int) -> tuple[Tensor, Tensor]:
+def sample_entries_and_counts_per_row(
+    pattern: SparsityPattern, rows: Tensor, max_entries: int
+) -> tuple[Tensor, Tensor]:
     """Up to ``max_entries`` different entries of each row, drawn uniformly: positions row by row, and counts."""
     start = pattern.crow[rows].long()
     degree = pattern.crow[rows + 1].long() - start
@@ -128,7 +132,7 @@ def _sample_distinct_integers(upper_bounds: Tensor, count: int) -> Tensor:
     return chosen
 
 
-def iter_seed_batches(pool: Tensor, batch_size: int, seed: int) -> Iterator[Tensor]:
+def iter_batches_of_seed_nodes(pool: Tensor, batch_size: int, seed: int) -> Iterator[Tensor]:
     """All nodes of ``pool`` in random order, batch by batch. Of several processes, each gets its part of every batch.
 
     The order depends on the seed alone, so that all processes agree on it.

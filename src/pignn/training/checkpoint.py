@@ -43,7 +43,7 @@ class Checkpointer:
     def is_due_by_epochs_or_time(self, num_epochs: int) -> bool:
         """Whether a checkpoint is due after this many epochs. The main process looks at the clock for all."""
         is_late = distributed.is_main_process() and time.monotonic() - self._last_time > self.every_seconds
-        return bool(distributed.max_over_processes(is_late or num_epochs % self.every_epochs == 0))
+        return bool(distributed.max_over_processes_or_none(is_late or num_epochs % self.every_epochs == 0))
 
     def save_and_keep_previous(
         self,
@@ -57,7 +57,7 @@ class Checkpointer:
         header = {"identity": self.identity, **header}
         gather_and_write_checkpoint(self.folder / CHECKPOINT_FILE, networks, optimizers, best, header)
 
-    def load_to_resume(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+    def load_checkpoint_or_none(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         """The tensors and the header of the last checkpoint of this training; ``None`` if there is none."""
         if not has_checkpoint(self.folder):
             return None
@@ -71,7 +71,7 @@ class Checkpointer:
     def build_resume_error(self, reason: str) -> ModelFileError:
         return ModelFileError(f"cannot resume from {self.folder / CHECKPOINT_FILE}: {reason}")
 
-    def delete_previous(self) -> None:
+    def delete_previous_checkpoint(self) -> None:
         """Delete the checkpoint before the last: a training that is done does not need it."""
         if distributed.is_main_process():
             (self.folder / PREVIOUS_FILE).unlink(missing_ok=True)
@@ -145,19 +145,19 @@ def restore_checkpoint_and_get_selected_weights(
 ) -> dict[str, Tensor]:
     """Load a checkpoint into networks, optimizers and random generators. Returns the selected weights so far."""
     for name, network in networks.items():
-        network.load_state_dict(_select_by_prefix(tensors, f"network.{name}."))
+        network.load_state_dict(_select_and_strip_prefix(tensors, f"network.{name}."))
     for name, optimizer in optimizers.items():
         state: dict[int, dict[str, Tensor]] = {}
-        for key, value in _select_by_prefix(tensors, f"optimizer.{name}.").items():
+        for key, value in _select_and_strip_prefix(tensors, f"optimizer.{name}.").items():
             index, entry = key.split(".", 1)
             state.setdefault(int(index), {})[entry] = value
         optimizer.load_state_dict({"state": state, "param_groups": header["groups"][name]})
     torch.set_rng_state(tensors[f"random.cpu.{distributed.get_rank_and_world_size()[0]}"])
-    cuda = _select_by_prefix(tensors, "random.cuda.")
+    cuda = _select_and_strip_prefix(tensors, "random.cuda.")
     if cuda:
         torch.cuda.set_rng_state_all([cuda[str(i)] for i in range(len(cuda))])
-    return _select_by_prefix(tensors, "best.")
+    return _select_and_strip_prefix(tensors, "best.")
 
 
-def _select_by_prefix(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+def _select_and_strip_prefix(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {key[len(prefix) :]: value for key, value in tensors.items() if key.startswith(prefix)}

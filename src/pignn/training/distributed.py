@@ -27,7 +27,7 @@ def is_main_process() -> bool:
 
 
 @contextlib.contextmanager
-def open_process_group(device: str = "cpu") -> Iterator[None]:
+def process_group_context(device: str = "cpu") -> Iterator[None]:
     """Connect to the other processes that torchrun started, if there are any."""
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size < 2 or dist.is_initialized():
@@ -61,7 +61,7 @@ def translate_peer_failure_context() -> Iterator[None]:
         raise PignnError(f"another process of this training is gone: {reason}") from None
 
 
-def average_gradients(networks: Iterable[nn.Module]) -> None:
+def average_gradients_over_processes(networks: Iterable[nn.Module]) -> None:
     """Average every gradient over all processes, in one message. A missing gradient counts as zero."""
     size = get_rank_and_world_size()[1]
     if size == 1:
@@ -76,7 +76,7 @@ def average_gradients(networks: Iterable[nn.Module]) -> None:
         p.grad = part.view_as(p).clone() if is_used else None
 
 
-def max_over_processes(number: int | None) -> int | None:
+def max_over_processes_or_none(number: int | None) -> int | None:
     """The largest number of all processes, so that all of them act alike. 0 is ``None``."""
     if get_rank_and_world_size()[1] == 1:
         return number

@@ -87,7 +87,7 @@ class TrainingLoop:
 
     def copy_for_next_attempt(self) -> TrainingLoop:
         """The same configuration at the beginning of another attempt."""
-        selection = self.selection.copy_before_first_epoch()
+        selection = self.selection.copy_as_before_first_epoch()
         return replace(
             self, selection=selection, history=[], stopped_by=None, position=(0, 0), attempt=self.attempt + 1
         )
@@ -105,12 +105,12 @@ class TrainingLoop:
         with DeferredInterrupt() as interrupt, callbacks.start_and_end_callbacks_context(states):
             for index, phase in enumerate(self.phases):
                 if not self.stopped_by:
-                    self._run_phase(learner, index, phase, callbacks, interrupt)
+                    self._run_rest_of_phase(learner, index, phase, callbacks, interrupt)
         if self.checkpointer is not None and not self.stopped_by:
-            self.checkpointer.delete_previous()
-        self.selection.restore_weights(learner.networks["classifier"])
+            self.checkpointer.delete_previous_checkpoint()
+        self.selection.restore_selected_weights(learner.networks["classifier"])
 
-    def _run_phase(
+    def _run_rest_of_phase(
         self, learner: Learner, index: int, phase: Phase, callbacks: CallbackList, interrupt: DeferredInterrupt
     ) -> None:
         done = self.position[1] if index == self.position[0] else phase.epochs if index < self.position[0] else 0
@@ -123,10 +123,10 @@ class TrainingLoop:
             self.history.append(row)
             callbacks.context.best_epoch = self.selection.epoch
             is_over = callbacks.notify_epoch_end_and_ask_to_stop(row, is_improved=is_improved)
-            self.stopped_by = distributed.max_over_processes(interrupt.signal)
+            self.stopped_by = distributed.max_over_processes_or_none(interrupt.signal)
             self.position = (index + 1, 0) if is_over else (index, epoch + 1)
             is_end = is_last_phase and (is_over or epoch + 1 == phase.epochs)
-            self._save_if_due(learner, callbacks, is_forced=bool(self.stopped_by) or is_end)
+            self._save_checkpoint_if_due(learner, callbacks, is_forced=bool(self.stopped_by) or is_end)
             if is_over or self.stopped_by:
                 return
 
@@ -141,7 +141,7 @@ class TrainingLoop:
         sums: dict[str, float] = {}
         num_steps = 0
         for batch in learner.iter_batches(phase, epoch):
-            for name, loss in self._run_step(learner, phase, epoch, batch, needs_value).items():
+            for name, loss in self._run_step_and_get_losses(learner, phase, epoch, batch, needs_value).items():
                 sums[name] = sums.get(name, 0.0) + loss
             num_steps += 1
 
@@ -158,13 +158,15 @@ class TrainingLoop:
         row["seconds"] = time.perf_counter() - start
         return row, self.selection.best > best
 
-    def _run_step(self, learner: Learner, phase: Phase, epoch: int, batch: Any, needs_value: bool) -> dict[str, float]:
+    def _run_step_and_get_losses(
+        self, learner: Learner, phase: Phase, epoch: int, batch: Any, needs_value: bool
+    ) -> dict[str, float]:
         for optimizer in learner.optimizers.values():
             optimizer.zero_grad(set_to_none=True)
         losses = learner.compute_losses(phase, epoch, batch, needs_value=needs_value)
         if losses:
             sum(losses.values(), start=torch.zeros(())).backward()
-        distributed.average_gradients(learner.networks.values())
+        distributed.average_gradients_over_processes(learner.networks.values())
         for optimizer in learner.optimizers.values():
             optimizer.step()
         return {name: float(loss.detach()) for name, loss in losses.items()}
@@ -181,7 +183,7 @@ class TrainingLoop:
         row["val_accuracy"] = self.selection.update_and_get_accuracy(epoch, predicted, learner.networks["classifier"])
         return row
 
-    def _save_if_due(self, learner: Learner, callbacks: CallbackList, *, is_forced: bool) -> None:
+    def _save_checkpoint_if_due(self, learner: Learner, callbacks: CallbackList, *, is_forced: bool) -> None:
         if self.checkpointer is None or not (
             is_forced or self.checkpointer.is_due_by_epochs_or_time(len(self.history))
         ):
@@ -197,7 +199,7 @@ class TrainingLoop:
 
     def _resume_and_get_callback_states(self, learner: Learner) -> list[tuple[str, dict[str, Any]]]:
         """Continue from the checkpoint, if there is one. Returns the states of the callbacks."""
-        saved = None if self.checkpointer is None else self.checkpointer.load_to_resume()
+        saved = None if self.checkpointer is None else self.checkpointer.load_checkpoint_or_none()
         if saved is None or self.checkpointer is None:
             return []
         tensors, header = saved

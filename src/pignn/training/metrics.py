@@ -98,7 +98,7 @@ def score(
         return float(spec.compute(y, pred, None))
     if probs is None:
         raise DataError(f"{text} needs predicted probabilities")
-    return float(spec.compute(y, pred, _parse_probs(_to_array(probs), y, labeled, num_classes)))
+    return float(spec.compute(y, pred, _check_and_select_labeled_probs(_to_array(probs), y, labeled, num_classes)))
 
 
 def score_on_training_labels(y_true: Any, given: Any, pred: Any) -> dict[str, float | None]:
@@ -118,7 +118,9 @@ def score_on_training_labels(y_true: Any, given: Any, pred: Any) -> dict[str, fl
     return {name: float(hit[nodes].mean()) if nodes.any() else None for name, (nodes, hit) in hits.items()}
 
 
-def _parse_probs(probs: np.ndarray, y: np.ndarray, labeled: np.ndarray, num_classes: int | None) -> np.ndarray:
+def _check_and_select_labeled_probs(
+    probs: np.ndarray, y: np.ndarray, labeled: np.ndarray, num_classes: int | None
+) -> np.ndarray:
     """The probabilities of the labeled nodes, if they fit the labels."""
     import numpy as np
 

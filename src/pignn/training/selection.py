@@ -95,7 +95,7 @@ class Selection:
             self.weights = {name: value.detach().clone() for name, value in network.state_dict().items()}
         return score
 
-    def copy_before_first_epoch(self) -> Selection:
+    def copy_as_before_first_epoch(self) -> Selection:
         """The same rule before the first epoch."""
         return Selection(self.rule, self.nodes, self.labels, self.max_share)
 
@@ -103,7 +103,7 @@ class Selection:
         is_lopsided = self.max_share < 1 and int(predicted.bincount().max()) > self.max_share * len(predicted)
         return 0.5 / len(self.nodes) ** 0.5 if is_lopsided else 0.0
 
-    def restore_weights(self, network: nn.Module) -> None:
+    def restore_selected_weights(self, network: nn.Module) -> None:
         """Load the selected weights into the classifier."""
         if self.weights:
             network.load_state_dict(self.weights)

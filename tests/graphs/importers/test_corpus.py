@@ -271,7 +271,9 @@ def test_long_texts_are_summed_up(tmp_path):
 
 
 def test_parse_numbers_reads_cells_of_a_column_by_its_style():
-    from pignn.graphs.tables.styles import Style
+    from pignn.graphs.tables.styles import ValueStyle
 
     texts = pd.Series(["1.234,5", "7", "12,5 €", "x", "", "1.5"])
-    np.testing.assert_allclose(parse_numbers_or_nan(texts, Style(",", "€")), [1234.5, 7, 12.5, np.nan, np.nan, np.nan])
+    np.testing.assert_allclose(
+        parse_numbers_or_nan(texts, ValueStyle(",", "€")), [1234.5, 7, 12.5, np.nan, np.nan, np.nan]
+    )

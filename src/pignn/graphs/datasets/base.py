@@ -29,7 +29,7 @@ class RawFiles:
 
     def find_folder_or_none(self, root: Root = None) -> Path | None:
         """The folder that holds all files, or None."""
-        for folder in self._iter_folders(root):
+        for folder in self._iter_existing_folders(root):
             if all(os.path.isfile(folder / file) for file in self.files):
                 return folder
         return None
@@ -41,7 +41,7 @@ class RawFiles:
 
     def describe_missing_files_or_empty(self, root: Root = None) -> str:
         """Which files are missing where some are there, for messages; "" otherwise."""
-        for folder in self._iter_folders(root):
+        for folder in self._iter_existing_folders(root):
             missing = [file for file in self.files if not os.path.isfile(folder / file)]
             if len(missing) < len(self.files):
                 return f"{folder} lacks {', '.join(missing)}"
@@ -54,9 +54,9 @@ class RawFiles:
         names = ", ".join(os.path.relpath(file, inner or ".") for file in self.files)
         return f"put {names} into {Path('<root>', self.folders[0], inner)}"
 
-    def _iter_folders(self, root: Root) -> Iterator[Path]:
+    def _iter_existing_folders(self, root: Root) -> Iterator[Path]:
         names = [name.lower() for name in self.folders]
-        for parent in _list_raw_file_roots(root):
+        for parent in _list_raw_file_search_folders(root):
             try:
                 children = {child.name: child for child in parent.iterdir() if child.name.lower() in names}
             except OSError:
@@ -68,7 +68,7 @@ class RawFiles:
                 yield parent
 
 
-def _list_raw_file_roots(root: Root) -> list[Path]:
+def _list_raw_file_search_folders(root: Root) -> list[Path]:
     """Where raw files are looked for, in this order: `root`, PIGNN_DATA, the cache."""
     if root is not None and not Path(root).expanduser().is_dir():
         raise DataError(f"root '{root}' is not a folder")

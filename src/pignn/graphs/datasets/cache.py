@@ -36,10 +36,10 @@ def compute_names_and_contents_digest(paths_by_name: Mapping[str, Path]) -> str:
     return compute_digest_of_parts(*parts)
 
 
-def read_processed_graph(dataset_name: str, key: str) -> Data | None:
+def read_processed_graph_or_none(dataset_name: str, key: str) -> Data | None:
     """The processed graph stored under `key`, or None."""
     try:
-        with safe_open(_get_processed_path(dataset_name, key), framework="pt") as file:
+        with safe_open(_get_processed_graph_path(dataset_name, key), framework="pt") as file:
             data = Data.from_dict({tensor: file.get_tensor(tensor) for tensor in file.keys()})  # noqa: SIM118
             if class_names := json.loads((file.metadata() or {}).get("class_names", "[]")):
                 data.class_names = class_names
@@ -48,9 +48,9 @@ def read_processed_graph(dataset_name: str, key: str) -> Data | None:
         return None  # absent, or damaged: it is made again
 
 
-def write_processed_graph(dataset_name: str, key: str, data: Data) -> None:
+def write_processed_graph_or_warn(dataset_name: str, key: str, data: Data) -> None:
     """Store a processed graph under `key`, whole or not at all. A cache that cannot be written is no error."""
-    path = _get_processed_path(dataset_name, key)
+    path = _get_processed_graph_path(dataset_name, key)
     with temporary_workspace_context() as folder:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def write_processed_graph(dataset_name: str, key: str, data: Data) -> None:
             _warn_once_that_cache_is_not_writable(error)
 
 
-def move_downloads_into_cache(folder: Path, files: tuple[str, ...], cache_subfolder: str) -> None:
+def move_downloads_into_cache_or_warn(folder: Path, files: tuple[str, ...], cache_subfolder: str) -> None:
     """Move downloaded files into the folder `cache_subfolder` of the cache, each in one step."""
     try:
         for file in files:
@@ -100,7 +100,7 @@ def copy_raw_files(source_paths: Mapping[str, Path], folder: Path) -> None:
             ) from None
 
 
-def _get_processed_path(dataset_name: str, key: str) -> Path:
+def _get_processed_graph_path(dataset_name: str, key: str) -> Path:
     return get_cache_dir() / "processed" / f"{dataset_name}-{key}.safetensors"
 
 

@@ -18,7 +18,12 @@ from ...core.text import format_error_in_one_line
 from ...io import safe_readers
 from ..splits import build_masks_from_indices
 from .base import FileDataset, Root
-from .raw_source import DownloadError, extract_checked_graph, raw_folder_context, read_cached_graph_or_build_and_cache
+from .raw_source import (
+    DownloadError,
+    extract_checked_graph,
+    raw_folder_or_download_context,
+    read_cached_graph_or_build_and_cache,
+)
 
 
 def read_ogb(dataset: FileDataset, root: Root, *, is_undirected: bool = False, features: str | None = None) -> Data:
@@ -26,9 +31,11 @@ def read_ogb(dataset: FileDataset, root: Root, *, is_undirected: bool = False, f
     raw, with_stand_in_features = dataset.raw, features == "stand-in"
     structure_folder = None if dataset.structure is None else dataset.structure.find_folder_or_none(root)
     if structure_folder is not None and (with_stand_in_features or raw.find_folder_or_none(root) is None):
-        data = _read_structure_or_refuse(dataset, structure_folder, with_stand_in_features)
+        data = _read_graph_without_features_or_raise(dataset, structure_folder, with_stand_in_features)
     else:
-        with raw_folder_context(dataset.name, raw, root, lambda folder: _download_raw_files(dataset, folder)) as folder:
+        with raw_folder_or_download_context(
+            dataset.name, raw, root, lambda folder: _download_raw_files_and_get_folder(dataset, folder)
+        ) as folder:
             data = read_cached_graph_or_build_and_cache(
                 dataset, folder, raw, lambda folder: _read_raw_folder(folder, raw.files[-3:], is_undirected)
             )
@@ -75,7 +82,7 @@ def _read_raw_folder(folder: Path, split_files: Sequence[str], is_undirected: bo
     return data
 
 
-def _read_structure_or_refuse(dataset: FileDataset, folder: Path, with_stand_in_features: bool) -> Data:
+def _read_graph_without_features_or_raise(dataset: FileDataset, folder: Path, with_stand_in_features: bool) -> Data:
     """The graph without features from one .npz file."""
     assert dataset.structure is not None
     path = folder / dataset.structure.files[0]
@@ -114,7 +121,7 @@ def _read_csv(path: Path, dtype: Any = np.int64, num_rows: int | None = None) ->
     return values
 
 
-def _download_raw_files(dataset: FileDataset, folder: Path) -> Path:
+def _download_raw_files_and_get_folder(dataset: FileDataset, folder: Path) -> Path:
     """Get OGB's archive of raw files by the `ogb` package. Returns the folder they are in."""
     try:
         from ogb.utils.url import download_url, extract_zip

@@ -16,7 +16,7 @@ from ...io.safe_readers import read_npz
 from . import cache
 from .base import FileDataset, Root
 from .raw_checks import CHECKS
-from .raw_source import DownloadError, raw_folder_context, read_cached_graph_or_build_and_cache
+from .raw_source import DownloadError, raw_folder_or_download_context, read_cached_graph_or_build_and_cache
 
 
 def read_with_pyg(dataset: FileDataset, root: Root, *, loader: str, **loader_options: Any) -> Data:
@@ -36,30 +36,32 @@ def read_with_pyg(dataset: FileDataset, root: Root, *, loader: str, **loader_opt
             cache.copy_raw_files({file: folder / file for file in dataset.raw.files}, workspace / subfolder)
             return run_pyg_loader(dataset, workspace, folder, loader, loader_options)
 
-    with raw_folder_context(dataset.name, dataset.raw, root, download) as folder:
+    with raw_folder_or_download_context(dataset.name, dataset.raw, root, download) as folder:
         return read_cached_graph_or_build_and_cache(dataset, folder, dataset.raw, read)
 
 
-def run_pyg_loader(dataset: FileDataset, workspace: Path, folder: Path, loader: str, options: dict[str, Any]) -> Data:
-    """The graph that a loader reads from raw files in `workspace`, copies of those in `folder`, or downloads to it."""
-    checked_loader = _make_loader_class_that_checks_raw_files(loader, folder)
+def run_pyg_loader(
+    dataset: FileDataset, loader_root: Path, raw_folder: Path, loader: str, options: dict[str, Any]
+) -> Data:
+    """The graph that a loader reads in `loader_root`: copies of the raw files in `raw_folder`, or downloads."""
+    checked_loader = _make_loader_class_that_checks_raw_files(loader, raw_folder)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # old pickles spell NumPy's arguments the old way
-            data = checked_loader(str(workspace), **options)[0]
+            data = checked_loader(str(loader_root), **options)[0]
     except (DataError, DownloadError):
         raise
     except Exception as error:
         if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
             raise DataError(
-                f"{dataset.name}: no room in {workspace.parent}; set PIGNN_CACHE to another folder"
+                f"{dataset.name}: no room in {loader_root.parent}; set PIGNN_CACHE to another folder"
             ) from None
         files = dataset.raw.files
-        place = folder / files[0] if len(files) == 1 else folder
+        place = raw_folder / files[0] if len(files) == 1 else raw_folder
         raise DataError(
             f"{dataset.name}: {place} cannot be read ({format_error_in_one_line(error)}); get the raw files again"
         ) from None
-    first = workspace / options.get("name", "") / dataset.raw.files[0]
+    first = loader_root / options.get("name", "") / dataset.raw.files[0]
     if first.suffix == ".npz":  # which may have the names of the classes
         data.class_names = [str(name) for name in read_npz(first).get("class_names", ())]
     return data

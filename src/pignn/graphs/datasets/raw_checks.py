@@ -9,20 +9,26 @@ from typing import Any
 from scipy.sparse import csr_matrix
 
 from ...core.errors import DataError
-from ...io.safe_readers import build_damaged_file_error, read_integers, read_npz, read_pickle, read_tsv
+from ...io.safe_readers import (
+    build_damaged_file_error,
+    read_integer_lines,
+    read_npz,
+    read_pickle_without_code,
+    read_tsv,
+)
 
 
-def check_planetoid_file(path: Path, title: str) -> None:
+def check_planetoid_file_is_intact(path: Path, title: str) -> None:
     """Planetoid's files are pickles of arrays and matrices, and a list of test nodes."""
     if path.name.endswith(".test.index"):
-        nodes = read_integers(path, title)
+        nodes = read_integer_lines(path, title)
         features = path.with_name(path.name.replace(".test.index", ".tx"))
-        num_rows = read_pickle(features, title.replace(".test.index", ".tx")).shape[0]
+        num_rows = read_pickle_without_code(features, title.replace(".test.index", ".tx")).shape[0]
         if len(set(nodes.tolist())) != num_rows:
             sizes = f"{len(nodes):,} test nodes, but {num_rows:,} in {features.name}"
             raise DataError(f"{title} is damaged: {sizes}; get the file again")
         return
-    content = read_pickle(path, title)
+    content = read_pickle_without_code(path, title)
     if path.name.endswith(".graph"):
         if not isinstance(content, dict):
             raise DataError(f"{title} is damaged: it holds no adjacency lists; get the file again")
@@ -32,7 +38,7 @@ def check_planetoid_file(path: Path, title: str) -> None:
         raise DataError(f"{title} is damaged: it holds no matrix; get the file again")
 
 
-def check_sparse_npz(path: Path, title: str) -> None:
+def check_sparse_npz_is_intact(path: Path, title: str) -> None:
     """Adjacency `adj` and features `attr` as sparse matrices in one .npz file."""
     keys = [f"{matrix}_{part}" for matrix in ("adj", "attr") for part in ("data", "indices", "indptr", "shape")]
     arrays = read_npz(path, *keys, "labels", title=title)
@@ -52,7 +58,7 @@ def _check_sparse_matrix_indices(matrix: Any, title: str) -> None:
         raise build_damaged_file_error(title, error) from None
 
 
-def check_actor_file(path: Path, title: str) -> None:
+def check_actor_file_is_intact(path: Path, title: str) -> None:
     """Features and labels in one text file, edges in another, splits in .npz files."""
     if path.suffix == ".npz":
         read_npz(path, "train_mask", "val_mask", "test_mask", title=title)
@@ -69,9 +75,9 @@ def accept_without_check(path: Path, title: str) -> None:
 
 
 CHECKS: dict[str, Callable[[Path, str], None]] = {
-    "Planetoid": check_planetoid_file,
-    "Amazon": check_sparse_npz,
-    "CitationFull": check_sparse_npz,
-    "Actor": check_actor_file,
+    "Planetoid": check_planetoid_file_is_intact,
+    "Amazon": check_sparse_npz_is_intact,
+    "CitationFull": check_sparse_npz_is_intact,
+    "Actor": check_actor_file_is_intact,
     "WikiCS": accept_without_check,
 }

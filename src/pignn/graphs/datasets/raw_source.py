@@ -19,7 +19,9 @@ class DownloadError(Exception):
 
 
 @contextmanager
-def raw_folder_context(name: str, raw_files: RawFiles, root: Root, download: Callable[[Path], Path]) -> Iterator[Path]:
+def raw_folder_or_download_context(
+    name: str, raw_files: RawFiles, root: Root, download: Callable[[Path], Path]
+) -> Iterator[Path]:
     """The folder with the raw files. Downloaded ones stay in the cache if they could be read."""
     folder = raw_files.find_folder_or_none(root)
     if folder is not None:
@@ -39,7 +41,7 @@ def raw_folder_context(name: str, raw_files: RawFiles, root: Root, download: Cal
         except DataError as error:
             text = str(error).replace(f"{workspace}{os.sep}", "the downloaded ")
             raise DataError(text.replace(str(workspace), "the downloaded files")) from None
-        cache.move_downloads_into_cache(folder, raw_files.files, raw_files.folders[0])
+        cache.move_downloads_into_cache_or_warn(folder, raw_files.files, raw_files.folders[0])
 
 
 def read_cached_graph_or_build_and_cache(
@@ -47,10 +49,10 @@ def read_cached_graph_or_build_and_cache(
 ) -> Data:
     """The processed copy of the raw files if there is one, else what `read` gives, which is kept."""
     key = cache.compute_names_and_contents_digest({file: folder / file for file in raw_files.files})
-    data = cache.read_processed_graph(dataset.name, key)
+    data = cache.read_processed_graph_or_none(dataset.name, key)
     if data is None:
         data = extract_checked_graph(dataset, read(folder), folder)
-        cache.write_processed_graph(dataset.name, key, data)
+        cache.write_processed_graph_or_warn(dataset.name, key, data)
     return data
 
 

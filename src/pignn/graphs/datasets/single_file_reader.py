@@ -16,8 +16,8 @@ from ...core.text import format_error_in_one_line
 from ...io.safe_readers import build_damaged_file_error, read_npz
 from ..edges import simplify_edges
 from .base import FileDataset, Root
-from .raw_checks import check_sparse_npz
-from .raw_source import DownloadError, extract_checked_graph, raw_folder_context
+from .raw_checks import check_sparse_npz_is_intact
+from .raw_source import DownloadError, extract_checked_graph, raw_folder_or_download_context
 
 MASKS = ("train_masks", "val_masks", "test_masks")
 _GML_RECORD = re.compile(r"\b(node|edge)\s*\[((?:[^\]\"]|\"[^\"]*\")*)\]")
@@ -43,7 +43,7 @@ def read_single_file(dataset: FileDataset, root: Root, *, url: str, layout: str,
             raise DownloadError(format_error_in_one_line(error)) from None
         return folder
 
-    with raw_folder_context(dataset.name, raw, root, download) as folder:
+    with raw_folder_or_download_context(dataset.name, raw, root, download) as folder:
         found = LAYOUTS[layout](folder / file, str(folder / file))
         data = extract_checked_graph(dataset, found, folder)
         for name in ("node_id", "label_source", "source_names"):
@@ -67,7 +67,7 @@ def read_platonov_npz(path: Path, title: str) -> Data:
 
 def read_sparse_npz(path: Path, title: str) -> Data:
     """Adjacency and features as sparse matrices. PyG's loaders replace counts by ones; here they stay."""
-    check_sparse_npz(path, title)
+    check_sparse_npz_is_intact(path, title)
     arrays = read_npz(path, title=title)
     adjacency, features = (
         csr_matrix(tuple(arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr")), arrays[f"{name}_shape"])
@@ -87,7 +87,7 @@ def read_gml(path: Path, title: str) -> Data:
     There are no features: each node gets one of its own (one-hot), so that smoothed features are random walks.
     """
     try:
-        records = list(_iter_gml_records(path.read_text(encoding="utf-8", errors="replace")))
+        records = list(_iter_gml_kinds_and_fields(path.read_text(encoding="utf-8", errors="replace")))
         nodes = [fields for kind, fields in records if kind == "node"]
         number = {fields["id"]: node for node, fields in enumerate(nodes)}
         edges = [[number[fields["source"]], number[fields["target"]]] for kind, fields in records if kind == "edge"]
@@ -106,7 +106,7 @@ def read_gml(path: Path, title: str) -> Data:
     )
 
 
-def _iter_gml_records(text: str) -> Iterator[tuple[str, dict[str, str]]]:
+def _iter_gml_kinds_and_fields(text: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Nodes and edges with their fields. NetworkX refuses the published polblogs: some of its edges are there twice."""
     for kind, body in _GML_RECORD.findall(text):
         yield kind, {name: quoted or plain for name, quoted, plain in _GML_FIELD.findall(body)}

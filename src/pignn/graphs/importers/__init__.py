@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .from_objects import from_networkx, from_pandas, from_scipy
     from .import_spec import ImportSpec
     from .raw_graph import Origin, RawGraph
-    from .reading import check_graph_files, read_graph
+    from .reading import check_graph_files_can_be_read, read_graph
     from .summary import ImportSummary, summarize_import
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
     "Origin",
     "RawGraph",
     "build_data",
-    "check_graph_files",
+    "check_graph_files_can_be_read",
     "from_networkx",
     "from_pandas",
     "from_scipy",

@@ -21,14 +21,19 @@ from ..splits import rank_within_class
 from ..tables.arrays import load_or_map_array
 from ..tables.formats import get_format_suffix
 from ..tables.reader import open_table
-from .column_kinds import compute_missing_mask, is_list_column, is_numeric_column
+from .column_kinds import compute_missing_mask, does_first_filled_cell_hold_list, is_numeric_column
 from .feature_encoder import FeatureEncoder, select_feature_columns_and_kinds
-from .graph_arrays import find_required_features
+from .graph_arrays import find_features_or_raise
 from .import_spec import ROLES, STRUCTURE, ImportSpec
-from .labels import convert_label_numbers, parse_labels_and_class_names, parse_sources_and_names, parse_trusted_mask
+from .labels import (
+    check_label_numbers_and_map_to_model_classes,
+    parse_labels_and_class_names,
+    parse_sources_and_names,
+    parse_trusted_mask,
+)
 from .node_ids import NodeIds
 from .raw_graph import RawGraph
-from .votes import check_vote_options, set_votes_and_labels_in_place
+from .votes import check_options_fit_votes, set_votes_and_labels_in_place
 
 LEAK_SAMPLE_ROWS, MISSING_SPELLINGS = 1000, 8  # that tell a column of many values, missing ones aside
 
@@ -45,9 +50,9 @@ def build_data(raw_graph: RawGraph, spec: ImportSpec, name: str) -> Data:
         raw_graph.origin.notes += [f"edges: {note}" for note in simple.notes]
     data = Data(edge_index=ends, y=torch.full((raw_graph.num_nodes,), -1))
     _set_labels_in_place(data, raw_graph, spec)
-    raw_graph, columns = _add_features_file_and_get_columns(raw_graph, spec)
+    raw_graph, columns = _join_features_file_and_list_columns(raw_graph, spec)
     if spec.encoder is None:
-        encoder = _fit_encoder(raw_graph, spec, columns)
+        encoder = _fit_feature_encoder(raw_graph, spec, columns)
         warn_if_columns_leak_labels(raw_graph.frame, encoder.input_columns, data.y.numpy())
         data.x = encoder.encode(raw_graph)
     else:
@@ -55,7 +60,7 @@ def build_data(raw_graph: RawGraph, spec: ImportSpec, name: str) -> Data:
         if spec.text_model is not None:
             encoder.set_sentence_model_folder(str(spec.text_model))
         data.x = encoder.encode(raw_graph)
-        if text := encoder.describe_unseen_values(raw_graph, data.x.numpy()):
+        if text := encoder.describe_unseen_values_or_empty(raw_graph, data.x.numpy()):
             warn_user(f"{raw_graph.title}: {text}; the model has not learned from such")
     columns_read = list(encoder.column_kinds or encoder.input_columns)
     raw_graph.origin.missing = _count_missing_per_column(raw_graph.frame, columns_read)
@@ -75,7 +80,9 @@ def build_data(raw_graph: RawGraph, spec: ImportSpec, name: str) -> Data:
     return data
 
 
-def _fit_encoder(raw_graph: RawGraph, spec: ImportSpec, columns_of_features_file: list[str] | None) -> FeatureEncoder:
+def _fit_feature_encoder(
+    raw_graph: RawGraph, spec: ImportSpec, columns_of_features_file: list[str] | None
+) -> FeatureEncoder:
     """Fit an encoder on the features of the spec. ``columns_of_features_file`` are those of a file of features."""
     roles, all_columns = spec.map_columns_to_roles(), [str(name) for name in raw_graph.frame.columns]
     columns, kinds = columns_of_features_file, dict[str, str]()
@@ -103,7 +110,7 @@ def copy_raw_graph_with_changes(raw_graph: RawGraph, **changes: Any) -> RawGraph
     return copy
 
 
-def _add_features_file_and_get_columns(raw_graph: RawGraph, spec: ImportSpec) -> tuple[RawGraph, list[str] | None]:
+def _join_features_file_and_list_columns(raw_graph: RawGraph, spec: ImportSpec) -> tuple[RawGraph, list[str] | None]:
     """Put features from a file or array beside the nodes; returns its columns, None where there is no such file."""
     features = spec.feature_file_or_array
     if features is None:
@@ -113,7 +120,7 @@ def _add_features_file_and_get_columns(raw_graph: RawGraph, spec: ImportSpec) ->
     title = "features" if isinstance(features, np.ndarray) else str(features)
     if isinstance(features, np.ndarray) or get_format_suffix(title) in (".npy", ".npz"):
         is_npz = get_format_suffix(title) == ".npz"
-        x = find_required_features(read_npz(Path(title)), title) if is_npz else load_or_map_array(features)
+        x = find_features_or_raise(read_npz(Path(title)), title) if is_npz else load_or_map_array(features)
         if x.ndim != 2 or x.dtype.kind not in "biuf" or len(x) != raw_graph.num_nodes or not x.shape[1]:
             expected = f"numbers of shape [{raw_graph.num_nodes}, features], one row per node"
             raise DataError(f"{title} must be {expected}, not {x.dtype} {list(x.shape)}")
@@ -122,7 +129,7 @@ def _add_features_file_and_get_columns(raw_graph: RawGraph, spec: ImportSpec) ->
     column = raw_graph.origin.id if raw_graph.origin.id in table.columns else table.columns[0]
     frame = table.read_dataframe([column])
     ids = NodeIds.from_column(frame[column], f"{title}, column '{column}'", table.first_row_number)
-    positions = ids.find_positions(pd.Series(raw_graph.ids.values))
+    positions = ids.find_positions_or_minus_one(pd.Series(raw_graph.ids.values))
     if (positions < 0).any():
         first = raw_graph.ids.values[int((positions < 0).argmax())]
         missing = format_count(int((positions < 0).sum()), "node")
@@ -135,7 +142,7 @@ def _add_features_file_and_get_columns(raw_graph: RawGraph, spec: ImportSpec) ->
 def _set_labels_in_place(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> None:
     model_classes = spec.class_names
     if spec.has_votes:
-        check_vote_options(spec)
+        check_options_fit_votes(spec)
     if spec.label is not None:
         _set_given_labels_in_place(data, raw_graph, spec.label, model_classes)
     elif model_classes is not None:
@@ -163,7 +170,9 @@ def _set_labels_in_place(data: Data, raw_graph: RawGraph, spec: ImportSpec) -> N
         title = f"{raw_graph.title}, column '{spec.truth}'"
         data.y_true = parse_labels_and_class_names(raw_graph.frame[spec.truth], title, data.get("class_names"))[0]
     elif raw_graph.y_true is not None:
-        data.y_true = _map_true_labels(raw_graph, raw_graph.y_true, data.get("class_names"), model_classes)
+        data.y_true = _map_true_labels_to_class_positions(
+            raw_graph, raw_graph.y_true, data.get("class_names"), model_classes
+        )
 
 
 def _set_given_labels_in_place(
@@ -171,7 +180,9 @@ def _set_given_labels_in_place(
 ) -> None:
     column, title, names = raw_graph.frame[label], f"{raw_graph.title}, column '{label}'", raw_graph.class_names
     if names is not None and is_numeric_column(column):
-        numbers = convert_label_numbers(column.to_numpy(np.float64, na_value=-1), names, title, model_classes)
+        numbers = check_label_numbers_and_map_to_model_classes(
+            column.to_numpy(np.float64, na_value=-1), names, title, model_classes
+        )
         data.y = torch.from_numpy(numbers)
         data.class_names = names if model_classes is None else list(model_classes)
         return
@@ -182,14 +193,16 @@ def _set_given_labels_in_place(
     data.y = torch.from_numpy(y)
 
 
-def _map_true_labels(
+def _map_true_labels_to_class_positions(
     raw_graph: RawGraph, y_true: np.ndarray, names: Sequence[str] | None, model_classes: Sequence[str] | None
 ) -> Tensor:
     """True labels as positions among the classes of the given ones."""
     title = f"{raw_graph.title}, 'y_true'"
     if raw_graph.class_names is not None:
         others = names if names is not None and list(names) != raw_graph.class_names else model_classes
-        return torch.from_numpy(convert_label_numbers(y_true, raw_graph.class_names, title, others))
+        return torch.from_numpy(
+            check_label_numbers_and_map_to_model_classes(y_true, raw_graph.class_names, title, others)
+        )
     if names is None:
         return torch.from_numpy(y_true)
     positions = {name: i for i, name in enumerate(names)} | {"-1": -1}
@@ -235,7 +248,7 @@ def warn_if_columns_leak_labels(frame: pd.DataFrame, columns: list[str], y: np.n
         return
     for name in columns:
         column = frame[name]
-        if is_list_column(column):
+        if does_first_filled_cell_hold_list(column):
             continue
         if column.iloc[sample].nunique() > num_classes + MISSING_SPELLINGS:  # most features: no need for all rows
             continue

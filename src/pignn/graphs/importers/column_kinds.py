@@ -14,11 +14,11 @@ from ..tables.cells import quote_cell_for_message
 from ..tables.styles import (
     MIN_FRACTION,
     PLAIN,
-    Style,
     StyleGuess,
+    ValueStyle,
     guess_date_style,
     guess_number_style,
-    list_units,
+    list_units_or_empty,
     parse_dates_as_days,
     parse_numbers_or_nan,
     to_clean_texts_or_empty,
@@ -38,7 +38,7 @@ class KindGuess(NamedTuple):
 
     kind: str
     reason: str
-    style: Style = PLAIN
+    style: ValueStyle = PLAIN
     doubt: str = ""  # what a person should know: another reading, or numbers that are not read as such
     is_evidence: bool = False  # of the style of the table
 
@@ -55,7 +55,7 @@ def guess_column_kinds(
         return (
             guess_column_kind(frame[name], *hints)
             if name not in given_kinds
-            else _guess_style_for_kind(frame[name], given_kinds[name], *hints)
+            else _guess_style_for_given_kind(frame[name], given_kinds[name], *hints)
         )
 
     guesses = {name: guess(name) for name in columns}
@@ -76,7 +76,7 @@ def guess_column_kind(column: pd.Series[Any], decimal_hint: str = "", order_hint
         return KindGuess("date", "dates")
     if is_numeric_column(column):
         return _guess_kind_of_numbers(column)
-    if is_list_column(column):
+    if does_first_filled_cell_hold_list(column):
         first: Any = column.at[column.first_valid_index()]
         return KindGuess("vector", f"a list of {len(first):,} numbers per node")
     texts = to_clean_texts_or_empty(column)
@@ -97,12 +97,14 @@ def guess_column_kind(column: pd.Series[Any], decimal_hint: str = "", order_hint
     if date.fraction >= MIN_FRACTION:
         return KindGuess("date", "dates", date.style, date.doubt, date.is_evidence)
     guess = _guess_kind_of_texts(texts, sample)
-    if len(units := list_units(texts)) > 1 and guess.kind != "category":
+    if len(units := list_units_or_empty(texts)) > 1 and guess.kind != "category":
         guess = KindGuess("none", f"numbers in several units ({', '.join(units)})")
-    return guess._replace(doubt=_describe_lost_numbers(texts, number, date, guess.kind, units))
+    return guess._replace(doubt=_describe_unused_numbers_or_empty(texts, number, date, guess.kind, units))
 
 
-def _guess_style_for_kind(column: pd.Series[Any], kind: str, decimal_hint: str = "", order_hint: str = "") -> KindGuess:
+def _guess_style_for_given_kind(
+    column: pd.Series[Any], kind: str, decimal_hint: str = "", order_hint: str = ""
+) -> KindGuess:
     """The style of a column whose kind is given."""
     guess = KindGuess(kind, "as given")
     if kind == "number" and not is_numeric_column(column):
@@ -114,7 +116,7 @@ def _guess_style_for_kind(column: pd.Series[Any], kind: str, decimal_hint: str =
     return guess._replace(style=found.style, doubt=found.doubt, is_evidence=found.is_evidence)
 
 
-def _describe_lost_numbers(
+def _describe_unused_numbers_or_empty(
     texts: pd.Series[Any], number: StyleGuess, date: StyleGuess, kind: str, units: list[str]
 ) -> str:
     """Say so where most cells are numbers or dates, and yet the column is not taken for such."""
@@ -179,12 +181,12 @@ def is_numeric_column(column: pd.Series[Any]) -> bool:
 
 def compute_missing_mask(column: pd.Series[Any]) -> np.ndarray:
     """Which cells are empty, or hold a word for a missing value."""
-    if column.dtype.kind in "biufmM" or is_list_column(column):
+    if column.dtype.kind in "biufmM" or does_first_filled_cell_hold_list(column):
         return column.isna().to_numpy(bool)
     return to_clean_texts_or_empty(column).eq("").to_numpy(bool)
 
 
-def is_list_column(column: pd.Series[Any]) -> bool:
+def does_first_filled_cell_hold_list(column: pd.Series[Any]) -> bool:
     """Whether the first cell that is filled holds several values."""
     first = column.first_valid_index()
     return first is not None and isinstance(column.at[first], list | tuple | np.ndarray)
@@ -196,10 +198,10 @@ class ParsedColumn(NamedTuple):
     values: np.ndarray
     is_wrong: np.ndarray
     num_filled: int
-    style: Style
+    style: ValueStyle
 
 
-def parse_number_or_date_column(column: pd.Series[Any], kind: str, style: Style | None = None) -> ParsedColumn:
+def parse_number_or_date_column(column: pd.Series[Any], kind: str, style: ValueStyle | None = None) -> ParsedColumn:
     """Read a column of numbers or dates in this style, or in its own where the style does not fit."""
     if (values := _convert_typed_column_or_none(column, kind, style)) is not None:
         return ParsedColumn(values, np.zeros(len(column), bool), int(column.notna().sum()), style or PLAIN)
@@ -208,7 +210,7 @@ def parse_number_or_date_column(column: pd.Series[Any], kind: str, style: Style 
     )
     texts = _format_cells_for_date_parsing(column) if kind == "date" else to_clean_texts_or_empty(column)
 
-    def read(style: Style) -> ParsedColumn:
+    def read(style: ValueStyle) -> ParsedColumn:
         filled = texts.ne("").to_numpy() & ~texts.isin(style.placeholders).to_numpy()
         values = parse(texts, style)
         return ParsedColumn(values, filled & np.isnan(values), int(filled.sum()), style)
@@ -224,7 +226,7 @@ def has_too_many_wrong_cells(parsed: ParsedColumn) -> bool:
     return bool(parsed.is_wrong.sum() > (1 - MIN_FRACTION) * parsed.num_filled)
 
 
-def _convert_typed_column_or_none(column: pd.Series[Any], kind: str, style: Style | None) -> np.ndarray | None:
+def _convert_typed_column_or_none(column: pd.Series[Any], kind: str, style: ValueStyle | None) -> np.ndarray | None:
     """A column that was read as numbers or dates already; None if it is text."""
     if kind == "date" and pd.api.types.is_datetime64_any_dtype(column.dtype):
         dates = pd.to_datetime(column, utc=True)

@@ -55,7 +55,7 @@ class EdgeTypes:
             return np.ones(len(texts), np.float32)
         return texts.map(self.weights).fillna(0.0).to_numpy(np.float32)
 
-    def check_types_and_describe(self) -> str:
+    def check_named_types_occur_and_describe(self) -> str:
         """The types with their counts and weights, for people; a type that is named and not there is an error."""
         names = [name for name, _ in self.counts.most_common()]
         if self.weights is None:
@@ -79,7 +79,7 @@ class EdgeTypes:
         return shown + (f" and {len(names) - MAX_SHOWN_TYPES:,} more" if len(names) > MAX_SHOWN_TYPES else "")
 
 
-def find_edge_types(text: str | None, columns: list[str]) -> EdgeTypes | None:
+def parse_or_find_edge_types_or_none(text: str | None, columns: list[str]) -> EdgeTypes | None:
     """The types that are asked for, else those of a column that is called so."""
     if text is not None:
         return EdgeTypes.parse(text)

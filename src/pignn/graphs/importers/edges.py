@@ -15,7 +15,7 @@ from ..tables.cells import parse_edge_weights, quote_cell_for_message
 from ..tables.edge_columns import EdgeColumns, choose_edge_columns
 from ..tables.reader import open_edge_table
 from ..tables.table import FrameTable, Table
-from .edge_types import EdgeTypes, find_edge_types
+from .edge_types import EdgeTypes, parse_or_find_edge_types_or_none
 from .import_spec import ImportSpec
 from .node_ids import NodeIds, UnknownNodes
 
@@ -41,7 +41,7 @@ def read_edges(
     if not isinstance(table, FrameTable):
         _turn_header_of_known_nodes_into_edge_in_place(table, ids)
         notes.append(f"edges: {table.describe_layout()}")
-    types = find_edge_types(spec.edge_types, table.columns if table.has_header else [])
+    types = parse_or_find_edge_types_or_none(spec.edge_types, table.columns if table.has_header else [])
     chosen = _choose_edge_columns(table, spec.edge_columns, types)
     if types is not None and types.column in chosen:
         types = None
@@ -51,26 +51,26 @@ def read_edges(
     ends: list[np.ndarray] = [np.empty((2, 0), np.int64)]
     weights: list[np.ndarray] = []
     for chunk in table.iter_chunks(CHUNK_ROWS, () if ids.are_integers else chosen[:2]):
-        columns = [_get_required_column(chunk.frame, name, table, chunk.start) for name in chosen[:2]]
-        positions = [ids.find_positions(column) for column in columns]
-        keep = unknown.add_and_mark_known_edges(columns, positions)
+        columns = [_get_column_or_raise(chunk.frame, name, table, chunk.start) for name in chosen[:2]]
+        positions = [ids.find_positions_or_minus_one(column) for column in columns]
+        keep = unknown.count_unknown_and_mark_known_edges(columns, positions)
         by_type = np.ones(len(keep), np.float32)
         if types is not None:
             by_type = types.count_types_and_get_weights(
-                _get_required_column(chunk.frame, types.column, table, chunk.start)
+                _get_column_or_raise(chunk.frame, types.column, table, chunk.start)
             )
             keep &= by_type > 0
         num_rows += len(chunk.frame)
         ends.append(np.stack([position[keep] for position in positions]))
         if chosen.weight is not None:
-            column = _get_required_column(chunk.frame, chosen.weight, table, chunk.start)
+            column = _get_column_or_raise(chunk.frame, chosen.weight, table, chunk.start)
             first_row_number = table.first_row_number + chunk.start
             parsed = parse_edge_weights(column, table.name, first_row_number, WITHOUT_WEIGHTS)
             weights.append(parsed[keep] * by_type[keep])
         elif types is not None and types.weights is not None:
             weights.append(by_type[keep])
     if types is not None and num_rows:
-        notes.append(types.check_types_and_describe())
+        notes.append(types.check_named_types_occur_and_describe())
     if unknown.num_edges:
         message = unknown.build_message(num_rows, table.name, ids.title)
         advice = _format_unknown_nodes_advice(unknown, num_rows, ids, frame, is_prediction=spec.encoder is not None)
@@ -93,7 +93,7 @@ def _turn_header_of_known_nodes_into_edge_in_place(table: Table, ids: NodeIds) -
 
 def _choose_edge_columns(table: Table, columns: str | Sequence[str] | None, types: EdgeTypes | None) -> EdgeColumns:
     if types is not None:
-        table.check_column_and_get_name(types.column)
+        table.check_column_exists_and_get_name(types.column)
     if columns is None:
         return choose_edge_columns(table, None, None, None, NAME_WEIGHTS, None if types is None else types.column)
     if len(columns) not in (2, 3):
@@ -102,7 +102,7 @@ def _choose_edge_columns(table: Table, columns: str | Sequence[str] | None, type
     return choose_edge_columns(table, source, target, weight, NAME_WEIGHTS)
 
 
-def _get_required_column(frame: pd.DataFrame, name: str, table: Table, first_row: int) -> pd.Series[Any]:
+def _get_column_or_raise(frame: pd.DataFrame, name: str, table: Table, first_row: int) -> pd.Series[Any]:
     if name not in frame.columns:
         raise DataError(f"{table.name}: no '{name}' in the rows from {first_row + 1:,} on")
     return frame[name]

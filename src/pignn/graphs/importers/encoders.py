@@ -15,7 +15,7 @@ import pandas as pd
 from ...core.errors import DataError, warn_user
 from ...core.text import format_count
 from ..tables.cells import quote_cell_for_message
-from ..tables.styles import PLAIN, Style
+from ..tables.styles import PLAIN, ValueStyle
 from .column_kinds import (
     UNSPACED,
     KindGuess,
@@ -55,7 +55,7 @@ class ColumnEncoder(msgspec.Struct, tag_field="kind", forbid_unknown_fields=True
         """Write the features of all nodes into ``out`` [N, width]."""
         raise NotImplementedError
 
-    def describe_unseen_values(self, raw_graph: RawGraph, features: np.ndarray) -> str:
+    def describe_unseen_values_or_empty(self, raw_graph: RawGraph, features: np.ndarray) -> str:
         """Which values the encoder did not see when it was fitted, for people. Empty if there are few."""
         return ""
 
@@ -114,11 +114,11 @@ class NumericEncoder(SingleColumnEncoder, tag="numeric"):
     column_kind: str  # number, date or vector
     scales: list[Scale]
     has_missing_flag: bool
-    style: Style = PLAIN
+    style: ValueStyle = PLAIN
 
     @classmethod
     def fit(cls, raw_graph: RawGraph, column_name: str, guess: KindGuess) -> Self:
-        values = _read_numeric_column(raw_graph, column_name, guess.kind, guess.style, None)
+        values = _parse_numeric_column_as_matrix(raw_graph, column_name, guess.kind, guess.style, None)
         has_missing_flag = float(np.isnan(values).any(axis=1).mean()) > MIN_MISSING_FRACTION
         return cls(
             column_name,
@@ -144,7 +144,7 @@ class NumericEncoder(SingleColumnEncoder, tag="numeric"):
         return f"{noun}scaled to mean 0 and deviation 1{flag}"
 
     def encode_into(self, raw_graph: RawGraph, out: np.ndarray) -> None:
-        values = _read_numeric_column(
+        values = _parse_numeric_column_as_matrix(
             raw_graph, self.name, self.column_kind, self.style, len(self.scales), with_warnings=True
         )
         is_missing = np.isnan(values)
@@ -156,8 +156,8 @@ class NumericEncoder(SingleColumnEncoder, tag="numeric"):
             out[:, -1] = is_missing.any(axis=1)
 
 
-def _read_numeric_column(
-    raw_graph: RawGraph, name: str, kind: str, style: Style, width: int | None, *, with_warnings: bool = False
+def _parse_numeric_column_as_matrix(
+    raw_graph: RawGraph, name: str, kind: str, style: ValueStyle, width: int | None, *, with_warnings: bool = False
 ) -> np.ndarray:
     title, column = f"{raw_graph.title}, column '{name}'", raw_graph.frame[name]
     if kind == "vector":
@@ -167,11 +167,13 @@ def _read_numeric_column(
         first = format_first_wrong_value(column, parsed.is_wrong, raw_graph.origin.first_row_number)
         raise DataError(f"{title}, {first} is not a {'date such as 2024-01-31' if kind == 'date' else 'number'}")
     if with_warnings:
-        _warn_about_parsed_column(parsed, raw_graph, name, kind, style)
+        _warn_about_wrong_cells_and_other_style(parsed, raw_graph, name, kind, style)
     return replace_infinite_by_nan_and_clip(parsed.values)[:, None]
 
 
-def _warn_about_parsed_column(parsed: ParsedColumn, raw_graph: RawGraph, name: str, kind: str, style: Style) -> None:
+def _warn_about_wrong_cells_and_other_style(
+    parsed: ParsedColumn, raw_graph: RawGraph, name: str, kind: str, style: ValueStyle
+) -> None:
     """Say which cells are not read, and whether the column is written in another way than the model knows."""
     column, messages = raw_graph.frame[name], list[str]()
     if parsed.style != style or (style.unit == "%" and is_numeric_column(column)):
@@ -249,7 +251,7 @@ class CategoryEncoder(SingleColumnEncoder, tag="category"):
             hasher.transform([[f"{i}={value}" for i in range(NUM_HASHES)] for value in values]).toarray() / NUM_HASHES
         )
 
-    def describe_unseen_values(self, raw_graph: RawGraph, features: np.ndarray) -> str:
+    def describe_unseen_values_or_empty(self, raw_graph: RawGraph, features: np.ndarray) -> str:
         name, texts = self.name, _to_texts_or_nan(raw_graph.frame[self.name])
         if self.num_hashed:  # rare values are not remembered, so a new one looks like them: only many are news
             num_filled, num_rare = int(texts.notna().sum()), int(features[:, len(self.values) :].any(axis=1).sum())
@@ -291,7 +293,7 @@ class TfidfEncoder(SingleColumnEncoder, tag="tfidf", dict=True):
     @classmethod
     def fit(cls, raw_graph: RawGraph, column_name: str, guess: KindGuess) -> Self:
         vectorizer = _build_tfidf_vectorizer(max_features=MAX_VOCABULARY, min_df=2, max_df=0.9)
-        documents = _to_documents(raw_graph.frame[column_name])
+        documents = _to_texts_or_empty(raw_graph.frame[column_name])
         try:
             matrix = vectorizer.fit_transform(documents)
         except ValueError:  # no word is left
@@ -301,7 +303,7 @@ class TfidfEncoder(SingleColumnEncoder, tag="tfidf", dict=True):
         encoder = cls(column_name, idf, width if len(idf) > _limit_width_to_memory(MAX_TERMS, raw_graph) else 0)
         encoder.num_components = min(encoder.num_components, len(documents) - 1)
         if encoder.num_components:
-            encoder.components = _fit_components(matrix, encoder.num_components)
+            encoder.components = _fit_svd_components(matrix, encoder.num_components)
         return encoder
 
     @property
@@ -323,17 +325,17 @@ class TfidfEncoder(SingleColumnEncoder, tag="tfidf", dict=True):
         column = raw_graph.frame[self.name]
         for start in range(0, len(column), TEXT_BLOCK_ROWS):
             rows = slice(start, start + TEXT_BLOCK_ROWS)
-            matrix = vectorizer.transform(_to_documents(column.iloc[rows]))
+            matrix = vectorizer.transform(_to_texts_or_empty(column.iloc[rows]))
             out[rows] = normalize(matrix @ self.components.T) if self.num_components else matrix.toarray()
 
-    def describe_unseen_values(self, raw_graph: RawGraph, features: np.ndarray) -> str:
+    def describe_unseen_values_or_empty(self, raw_graph: RawGraph, features: np.ndarray) -> str:
         is_filled = _to_texts_or_nan(raw_graph.frame[self.name]).notna().to_numpy()
         num_filled, num_bare = int(is_filled.sum()), int((is_filled & ~features.any(axis=1)).sum())
         is_much = 10 * num_bare > num_filled  # in any graph some texts have only words that are not in the vocabulary
         return f"{num_bare:,} of {num_filled:,} nodes have no known word in '{self.name}'" if is_much else ""
 
 
-def _fit_components(matrix: Any, num_components: int) -> np.ndarray:
+def _fit_svd_components(matrix: Any, num_components: int) -> np.ndarray:
     from sklearn.decomposition import TruncatedSVD
 
     rows = np.random.default_rng(0).permutation(matrix.shape[0])[:SVD_SAMPLE_ROWS]
@@ -341,7 +343,7 @@ def _fit_components(matrix: Any, num_components: int) -> np.ndarray:
     return np.ascontiguousarray(svd.components_, np.float32)
 
 
-def _to_documents(column: pd.Series[Any]) -> np.ndarray:
+def _to_texts_or_empty(column: pd.Series[Any]) -> np.ndarray:
     return column.astype(str).where(column.notna(), "").to_numpy(object)
 
 

@@ -142,10 +142,10 @@ class FeatureEncoder(msgspec.Struct, eq=False):
 
         return torch.from_numpy(x)
 
-    def describe_unseen_values(self, raw_graph: RawGraph, x: np.ndarray) -> str:
+    def describe_unseen_values_or_empty(self, raw_graph: RawGraph, x: np.ndarray) -> str:
         """Which values of a graph the model did not see at training, for people. Empty if there are few."""
         texts = [
-            encoder.describe_unseen_values(raw_graph, features)
+            encoder.describe_unseen_values_or_empty(raw_graph, features)
             for encoder, features in self._iter_encoders_with_features(x)
         ]
         return "; ".join(text for text in texts if text)
@@ -173,7 +173,7 @@ class FeatureEncoder(msgspec.Struct, eq=False):
             if isinstance(encoder, TfidfEncoder) and encoder.num_components:
                 yield str(i), encoder
 
-    def load_tensors(self, path: Path) -> None:
+    def load_text_components(self, path: Path) -> None:
         """Load what is not in ``features.json``."""
         for name, encoder in self._iter_reduced_text_encoders_by_index():
             components = read_tensors_and_metadata(path)[0].get(name)
@@ -195,7 +195,7 @@ def load_feature_encoder(path: PathLike) -> FeatureEncoder | None:
         raise ModelFileError(f"cannot read {file}: {error.strerror}") from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise ModelFileError(f"cannot read {file}: {format_error_in_one_line(error)}; train the model again") from None
-    encoder.load_tensors(folder / TENSORS_FILE)
+    encoder.load_text_components(folder / TENSORS_FILE)
     return encoder
 
 

@@ -29,9 +29,9 @@ def build_raw_graph_from_arrays(arrays: Mapping[str, Any], title: str) -> RawGra
     A sparse matrix may be given by the parts that SciPy saves. Other arrays with one value per node are columns.
     """
     arrays = _replace_parts_by_sparse_matrices(arrays, title, "adj")
-    x = _find_dense_features(arrays, title)
+    x = _find_dense_features_or_none(arrays, title)
     ends, weight, matrix_size = _find_edges_weights_and_num_nodes(arrays, title)
-    label = _find_first_present_name(LABEL_NAMES, arrays)
+    label = _find_first_present_name_or_none(LABEL_NAMES, arrays)
     num_nodes = _infer_num_nodes(x, matrix_size, arrays, label, title)
     if ends.size and (ends.min() < 0 or ends.max() >= num_nodes):
         node = int(ends.min() if ends.min() < 0 else ends.max())
@@ -55,9 +55,9 @@ def build_raw_graph_from_arrays(arrays: Mapping[str, Any], title: str) -> RawGra
         ends,
         weight,
         x,
-        id=_find_first_present_name(ID_NAMES, columns),
+        id=_find_first_present_name_or_none(ID_NAMES, columns),
         label=label if label in columns else None,
-        trusted=_find_first_present_name(("trusted_mask",), columns),
+        trusted=_find_first_present_name_or_none(("trusted_mask",), columns),
         masks={name: per_node[name] for name in MASK_NAMES if name in per_node},
         class_names=None if names is None else [str(name) for name in np.asarray(names).reshape(-1)],
         y_true=per_node.get("y_true"),
@@ -65,9 +65,9 @@ def build_raw_graph_from_arrays(arrays: Mapping[str, Any], title: str) -> RawGra
     )
 
 
-def find_required_features(arrays: Mapping[str, Any], title: str) -> np.ndarray:
+def find_features_or_raise(arrays: Mapping[str, Any], title: str) -> np.ndarray:
     """Features among arrays by name: a sparse matrix of SciPy's, or an array ``x`` or ``features``."""
-    x = _find_dense_features(_replace_parts_by_sparse_matrices(arrays, title, "x"), title)
+    x = _find_dense_features_or_none(_replace_parts_by_sparse_matrices(arrays, title, "x"), title)
     if x is None:
         raise DataError(f"{title} holds no features: save a SciPy matrix, or an array x of shape [nodes, features]")
     return x
@@ -92,16 +92,16 @@ def build_raw_graph_from_networkx(graph: Any, title: str) -> RawGraph:
             weight = np.array([1.0 if value is None else value for value in values], np.float32)
         except (TypeError, ValueError):
             raise DataError(f"{title}: weights of edges must be numbers") from None
-    return RawGraph(title, frame, pairs.T.copy(), weight, id=id_column, name=_find_name_column(frame))
+    return RawGraph(title, frame, pairs.T.copy(), weight, id=id_column, name=_find_name_column_or_none(frame))
 
 
-def _find_name_column(frame: pd.DataFrame) -> str | None:
+def _find_name_column_or_none(frame: pd.DataFrame) -> str | None:
     """The attribute with the names of the nodes, if texts that are mostly different are in one that is called so."""
     texts = [name for name in ("name", "title", "label") if name in frame and pd.api.types.is_string_dtype(frame[name])]
     return next((name for name in texts if frame[name].nunique() > 0.9 * len(frame)), None)
 
 
-def _find_first_present_name(names: tuple[str, ...], arrays: Mapping[str, Any]) -> str | None:
+def _find_first_present_name_or_none(names: tuple[str, ...], arrays: Mapping[str, Any]) -> str | None:
     return next((name for name in names if name in arrays), None)
 
 
@@ -121,28 +121,28 @@ def _parse_node_array(value: Any, name: str, num_nodes: int, title: str) -> np.n
     return array
 
 
-def _check_flags_and_convert_masks(array: np.ndarray, name: str, title: str) -> np.ndarray:
+def _check_zero_one_and_cast_masks_to_bool(array: np.ndarray, name: str, title: str) -> np.ndarray:
     if array.dtype.kind not in "biu" or not bool(((array == 0) | (array == 1)).all()):
         hint = "; from node numbers make one with torch_geometric.utils.index_to_mask" if name in MASK_NAMES else ""
         raise DataError(f"{title}: '{name}' must be true or false for each node{hint}")
     return array.astype(bool) if name in MASK_NAMES else array
 
 
-def _parse_label_weight(array: np.ndarray, name: str, title: str) -> np.ndarray:
+def _check_numeric_and_cast_to_float32(array: np.ndarray, name: str, title: str) -> np.ndarray:
     if array.dtype.kind not in "biuf":
         raise DataError(f"{title}: '{name}' must be numbers, not {array.dtype}")
     return array.astype(np.float32)
 
 
-def _parse_true_labels(array: np.ndarray, name: str, title: str) -> np.ndarray:
+def _check_and_cast_true_labels_to_int64(array: np.ndarray, name: str, title: str) -> np.ndarray:
     return _check_and_cast_labels(array, name, title, allows_missing=False).astype(np.int64)
 
 
 # What these names mean in PyG's `Data`: an array of such a name is that, or an error.
 _PER_NODE_PARSERS: dict[str, Callable[[np.ndarray, str, str], np.ndarray]] = {
-    **dict.fromkeys((*MASK_NAMES, "trusted_mask"), _check_flags_and_convert_masks),
-    "label_weight": _parse_label_weight,
-    "y_true": _parse_true_labels,
+    **dict.fromkeys((*MASK_NAMES, "trusted_mask"), _check_zero_one_and_cast_masks_to_bool),
+    "label_weight": _check_numeric_and_cast_to_float32,
+    "y_true": _check_and_cast_true_labels_to_int64,
 }
 
 
@@ -184,7 +184,7 @@ def _replace_parts_by_sparse_matrices(
     """The arrays with sparse matrices in place of their parts; ``name_without_prefix`` names the unprefixed one."""
     joined = dict(arrays)
     for prefix in ("adj_", "attr_", ""):
-        matrix = _build_sparse_matrix_from_parts(joined, prefix, title)
+        matrix = _build_sparse_matrix_from_parts_or_none(joined, prefix, title)
         if matrix is not None:
             parts = {f"{prefix}{part}" for part in (*MATRIX_PARTS, "format")}
             joined = {key: value for key, value in joined.items() if key not in parts}
@@ -192,7 +192,7 @@ def _replace_parts_by_sparse_matrices(
     return joined
 
 
-def _build_sparse_matrix_from_parts(arrays: Mapping[str, Any], prefix: str, title: str) -> Any:
+def _build_sparse_matrix_from_parts_or_none(arrays: Mapping[str, Any], prefix: str, title: str) -> Any:
     """A matrix from its parts, if they are there. SciPy trusts indices, so they are checked."""
     from scipy.sparse import csc_matrix, csr_matrix
 
@@ -210,9 +210,9 @@ def _build_sparse_matrix_from_parts(arrays: Mapping[str, Any], prefix: str, titl
         raise DataError(f"{title}: the sparse matrix is damaged ({format_error_in_one_line(error)})") from None
 
 
-def _find_dense_features(arrays: Mapping[str, Any], title: str) -> np.ndarray | None:
+def _find_dense_features_or_none(arrays: Mapping[str, Any], title: str) -> np.ndarray | None:
     """Features as float32, [N, F]."""
-    name = _find_first_present_name(FEATURE_NAMES, arrays)
+    name = _find_first_present_name_or_none(FEATURE_NAMES, arrays)
     if name is None:
         return None
     value = arrays[name]
@@ -233,7 +233,7 @@ def _find_edges_weights_and_num_nodes(
     arrays: Mapping[str, Any], title: str
 ) -> tuple[np.ndarray, np.ndarray | None, int | None]:
     """Ends and weights of edges, and the number of nodes if a matrix tells it."""
-    name = _find_first_present_name(EDGE_NAMES, arrays)
+    name = _find_first_present_name_or_none(EDGE_NAMES, arrays)
     if name is None:
         raise DataError(f"{title} holds no edges: an array edge_index of shape [2, edges] is expected")
     value = arrays[name]
@@ -242,7 +242,7 @@ def _find_edges_weights_and_num_nodes(
     if not isinstance(value, np.ndarray) or value.ndim != 2 or 2 not in value.shape or value.dtype.kind not in "iu":
         raise DataError(f"{title}: '{name}' must be whole numbers of shape [2, edges]")
     ends = value if value.shape[0] == 2 and (name == "edge_index" or value.shape[1] != 2) else value.T
-    num_edges, weight_name = ends.shape[1], _find_first_present_name(WEIGHT_NAMES, arrays)
+    num_edges, weight_name = ends.shape[1], _find_first_present_name_or_none(WEIGHT_NAMES, arrays)
     if weight_name is None:
         _warn_if_edge_attr_may_be_weights(arrays.get("edge_attr"), num_edges, title)
         return ends.astype(np.int64), None, None

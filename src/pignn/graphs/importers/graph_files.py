@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import DataError
 from ...core.text import format_count, format_error_in_one_line
-from ..tables.formats import FORMATS, find_format_name
+from ..tables.formats import FORMATS, find_format_name_or_none
 from .graph_arrays import build_raw_graph_from_arrays, build_raw_graph_from_networkx
 from .raw_graph import RawGraph
 
@@ -32,14 +32,14 @@ def read_raw_graph_file(path: Path) -> RawGraph:
         raise DataError(f"cannot read {path}: " + ("it is a folder" if path.is_dir() else "no such file"))
     if not path.stat().st_size:
         raise DataError(f"{path} is empty")
-    name = find_format_name(path)
+    name = find_format_name_or_none(path)
     assert name is not None
     content = FORMATS.get(name).import_reader()(path)
     build = build_raw_graph_from_arrays if isinstance(content, dict) else build_raw_graph_from_networkx
     return build(content, str(path))
 
 
-def read_torch_arrays(path: Path) -> dict[str, Any]:
+def read_torch_file_as_arrays(path: Path) -> dict[str, Any]:
     """Read a .pt file in torch's safe mode: tensors, texts, lists, and the classes that PyG's `Data` is made of."""
     import torch
     from torch_geometric.data import Data
@@ -72,7 +72,9 @@ def read_torch_arrays(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise DataError(f"{path} holds no graph; save a torch_geometric.data.Data, or a dictionary of tensors")
     return {
-        str(name): _convert_if_tensor(value, str(name), path) for name, value in content.items() if value is not None
+        str(name): _convert_tensor_to_numpy_or_keep(value, str(name), path)
+        for name, value in content.items()
+        if value is not None
     }
 
 
@@ -104,7 +106,7 @@ def _ignore_arguments_and_return_empty_dict(*_: Any) -> dict[Any, Any]:
     return {}
 
 
-def _convert_if_tensor(value: Any, name: str, path: Path) -> Any:
+def _convert_tensor_to_numpy_or_keep(value: Any, name: str, path: Path) -> Any:
     """A tensor as an array, if it is as large as it claims; a sparse one as a SciPy matrix; others as they are."""
     import torch
 
@@ -139,7 +141,7 @@ def _to_scipy_matrix(value: torch.Tensor, name: str, path: Path) -> Any:
         matrix_type, parts = csc_matrix, [value.values(), value.row_indices(), value.ccol_indices()]
     else:
         raise DataError(f"{path}: '{name}' is of the layout {value.layout}, which is not read; save it in COO or CSR")
-    values, *indices = (_convert_if_tensor(part, name, path) for part in parts)
+    values, *indices = (_convert_tensor_to_numpy_or_keep(part, name, path) for part in parts)
     content = (values, tuple(indices)) if matrix_type is coo_matrix else (values, *indices)
     matrix = matrix_type(content, shape=tuple(value.shape))
     if matrix_type is not coo_matrix:  # whose indices were checked when it was made

@@ -92,7 +92,7 @@ class ImportSpec:
         """Whether a node may have labels of several annotators."""
         return self.votes is not None or bool(self.vote_columns)
 
-    def copy_with_vote_columns(self, table_columns: Sequence[str]) -> Self:
+    def copy_with_label_split_into_vote_columns(self, table_columns: Sequence[str]) -> Self:
         """A copy in which several label columns, or one beside a table of votes, are annotators."""
         label, names = self.label, list(self.vote_columns)
         if label is not None:
@@ -111,7 +111,7 @@ class ImportSpec:
                 changes[role] = trained[role] if trained.get(role) in columns else defaults.get(role)
         return replace(self, **changes)
 
-    def check_column_roles(self, columns: Sequence[str], title: str) -> None:
+    def check_role_columns_exist_and_differ(self, columns: Sequence[str], title: str) -> None:
         """Check that every column with a role exists and has no other role."""
         given = {role: column for role in ROLES if (column := getattr(self, role)) is not None}
         for role, column in given.items():

@@ -31,14 +31,14 @@ def parse_labels_and_class_names(
     names = sort_class_names(values)
     num_labeled = int((np.array([*(value not in NO_LABEL for value in values), False])[codes]).sum())
     if model_classes is None:
-        check_and_warn_about_classes(names, num_labeled, title)
+        check_are_plausible_classes_and_warn(names, num_labeled, title)
     else:
-        _warn_about_new_classes(names, model_classes, title)
+        _warn_if_model_lacks_classes(names, model_classes, title)
         names = list(model_classes)
     return _map_codes_to_positions(codes, values, names), names
 
 
-def convert_label_numbers(
+def check_label_numbers_and_map_to_model_classes(
     values: np.ndarray, names: list[str], title: str, model_classes: Sequence[str] | None = None
 ) -> np.ndarray:
     """Labels that are positions in a list of names, as in a `Data`, or in that of a trained model."""
@@ -46,9 +46,9 @@ def convert_label_numbers(
         raise DataError(f"{title}: labels must be -1 to {len(names) - 1}, as there are {len(names)} class names")
     y = values.astype(np.int64)
     if model_classes is None:
-        _warn_about_similar_names(names, title)
+        _warn_if_class_names_similar(names, title)
         return y
-    _warn_about_new_classes([names[i] for i in np.unique(y[y >= 0])], model_classes, title)
+    _warn_if_model_lacks_classes([names[i] for i in np.unique(y[y >= 0])], model_classes, title)
     return _map_codes_to_positions(y, names, model_classes)
 
 
@@ -58,13 +58,13 @@ def _map_codes_to_positions(codes: np.ndarray, values: Sequence[str], names: Seq
     return np.array([*(positions.get(value, -1) for value in values), -1])[codes]
 
 
-def _warn_about_new_classes(names: list[str], model_classes: Sequence[str], title: str) -> None:
+def _warn_if_model_lacks_classes(names: list[str], model_classes: Sequence[str], title: str) -> None:
     if new := [name for name in names if name not in model_classes]:
         noun = "class" if len(new) == 1 else "classes"
         warn_user(f"{title}: the model has no {noun} {_format_names(new)}; taken for no label")
 
 
-def _warn_about_similar_names(names: list[str], title: str) -> None:
+def _warn_if_class_names_similar(names: list[str], title: str) -> None:
     """Warn about classes that a person would read as one."""
     groups: dict[str, list[str]] = {}
     for name in names:
@@ -76,10 +76,10 @@ def _warn_about_similar_names(names: list[str], title: str) -> None:
 
 def sort_class_names(values: list[str]) -> list[str]:
     """The classes among the distinct values of a column: alphabetically, or by number if all are integers."""
-    return sorted({value for value in values if value not in NO_LABEL}, key=_choose_sort_key(values))
+    return sorted({value for value in values if value not in NO_LABEL}, key=_choose_int_or_text_sort_key(values))
 
 
-def check_and_warn_about_classes(names: list[str], num_labeled: int, title: str) -> None:
+def check_are_plausible_classes_and_warn(names: list[str], num_labeled: int, title: str) -> None:
     """Refuse what cannot be classes, and say what may be none."""
     if not names:
         raise DataError(f"{title} has no label at all; is it the right column?")
@@ -95,10 +95,10 @@ def check_and_warn_about_classes(names: list[str], num_labeled: int, title: str)
         warn_user(
             f"{title}: {_format_names(suspicious)} taken for a class; leave the cell empty where there is no label"
         )
-    _warn_about_similar_names(names, title)
+    _warn_if_class_names_similar(names, title)
 
 
-def _choose_sort_key(values: list[str]) -> Any:
+def _choose_int_or_text_sort_key(values: list[str]) -> Any:
     are_integers = all(
         value.removeprefix("-").isdecimal() and value.isascii() and len(value) < 19 for value in values if value
     )

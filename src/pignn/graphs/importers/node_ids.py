@@ -55,14 +55,14 @@ class NodeIds:
     def __len__(self) -> int:
         return len(self.values)
 
-    def find_positions(self, column: pd.Series[Any]) -> np.ndarray:
+    def find_positions_or_minus_one(self, column: pd.Series[Any]) -> np.ndarray:
         """The node that each value names, -1 where there is none."""
         if isinstance(column.dtype, pd.StringDtype):  # names come back often: each one is looked up once
             codes, values = pd.factorize(column)
-            return np.append(self._look_up(pd.Series(values)), -1)[codes]
-        return self._look_up(column)
+            return np.append(self._look_up_positions(pd.Series(values)), -1)[codes]
+        return self._look_up_positions(column)
 
-    def _look_up(self, column: pd.Series[Any]) -> np.ndarray:
+    def _look_up_positions(self, column: pd.Series[Any]) -> np.ndarray:
         if not self.are_integers:
             positions = self.index.get_indexer(pd.Index(to_id_texts(column).to_numpy(object)))
             return np.where(column.isna(), -1, positions)
@@ -81,7 +81,7 @@ class UnknownNodes:
     def __init__(self) -> None:
         self.num_edges, self.counts = 0, Counter[str]()
 
-    def add_and_mark_known_edges(
+    def count_unknown_and_mark_known_edges(
         self, end_columns: list[pd.Series[Any]], end_positions: list[np.ndarray]
     ) -> np.ndarray:
         """Count the unknown ends of some edges; returns which edges join known nodes."""

@@ -14,7 +14,7 @@ import pandas as pd
 from ...core.errors import ConfigError, DataError, PignnWarning
 from ..tables.arrays import PathLike
 from ..tables.formats import has_graph_suffix
-from ..tables.local_copies import copy_if_not_local, find_address
+from ..tables.local_copies import find_web_address_or_none, get_path_or_local_copy
 from ..tables.reader import STANDARD_INPUT, list_table_files, open_table
 from ..tables.table import FrameTable, Table
 from .edges import read_edges
@@ -93,7 +93,7 @@ def read_graph(
     return build_data(*_read_raw_graph_and_complete_spec(nodes, edges, ImportSpec(**options)), name)
 
 
-def check_graph_files(nodes: PathLike, edges: PathLike | None, spec: ImportSpec) -> None:
+def check_graph_files_can_be_read(nodes: PathLike, edges: PathLike | None, spec: ImportSpec) -> None:
     """Raise what reading these files would raise about files, columns, ids and labels, without torch.
 
     Of large files only the headers are read, as they will be read once more. Warnings are left to that reading too.
@@ -106,7 +106,9 @@ def check_graph_files(nodes: PathLike, edges: PathLike | None, spec: ImportSpec)
         if sum(map(os.path.getsize, files)) > MAX_CHECKED_BYTES:
             if not has_graph_suffix(nodes):
                 table = open_table(nodes, spec.delimiter, with_encoding_check=False)
-                spec.copy_with_vote_columns(table.columns).check_column_roles(table.columns, table.name)
+                spec.copy_with_label_split_into_vote_columns(table.columns).check_role_columns_exist_and_differ(
+                    table.columns, table.name
+                )
             return
         raw_graph, spec = _read_raw_graph_and_complete_spec(nodes, edges, spec)
         columns = [str(name) for name in raw_graph.frame.columns]
@@ -128,22 +130,22 @@ def _read_raw_graph_and_complete_spec(
     if isinstance(nodes, pd.DataFrame):
         if edges is None:
             raise ConfigError("the edges are missing; give them as a data frame or file")
-        return _read_tables(FrameTable("nodes", nodes), edges, spec)
+        return _read_tables_and_complete_spec(FrameTable("nodes", nodes), edges, spec)
     if has_graph_suffix(nodes):
         if edges is not None:
             raise ConfigError(f"{nodes} holds a whole graph; leave the edges out")
-        return assign_roles_in_place_and_complete_spec(read_raw_graph_file(copy_if_not_local(nodes)), spec)
+        return assign_roles_in_place_and_complete_spec(read_raw_graph_file(get_path_or_local_copy(nodes)), spec)
     if edges is None:
-        if not Path(nodes).exists() and find_address(nodes) is None:
+        if not Path(nodes).exists() and find_web_address_or_none(nodes) is None:
             raise DataError(f"cannot read {nodes}: no such file")
         raise ConfigError(f"{nodes} holds nodes only: give the edges, with --edges FILE (edges=)")
-    return _read_tables(open_table(nodes, spec.delimiter), edges, spec)
+    return _read_tables_and_complete_spec(open_table(nodes, spec.delimiter), edges, spec)
 
 
 def assign_roles_in_place_and_complete_spec(raw_graph: RawGraph, spec: ImportSpec) -> tuple[RawGraph, ImportSpec]:
     """Give columns of a whole graph the roles that the spec, the trained model or their names say."""
     columns = list(raw_graph.frame.columns)
-    spec = spec.copy_with_vote_columns(columns)
+    spec = spec.copy_with_label_split_into_vote_columns(columns)
     spec = spec.copy_with_default_roles(columns, {"id": raw_graph.id, "label": raw_graph.label})
     if spec.name is None and raw_graph.name not in spec.map_columns_to_roles():
         spec = spec.copy_with_default_roles(columns, {"name": raw_graph.name})
@@ -152,22 +154,26 @@ def assign_roles_in_place_and_complete_spec(raw_graph: RawGraph, spec: ImportSpe
             raw_graph.frame = raw_graph.frame.drop(columns=raw_graph.trusted)
         else:
             spec = spec.copy_with_default_roles(columns, {"trusted": raw_graph.trusted})
-    spec.check_column_roles(list(raw_graph.frame.columns), raw_graph.title)
+    spec.check_role_columns_exist_and_differ(list(raw_graph.frame.columns), raw_graph.title)
     _set_node_ids_and_roles_in_place(raw_graph, spec)
     return raw_graph, spec
 
 
-def _read_tables(nodes: Table, edges: PathLike | pd.DataFrame, spec: ImportSpec) -> tuple[RawGraph, ImportSpec]:
+def _read_tables_and_complete_spec(
+    nodes: Table, edges: PathLike | pd.DataFrame, spec: ImportSpec
+) -> tuple[RawGraph, ImportSpec]:
     """Read a table of nodes and one of edges."""
     id_column = next((name for name in nodes.columns if nodes.has_header and name.lower() in ID_NAMES), None)
-    spec = spec.copy_with_vote_columns(nodes.columns).copy_with_default_roles(nodes.columns, {"id": id_column})
+    spec = spec.copy_with_label_split_into_vote_columns(nodes.columns).copy_with_default_roles(
+        nodes.columns, {"id": id_column}
+    )
     if len(set(nodes.columns)) < len(nodes.columns):
         twice = next(name for name in nodes.columns if nodes.columns.count(name) > 1)
         raise DataError(f"{nodes.name} has two columns named '{twice}'; rename one")
     if isinstance(nodes, FrameTable) and not nodes.num_rows:
         raise DataError(f"{nodes.name} has no rows")
     frame = nodes.read_dataframe([name for name in spec.map_columns_to_roles() if name in nodes.columns])
-    spec.check_column_roles(list(frame.columns), nodes.name)
+    spec.check_role_columns_exist_and_differ(list(frame.columns), nodes.name)
     if spec.encoder is not None and spec.features is None:  # before the edges, which fit no other table either
         spec.encoder.check_has_columns(frame.columns, nodes.name)
     raw_graph = RawGraph(nodes.name, frame, ends=np.empty((2, 0), np.int64))

@@ -10,7 +10,7 @@ from typing import Any
 from torch_geometric.data import Data
 
 from ...core.errors import PignnError
-from ...core.notebook import CardTable, render_card
+from ...core.notebook import CardTable, render_card_html
 from ...core.text import format_count
 from ..summary import compute_graph_statistics
 
@@ -84,7 +84,7 @@ class ImportSummary:
         shown["classes"] = f"{len(sizes):,}: {', '.join(names)}{' …' if len(sizes) > MAX_SHOWN_ROWS else ''}"
         records = self.list_column_records()
         more = f", the first {MAX_SHOWN_ROWS} of {len(records):,}" if len(records) > MAX_SHOWN_ROWS else ""
-        return render_card(title, shown, [CardTable(f"Columns{more}", records[:MAX_SHOWN_ROWS])], self.notes)
+        return render_card_html(title, shown, [CardTable(f"Columns{more}", records[:MAX_SHOWN_ROWS])], self.notes)
 
     def list_fact_lines(self) -> list[str]:
         """What the graph is like, and what was guessed and changed, in lines for people."""

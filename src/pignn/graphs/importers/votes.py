@@ -39,9 +39,9 @@ def set_votes_and_labels_in_place(data: Data, raw_graph: RawGraph, spec: ImportS
     from ..votes import parse_votes_annotators_and_classes
 
     trusted = data.get("trusted_mask")
-    parts = [_read_votes_of_one_annotator(raw_graph, column) for column in spec.vote_columns]
+    parts = [_build_raw_votes_from_column(raw_graph, column) for column in spec.vote_columns]
     if spec.votes is not None:
-        parts.append(_read_votes_from_table(raw_graph, spec))
+        parts.append(_read_raw_votes_from_table(raw_graph, spec))
     frame = pd.concat([part.frame for part in parts], ignore_index=True)
     title = " and ".join(dict.fromkeys(part.title for part in parts))
     labels, class_names = parse_labels_and_class_names(frame[LABEL], title, spec.class_names)
@@ -72,14 +72,14 @@ def set_votes_and_labels_in_place(data: Data, raw_graph: RawGraph, spec: ImportS
     raw_graph.origin.notes += [note, *notes]
 
 
-def _read_votes_of_one_annotator(raw_graph: RawGraph, column: str) -> RawVotes:
+def _build_raw_votes_from_column(raw_graph: RawGraph, column: str) -> RawVotes:
     """A column of the nodes as votes of one annotator."""
     frame = pd.DataFrame({"node": np.arange(raw_graph.num_nodes), ANNOTATOR: column, LABEL: raw_graph.frame[column]})
     frame[CONFIDENCE] = 1.0
     return RawVotes(raw_graph.title, frame)
 
 
-def _read_votes_from_table(raw_graph: RawGraph, spec: ImportSpec) -> RawVotes:
+def _read_raw_votes_from_table(raw_graph: RawGraph, spec: ImportSpec) -> RawVotes:
     votes = spec.votes
     assert votes is not None
     table: Table = FrameTable("votes", votes) if isinstance(votes, pd.DataFrame) else open_table(votes, spec.delimiter)
@@ -93,7 +93,7 @@ def _read_votes_from_table(raw_graph: RawGraph, spec: ImportSpec) -> RawVotes:
         if name not in names:
             raise build_unknown_name_error(f"column of {table.name}", name, table.columns)
     read = table.read_dataframe([node, names[ANNOTATOR], names[LABEL]])
-    frame = pd.DataFrame({"node": raw_graph.ids.find_positions(read[node])})
+    frame = pd.DataFrame({"node": raw_graph.ids.find_positions_or_minus_one(read[node])})
     frame[ANNOTATOR], frame[LABEL] = read[names[ANNOTATOR]], read[names[LABEL]]
     unknown = np.flatnonzero(frame["node"] < 0)
     if len(unknown):
@@ -108,11 +108,11 @@ def _read_votes_from_table(raw_graph: RawGraph, spec: ImportSpec) -> RawVotes:
         row = table.first_row_number + nameless[0]
         raise DataError(f"{table.name}: {format_count(len(nameless), 'vote')} without an annotator, first row {row:,}")
     confidence = read[names[CONFIDENCE]] if CONFIDENCE in names else None
-    frame[CONFIDENCE] = 1.0 if confidence is None else _parse_confidence(confidence, table)
+    frame[CONFIDENCE] = 1.0 if confidence is None else _parse_confidence_or_ones(confidence, table)
     return RawVotes(table.name, frame)
 
 
-def _parse_confidence(column: pd.Series[Any], table: Table) -> np.ndarray:
+def _parse_confidence_or_ones(column: pd.Series[Any], table: Table) -> np.ndarray:
     """Numbers above 0 and at most 1. An empty cell is 1."""
     values = to_numbers_or_nan(column).astype(np.float64)
     is_empty = (column.isna() | (column.astype(str).str.strip() == "")).to_numpy(bool)
@@ -152,7 +152,7 @@ def _drop_unusable_and_repeated_votes_with_notes(
     return frame.reset_index(drop=True), notes
 
 
-def check_vote_options(spec: ImportSpec) -> None:
+def check_options_fit_votes(spec: ImportSpec) -> None:
     """Refuse options that are about one label where there are several."""
     if spec.source is not None:
         raise ConfigError("source says who gave a label, and so do votes; leave source out")

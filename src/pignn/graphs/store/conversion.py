@@ -19,9 +19,9 @@ from ..tables.table import Table
 from ..tables.text_files import parse_delimiter
 from .external_sort import iter_numbered_edges, sort_and_write_edge_files
 from .node_ids import IdDatabase, id_database_context
-from .node_table import NodeTable, check_features_given_once, map_edges
+from .node_table import NodeTable, check_features_given_once, memory_map_edge_files
 from .nodes import NodeWriter
-from .output import ProgressBar, StoreFile, check_out_folder, new_store_folder_context
+from .output import ProgressBar, StoreFile, check_folder_can_take_store, new_store_folder_context
 from .result import Conversion
 from .store import FORMAT, HEADER_NAME, MASK_NAMES, FileHeader, StoreHeader
 
@@ -111,12 +111,12 @@ class _Inputs:
         """The masks that are columns of the node file."""
         return {name: str(mask) for name, mask in self.masks_by_name.items() if not is_array_or_npy_path(mask)}
 
-    def check(self) -> None:
+    def check_options_fit_together(self) -> None:
         if self.memory < 1:
             raise ConfigError(f"memory must be a positive number of bytes, not {self.memory}")
         if self.label is not None and self.labels is not None:
             raise ConfigError("labels are given twice: as a column (label) and as a file (labels)")
-        check_out_folder(Path(self.out), self.force)
+        check_folder_can_take_store(Path(self.out), self.force)
         if self.nodes is None and (self.label or self.id or self.mask_columns_by_name or self.columns):
             others = next(iter(self.mask_columns_by_name), "columns")
             option = "label" if self.label is not None else "id" if self.id is not None else others
@@ -124,7 +124,7 @@ class _Inputs:
 
 
 def _check_and_convert_inputs(inputs: _Inputs) -> Conversion:
-    inputs.check()
+    inputs.check_options_fit_together()
     delimiter = parse_delimiter(inputs.delimiter)
     check_features_given_once(inputs.columns, inputs.features is not None)
     node_table = None
@@ -143,16 +143,16 @@ def _check_and_convert_inputs(inputs: _Inputs) -> Conversion:
         writer = NodeWriter(folder, inputs.memory, bar)
         if node_table is not None:
             node_table.write_ids_labels_and_masks(writer, ids, with_feature_sample=inputs.features is None)
-        _write_arrays(inputs, writer)
-        conversion = Conversion(str(inputs.out), nodes=writer.check_and_count_nodes(inputs.num_nodes))
-        conversion.class_names, conversion.labeled = writer.write_labels_and_get_class_names_and_count()
+        _write_feature_label_and_mask_arrays(inputs, writer)
+        conversion = Conversion(str(inputs.out), nodes=writer.check_lengths_and_get_num_nodes(inputs.num_nodes))
+        conversion.class_names, conversion.labeled = writer.write_labels_and_get_class_names_and_num_labeled()
         conversion.classes = len(conversion.class_names or [])
         if ids.num_ids:
-            writer.files += ids.write_files(folder)
-        writer.files += _write_edges(inputs, edge_table, ids, folder, conversion, bar)
+            writer.files += ids.write_id_files_unless_range(folder)
+        writer.files += _write_edges_and_list_files(inputs, edge_table, ids, folder, conversion, bar)
         if node_table is not None and inputs.features is None:
-            edges = map_edges(folder, conversion.nodes)
-            encoder = node_table.fit_encoder(_map_labels_or_none(folder), *edges)
+            edges = memory_map_edge_files(folder, conversion.nodes)
+            encoder = node_table.fit_feature_encoder_and_warn_of_leaks(_map_labels_or_none(folder), *edges)
             node_table.encode_and_write_features(writer, encoder, *edges)
             conversion.column_notes = encoder.column_notes
         conversion.features = writer.num_features
@@ -161,7 +161,7 @@ def _check_and_convert_inputs(inputs: _Inputs) -> Conversion:
     return conversion
 
 
-def _write_arrays(inputs: _Inputs, writer: NodeWriter) -> None:
+def _write_feature_label_and_mask_arrays(inputs: _Inputs, writer: NodeWriter) -> None:
     """Features, labels and masks that are arrays."""
     if inputs.features is not None:
         writer.write_feature_array(inputs.features)
@@ -172,7 +172,7 @@ def _write_arrays(inputs: _Inputs, writer: NodeWriter) -> None:
             writer.write_mask_array(name, mask)
 
 
-def _write_edges(
+def _write_edges_and_list_files(
     inputs: _Inputs, table: Table, ids: IdDatabase, folder: Path, conversion: Conversion, bar: ProgressBar
 ) -> list[StoreFile]:
     """Write the edges, which name nodes by their ids, or by their numbers where they have none."""
@@ -185,7 +185,7 @@ def _write_edges(
     columns = choose_edge_columns(table, inputs.source, inputs.target, inputs.weight)
     conversion.weighted = columns.weight is not None
     chunks = (
-        ids.iter_edges(table, columns, conversion, inputs.drop_unknown)
+        ids.iter_edges_as_positions(table, columns, conversion, inputs.drop_unknown)
         if are_named
         else iter_numbered_edges(table, columns, conversion.nodes, inputs.memory)
     )

@@ -62,8 +62,8 @@ def sort_and_write_edge_files(
         if not keep.all():
             a, b, weight = a[keep], b[keep], None if weight is None else weight[keep]
             conversion.self_loops_dropped += len(keep) - len(a)
-        ranges.add((a * num_nodes + b) * 2, weight)
-        ranges.add((b * num_nodes + a) * 2 + 1, weight)
+        ranges.write_entries_into_ranges((a * num_nodes + b) * 2, weight)
+        ranges.write_entries_into_ranges((b * num_nodes + a) * 2 + 1, weight)
         bar.update(fraction)
 
     bar.start_step("sorting")
@@ -72,7 +72,7 @@ def sort_and_write_edge_files(
         names = ("crow.i64", "col.i32", "weight.f32")[: 3 if conversion.weighted else 2]
         files = [stack.enter_context(StoreFile(folder / name)) for name in names]
         files[0].write(np.zeros(1, np.int64))
-        for low, high, key, weight in ranges.iter_ranges_in_order(max_entries):
+        for low, high, key, weight in ranges.iter_ranges_with_keys_and_weights(max_entries):
             pair, weight = _merge_edges_and_count_changes(key, weight, conversion)
             # Rows that end in this range: their ends are where the next row would begin.
             for start in range(low // num_nodes + 1, high // num_nodes + 1, max_entries):
@@ -136,7 +136,7 @@ class _RangeFiles:
         self.dtype = np.dtype([("key", "<i8"), ("weight", "<f4")] if weighted else [("key", "<i8")])
         self.files = [open(folder / f"{name}.{i}", "wb", buffering=0) for i in range(num_files)]  # noqa: SIM115
 
-    def add(self, keys: np.ndarray, weights: np.ndarray | None) -> None:
+    def write_entries_into_ranges(self, keys: np.ndarray, weights: np.ndarray | None) -> None:
         part = ((keys >> 1) - self.low) // self.width
         records = np.empty(len(keys), self.dtype)
         records["key"] = keys
@@ -150,7 +150,9 @@ class _RangeFiles:
             write_array_and_get_byte_view(file, records[stop : stop + count])
             stop += count
 
-    def iter_ranges_in_order(self, max_entries: int) -> Iterator[tuple[int, int, np.ndarray, np.ndarray | None]]:
+    def iter_ranges_with_keys_and_weights(
+        self, max_entries: int
+    ) -> Iterator[tuple[int, int, np.ndarray, np.ndarray | None]]:
         """(low, high, keys, weights) of each range in turn. One with more than ``max_entries`` is divided again."""
         for part in self.files:
             part.close()
@@ -161,9 +163,9 @@ class _RangeFiles:
                 inner = _RangeFiles(self.folder, path.name, low, high, min(16, high - low), self.weighted)
                 with open(path, "rb") as file:
                     while len(records := np.fromfile(file, self.dtype, max_entries)):
-                        inner.add(records["key"], records["weight"] if self.weighted else None)
+                        inner.write_entries_into_ranges(records["key"], records["weight"] if self.weighted else None)
                 path.unlink()
-                yield from inner.iter_ranges_in_order(max_entries)
+                yield from inner.iter_ranges_with_keys_and_weights(max_entries)
             else:
                 records = np.fromfile(path, self.dtype)
                 path.unlink()

@@ -59,7 +59,7 @@ class IdDatabase:
         self.connection = connection
         self.title, self.num_ids, self.are_integers, self.is_range = "", 0, False, True
 
-    def add(self, column: pd.Series[Any], title: str, first_row_number: int) -> None:
+    def check_and_add_ids(self, column: pd.Series[Any], title: str, first_row_number: int) -> None:
         """Add the ids of some more nodes."""
         texts = to_id_texts(column)
         is_empty = (column.isna() | (texts == "")).to_numpy()
@@ -68,7 +68,7 @@ class IdDatabase:
             raise DataError(f"{title}: {format_count(int(is_empty.sum()), 'row')} without an id, first row {row:,}")
         if not self.num_ids:
             self.connection.execute("CREATE TABLE ids (id VARCHAR)")
-        self._insert("ids", pd.DataFrame({"id": texts}))
+        self._insert_rows_into_table("ids", pd.DataFrame({"id": texts}))
         self.title, self.num_ids = title, self.num_ids + len(column)
 
     def infer_id_kind_and_check_unique(self) -> None:
@@ -90,19 +90,19 @@ class IdDatabase:
                 f"{' and more' if repeated > 5 else ''}; every node needs an id of its own"
             )
 
-    def write_files(self, folder: Path) -> list[StoreFile]:
+    def write_id_files_unless_range(self, folder: Path) -> list[StoreFile]:
         """Write the ids into a store, unless they are the numbers of nodes."""
         if self.is_range:
             return []
         if self.are_integers:
             with StoreFile(folder / "id.i64") as file:
-                for frame in self._iter_frames("SELECT id FROM ids ORDER BY rowid"):
+                for frame in self._iter_query_frames("SELECT id FROM ids ORDER BY rowid"):
                     file.write(frame["id"].to_numpy())
             return [file]
         stop = 0
         with StoreFile(folder / "id_offset.i64") as offsets, StoreFile(folder / "id_text.u8") as texts:
             offsets.write(np.zeros(1, np.int64))
-            for frame in self._iter_frames("SELECT id, strlen(id) AS size FROM ids ORDER BY rowid"):
+            for frame in self._iter_query_frames("SELECT id, strlen(id) AS size FROM ids ORDER BY rowid"):
                 ends = stop + frame["size"].to_numpy(np.int64).cumsum()
                 offsets.write(ends)
                 texts.write(np.frombuffer("".join(frame["id"]).encode(), np.uint8))
@@ -120,7 +120,7 @@ class IdDatabase:
         if known == len(names):
             table.treat_header_as_row_in_place()
 
-    def iter_edges(
+    def iter_edges_as_positions(
         self, table: Table, columns: EdgeColumns, conversion: Conversion, drop_unknown: bool
     ) -> Iterator[EdgeChunk]:
         """Edges by the positions of their ends. An unknown end is an error, unless such edges are to be dropped."""
@@ -135,7 +135,7 @@ class IdDatabase:
         conversion.rows_read += num_unknown
         done = 0
         order = "" if columns.weight is None else " ORDER BY row"
-        for frame in self._iter_frames(f"SELECT * FROM pairs WHERE a >= 0 AND b >= 0{order}"):
+        for frame in self._iter_query_frames(f"SELECT * FROM pairs WHERE a >= 0 AND b >= 0{order}"):
             weight = None
             if columns.weight is not None:
                 advice = "--weight none (weight='none') leaves weights out"
@@ -157,7 +157,9 @@ class IdDatabase:
         except duckdb.InvalidInputException:  # no file, or one that DuckDB does not read as it is
             self.connection.execute(f"CREATE TABLE texts ({', '.join(f't{i} VARCHAR' for i in range(len(names)))})")
             for chunk in table.iter_chunks(CHUNK_ROWS, names):
-                self._insert("texts", pd.DataFrame({name: to_id_texts(chunk.frame[name]) for name in names}))
+                self._insert_rows_into_table(
+                    "texts", pd.DataFrame({name: to_id_texts(chunk.frame[name]) for name in names})
+                )
             self._create_pairs_table("SELECT * FROM texts", has_weights=len(names) == 3)
         return int(self.connection.execute("SELECT count(*) FROM pairs").fetchone()[0])
 
@@ -170,18 +172,18 @@ class IdDatabase:
         self.connection.execute(
             "CREATE OR REPLACE TABLE pairs AS "
             f"SELECT coalesce(one.rowid, -1) AS a, coalesce(other.rowid, -1) AS b{rest} "
-            f"FROM ({edges_sql}) AS edges LEFT JOIN ids AS one ON one.id = {self._build_key_sql('edges.t0')} "
-            f"LEFT JOIN ids AS other ON other.id = {self._build_key_sql('edges.t1')}"
+            f"FROM ({edges_sql}) AS edges LEFT JOIN ids AS one ON one.id = {self._build_id_key_sql('edges.t0')} "
+            f"LEFT JOIN ids AS other ON other.id = {self._build_id_key_sql('edges.t1')}"
         )
 
-    def _build_key_sql(self, text_sql: str) -> str:
+    def _build_id_key_sql(self, text_sql: str) -> str:
         return _WHOLE_NUMBER.format(t=text_sql) if self.are_integers else text_sql
 
     def _build_unknown_message(self, table: Table, num_unknown: int, num_rows: int) -> str:
         ends = " UNION ALL ".join(f"SELECT {end} AS name FROM ({self.edges_sql})" for end in ("t0", "t1"))
         rows = self.connection.execute(
             f"SELECT name, count(*) AS number FROM ({ends}) AS ends "
-            f"LEFT JOIN ids ON ids.id = {self._build_key_sql('name')} WHERE ids.id IS NULL "
+            f"LEFT JOIN ids ON ids.id = {self._build_id_key_sql('name')} WHERE ids.id IS NULL "
             f"GROUP BY name ORDER BY number DESC, name LIMIT {MAX_NAMED_IDS}"
         ).fetchall()
         unknown = UnknownNodes()
@@ -189,12 +191,12 @@ class IdDatabase:
         unknown.counts.update({quote_cell_for_message(name): count for name, count in rows})
         return unknown.build_message(num_rows, table.name, self.title)
 
-    def _insert(self, name: str, frame: pd.DataFrame) -> None:
+    def _insert_rows_into_table(self, name: str, frame: pd.DataFrame) -> None:
         self.connection.register("frame", frame)
         self.connection.execute(f"INSERT INTO {name} SELECT * FROM frame")
         self.connection.unregister("frame")
 
-    def _iter_frames(self, sql: str) -> Iterator[pd.DataFrame]:
+    def _iter_query_frames(self, sql: str) -> Iterator[pd.DataFrame]:
         cursor = self.connection.execute(sql)
         while len(frame := cursor.fetch_df_chunk(CHUNK_ROWS // VECTOR_ROWS)):
             yield frame

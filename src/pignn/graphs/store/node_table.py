@@ -44,7 +44,7 @@ class NodeTable:
             raise DataError(f"{table.name} needs a header: a first row with the names of its columns")
         for name in (self.id, self.label, *self.masks.values()):
             if name is not None:
-                table.check_column_and_get_name(name)
+                table.check_column_exists_and_get_name(name)
         if self.id is None:  # pandas writes the numbers of rows into a column without a name
             used = {self.label, *self.masks.values()}
             self.id = next((n for n in table.columns if n.lower() in (*ID_NAMES, "") and n not in used), None)
@@ -73,7 +73,7 @@ class NodeTable:
             for frame, first, fraction in self._iter_chunks():
                 if self.id is not None:
                     row = self.table.first_row_number + first
-                    ids.add(frame[self.id], f"{title}, column '{self.id}'", row)
+                    ids.check_and_add_ids(frame[self.id], f"{title}, column '{self.id}'", row)
                 if labels is not None and self.label is not None:
                     labels(frame[self.label], f"{title}, column '{self.label}'")
                 for name, file in masks.items():
@@ -81,7 +81,7 @@ class NodeTable:
                         parse_mask_as_uint8(frame[self.masks[name]], f"{title}, column '{self.masks[name]}'", first)
                     )
                 if with_feature_sample:
-                    self._add_every_nth_row_to_sample(
+                    self._add_to_sample_and_thin_if_too_large(
                         frame.drop(columns=[name for name in self.text_columns if name in frame]), first
                     )
                 self.num_rows = first + len(frame)
@@ -90,7 +90,9 @@ class NodeTable:
         if ids.num_ids:
             ids.infer_id_kind_and_check_unique()
 
-    def fit_encoder(self, y: np.ndarray | None, crow: np.ndarray, col: np.ndarray) -> FeatureEncoder:
+    def fit_feature_encoder_and_warn_of_leaks(
+        self, y: np.ndarray | None, crow: np.ndarray, col: np.ndarray
+    ) -> FeatureEncoder:
         """The encoder of the features, fitted on the rows that were kept."""
         columns, kinds = self.select_columns_and_kinds()
         sample = self._make_raw_graph(
@@ -111,15 +113,15 @@ class NodeTable:
         """Encode all rows: those that were kept if they are all, else the table once more."""
         writer.bar.start_step("features")
         dtypes = pd.concat([frame.iloc[:0] for frame in self.sampled_frames]).dtypes if self.sampled_frames else None
-        with writer.add_store_file("x.f32") as file:
-            for frame, fraction in self._iter_feature_frames(len(crow) - 1):
+        with writer.open_and_register_store_file("x.f32") as file:
+            for frame, fraction in self._iter_feature_frames_with_progress(len(crow) - 1):
                 part = self._make_raw_graph(frame if dtypes is None else frame[list(dtypes.index)].astype(dtypes))
                 part.crow, part.col = crow, col
                 file.write(encoder.encode(part).numpy())
                 writer.bar.update(fraction)
         writer.num_features = encoder.width
 
-    def _iter_feature_frames(self, num_nodes: int) -> Iterator[tuple[pd.DataFrame, float]]:
+    def _iter_feature_frames_with_progress(self, num_nodes: int) -> Iterator[tuple[pd.DataFrame, float]]:
         if not self.sampled_frames:
             yield pd.DataFrame(index=range(num_nodes)), 1.0
         elif self.stride == 1:
@@ -134,7 +136,7 @@ class NodeTable:
         for frame, first, fraction in self.table.iter_chunks(rows, self.text_columns):
             yield self.table.narrow_wide_features_to_float32(frame, self.text_columns), first, fraction
 
-    def _add_every_nth_row_to_sample(self, frame: pd.DataFrame, first_row: int) -> None:
+    def _add_to_sample_and_thin_if_too_large(self, frame: pd.DataFrame, first_row: int) -> None:
         frame.index = pd.RangeIndex(first_row, first_row + len(frame))
         self.sampled_frames.append(frame.iloc[-first_row % self.stride :: self.stride])
         while sum(int(each.memory_usage(deep=True).sum()) for each in self.sampled_frames) > self.memory // KEPT_SHARE:
@@ -149,7 +151,7 @@ class NodeTable:
         return raw_graph
 
 
-def map_edges(folder: Path, num_nodes: int) -> tuple[np.ndarray, np.ndarray]:
+def memory_map_edge_files(folder: Path, num_nodes: int) -> tuple[np.ndarray, np.ndarray]:
     """The rows and columns of the edges that were written."""
     crow = np.memmap(folder / "crow.i64", "<i8", "r", shape=(num_nodes + 1,))
     num_entries = int(crow[-1])
@@ -158,6 +160,6 @@ def map_edges(folder: Path, num_nodes: int) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def check_features_given_once(patterns: Sequence[str] | None, has_feature_array: bool) -> None:
-    if patterns and has_feature_array:
+def check_features_given_once(column_patterns: Sequence[str] | None, has_feature_array: bool) -> None:
+    if column_patterns and has_feature_array:
         raise ConfigError("features are given twice: as an array (features) and as columns of the node file")

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ...core.errors import ConfigError, DataError
 from ...core.text import format_count
-from ..importers.labels import check_and_warn_about_classes, sort_class_names
+from ..importers.labels import check_are_plausible_classes_and_warn, sort_class_names
 from ..tables.arrays import ArrayOrFile, load_or_map_array
 from ..tables.cells import (
     MAX_CLASSES,
@@ -43,7 +43,7 @@ class NodeWriter:
     label_title: str = ""
     are_labels_named: bool = False  # a column of labels, which are names even if they are numbers
 
-    def check_and_count_nodes(self, declared_num_nodes: int | None) -> int:
+    def check_lengths_and_get_num_nodes(self, declared_num_nodes: int | None) -> int:
         """The number of nodes, on which all inputs must agree."""
         if declared_num_nodes is not None:
             self.lengths["num_nodes"] = declared_num_nodes
@@ -78,7 +78,7 @@ class NodeWriter:
     def mask_files_context(self, names: Iterable[str]) -> Iterator[dict[str, StoreFile]]:
         """The files of some masks."""
         with contextlib.ExitStack() as stack:
-            yield {name: stack.enter_context(self.add_store_file(f"{name}.u8")) for name in names}
+            yield {name: stack.enter_context(self.open_and_register_store_file(f"{name}.u8")) for name in names}
 
     def write_feature_array(self, features: ArrayOrFile) -> None:
         """Features that are an array."""
@@ -90,7 +90,7 @@ class NodeWriter:
         if not array.shape[1]:
             raise DataError(f"{title} has no columns; give every node at least one feature")
         self.lengths[title], self.num_features = array.shape
-        with self.add_store_file("x.f32") as file:
+        with self.open_and_register_store_file("x.f32") as file:
             for first, part in self._iter_row_chunks_with_starts(features, "features", self.num_features):
                 with np.errstate(over="ignore"):
                     x = part.astype(np.float32)
@@ -102,7 +102,7 @@ class NodeWriter:
 
     def write_label_array_codes(self, labels: ArrayOrFile) -> None:
         """Labels that are an array."""
-        title = self._check_node_array_and_get_title(labels, "labels", "one label per node", "iufU")
+        title = self._check_array_record_length_and_get_title(labels, "labels", "one label per node", "iufU")
         with open(self._label_codes_path, "wb") as file:
             for _, part in self._iter_row_chunks_with_starts(labels, "labels"):
                 write_array_and_get_byte_view(
@@ -111,30 +111,30 @@ class NodeWriter:
 
     def write_mask_array(self, name: str, mask: ArrayOrFile) -> None:
         """A mask that is an array."""
-        title = self._check_node_array_and_get_title(mask, name, "0 or 1 for each node", "biuf")
-        with self.add_store_file(f"{name}.u8") as file:
+        title = self._check_array_record_length_and_get_title(mask, name, "0 or 1 for each node", "biuf")
+        with self.open_and_register_store_file(f"{name}.u8") as file:
             for first, part in self._iter_row_chunks_with_starts(mask, name):
                 file.write(parse_mask_as_uint8(pd.Series(part.reshape(-1)), title, first))
 
-    def write_labels_and_get_class_names_and_count(self) -> tuple[list[str] | None, int]:
+    def write_labels_and_get_class_names_and_num_labeled(self) -> tuple[list[str] | None, int]:
         """Write y. Labels of an array that are integers keep their numbers, others are numbered by their order."""
         if not self._label_codes_path.exists():
             return None, 0
         names = list(self.classes)
-        class_names = sort_class_names(names) if self.are_labels_named else self._name_classes_of_array(names)
+        class_names = sort_class_names(names) if self.are_labels_named else self._list_class_names_of_array(names)
         positions = {name: i for i, name in enumerate(class_names)}
         codes = [positions[name] for name in names]
         final_codes, num_labeled = np.array([*codes, -1]), 0
-        with self.add_store_file("y.i64") as file, open(self._label_codes_path, "rb") as read:
+        with self.open_and_register_store_file("y.i64") as file, open(self._label_codes_path, "rb") as read:
             while block := read.read(8 * self._count_rows_that_fit_memory(4)):
                 y = final_codes[np.frombuffer(block, np.int64)]
                 num_labeled += int((y >= 0).sum())
                 file.write(y)
         if self.are_labels_named:
-            check_and_warn_about_classes(class_names, num_labeled, self.label_title)
+            check_are_plausible_classes_and_warn(class_names, num_labeled, self.label_title)
         return class_names, num_labeled
 
-    def _name_classes_of_array(self, names: list[str]) -> list[str]:
+    def _list_class_names_of_array(self, names: list[str]) -> list[str]:
         title = self.label_title
         if not names:
             raise DataError(f"{title} has no label at all; leave it out")
@@ -146,7 +146,7 @@ class NodeWriter:
         codes = [int(name) for name in names]
         if min(codes) < 0:
             raise DataError(f"{title} has the label {min(codes)}; labels are 0, 1, 2, ..., or -1 for none")
-        if max(codes) >= max(self.check_and_count_nodes(None), 1000):
+        if max(codes) >= max(self.check_lengths_and_get_num_nodes(None), 1000):
             raise DataError(f"{title}: the largest label is {max(codes)}; number the classes 0, 1, 2, ...")
         return [str(c) for c in range(max(codes) + 1)]
 
@@ -163,7 +163,7 @@ class NodeWriter:
             raise DataError(f"{title} has more than {MAX_CLASSES:,} different values; is it the label?")
         return np.array([*numbers, -1])[codes]
 
-    def add_store_file(self, name: str) -> StoreFile:
+    def open_and_register_store_file(self, name: str) -> StoreFile:
         self.files.append(StoreFile(self.folder / name))
         return self.files[-1]
 
@@ -171,7 +171,7 @@ class NodeWriter:
         """How many rows of ``width`` numbers fit into memory, parsing included."""
         return min(max(self.memory // (64 * max(width, 1)), 16), 1 << 21)
 
-    def _check_node_array_and_get_title(
+    def _check_array_record_length_and_get_title(
         self, array_or_file: ArrayOrFile, name: str, expected_text: str, dtype_kinds: str
     ) -> str:
         """Check an array with one value per node; returns its title."""

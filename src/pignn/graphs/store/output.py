@@ -18,7 +18,7 @@ from ...io.files import new_folder_context, output_errors_context
 from .store import DTYPES, HEADER_NAME
 
 
-def check_out_folder(out: Path, force: bool) -> None:
+def check_folder_can_take_store(out: Path, force: bool) -> None:
     """Check that a store may be written there."""
     if not os.path.lexists(out):
         return
@@ -35,7 +35,10 @@ def check_out_folder(out: Path, force: bool) -> None:
 @contextlib.contextmanager
 def new_store_folder_context(out: Path) -> Iterator[Path]:
     """A folder to fill that takes the place of ``out`` when it is whole. Its subfolder ``work`` is removed then."""
-    with output_errors_context(out), new_folder_context(out, lambda old, _: check_out_folder(old, force=True)) as new:
+    with (
+        output_errors_context(out),
+        new_folder_context(out, lambda old, _: check_folder_can_take_store(old, force=True)) as new,
+    ):
         (new / "work").mkdir()
         yield new
         shutil.rmtree(new / "work")

@@ -96,7 +96,7 @@ def open_graph_store(path: PathLike, *, verify: bool = False) -> Data:
     arrays = {}
     for name, file_header in header.files.items():
         shape = (file_header.bytes,) if name == "id_text.u8" else shapes.get(name, (num_nodes,))
-        arrays[name] = _map_tensor(folder, name, shape, file_header, verify)
+        arrays[name] = _check_size_and_map_tensor(folder, name, shape, file_header, verify)
     ids = [arrays.pop(name).numpy() for name in ("id.i64", "id_offset.i64", "id_text.u8") if name in arrays]
     for name, tensor in arrays.items():
         data[ATTRIBUTES.get(name, Path(name).stem)] = tensor
@@ -168,7 +168,9 @@ def _read_header(folder: Path) -> StoreHeader:
     return header
 
 
-def _map_tensor(folder: Path, name: str, shape: tuple[int, ...], header: FileHeader, verify: bool) -> Tensor:
+def _check_size_and_map_tensor(
+    folder: Path, name: str, shape: tuple[int, ...], header: FileHeader, verify: bool
+) -> Tensor:
     """A file as a memory-mapped tensor, after its size and checksum were compared."""
     path, dtype = folder / name, np.dtype(DTYPES[name])
     expected = math.prod(shape) * dtype.itemsize

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING
 from ...core.lazy import make_lazy_getattr_and_dir
 
 if TYPE_CHECKING:
-    from .formats import FORMATS, FileFormat, find_format_name, get_format_suffix, has_graph_suffix, list_suffixes
+    from .formats import (
+        FORMATS,
+        FileFormat,
+        find_format_name_or_none,
+        get_format_suffix,
+        has_graph_suffix,
+        list_suffixes,
+    )
     from .reader import open_table
     from .table import Table
 
@@ -13,7 +20,7 @@ __all__ = [
     "FORMATS",
     "FileFormat",
     "Table",
-    "find_format_name",
+    "find_format_name_or_none",
     "get_format_suffix",
     "has_graph_suffix",
     "list_suffixes",

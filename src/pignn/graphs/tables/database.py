@@ -28,7 +28,7 @@ def in_memory_database_context() -> Iterator[Any]:
         connection.close()
 
 
-def replace_masked_dtype(column: pd.Series[Any]) -> pd.Series[Any]:
+def replace_pandas_masked_dtype_by_numpy(column: pd.Series[Any]) -> pd.Series[Any]:
     """Integers and booleans as NumPy has them: where values are missing, floats and objects."""
     if isinstance(column.dtype, np.dtype) or not hasattr(column.array, "_mask"):
         return column

@@ -43,13 +43,15 @@ def choose_edge_columns(
     if weight == "none":
         weight = None
     elif weight is not None:
-        weight = table.check_column_and_get_name(weight)
+        weight = table.check_column_exists_and_get_name(weight)
     elif table.has_header:
         weight = lower.get("weight")
     else:
         weight = columns[2] if len(columns) == 3 else None
     chosen = EdgeColumns(
-        table.check_column_and_get_name(source or first), table.check_column_and_get_name(target or second), weight
+        table.check_column_exists_and_get_name(source or first),
+        table.check_column_exists_and_get_name(target or second),
+        weight,
     )
     if len(set(chosen)) < 3:
         raise ConfigError(f"source, target and weight must be three columns of {table.name}, not '{chosen[0]}' twice")

@@ -19,7 +19,7 @@ from .database import (
     in_memory_database_context,
     quote_sql_paths,
     quote_sql_text,
-    replace_masked_dtype,
+    replace_pandas_masked_dtype_by_numpy,
 )
 from .table import Chunk, Table
 from .text_files import (
@@ -48,7 +48,7 @@ class FileTable(Table):
         """The query that gives the columns as they are in the files, or in their plain copies."""
 
     @abstractmethod
-    def _build_typed_column_expressions(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
+    def _build_column_expressions(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
         """One expression per column, which gives its values in their type."""
 
     def _write_as_plain_csv(self, path: Path, out_path: Path) -> None:
@@ -67,8 +67,8 @@ class FileTable(Table):
     def _build_text_expressions(self, cursor: Any, select_sql: str, positions: Sequence[int]) -> list[str]:
         return [f"trim(c{position})" for position in positions]
 
-    def _convert_column(self, column: pd.Series[Any], name: str) -> Any:
-        return replace_masked_dtype(column)
+    def _convert_duckdb_column(self, column: pd.Series[Any], name: str) -> Any:
+        return replace_pandas_masked_dtype_by_numpy(column)
 
     def iter_chunks(self, max_rows: int, text_columns: Sequence[str] = ()) -> Iterator[Chunk]:
         import duckdb
@@ -93,11 +93,13 @@ class FileTable(Table):
     def _iter_sql_chunks(self, sql: str, max_rows: int, text_columns: Sequence[str], skip_rows: int) -> Iterator[Chunk]:
         """The rows behind the first ``skip_rows``, in the order of the file."""
         with in_memory_database_context() as cursor:
-            typed = ", ".join(self._build_typed_column_expressions(cursor, sql, text_columns))
+            typed = ", ".join(self._build_column_expressions(cursor, sql, text_columns))
             cursor.execute(f"SELECT {typed} FROM ({sql})" + (f" OFFSET {skip_rows}" if skip_rows else ""))
             done = skip_rows
             while len(frame := cursor.fetch_df_chunk(max(max_rows // VECTOR_ROWS, 1))):
-                converted = {name: self._convert_column(frame[f"c{i}"], name) for i, name in enumerate(self.columns)}
+                converted = {
+                    name: self._convert_duckdb_column(frame[f"c{i}"], name) for i, name in enumerate(self.columns)
+                }
                 frame = pd.DataFrame(converted, index=frame.index)
                 for start in range(0, len(frame), max_rows):
                     rows = frame.iloc[start : start + max_rows].reset_index(drop=True)
@@ -105,7 +107,7 @@ class FileTable(Table):
                     done += len(rows)
 
 
-def _check_same_columns(first_path: Path, first: Sequence[str], path: Path, columns: Sequence[str]) -> None:
+def _check_files_have_same_columns(first_path: Path, first: Sequence[str], path: Path, columns: Sequence[str]) -> None:
     if list(columns) != list(first):
         name = next((name for name in (*columns, *first) if name not in first or name not in columns), columns[0])
         raise DataError(
@@ -122,7 +124,7 @@ class TextTable(FileTable):
         self.layout, self.num_rows = layouts[0], sum(layout.num_rows for layout in layouts)
         self.delimiter = self.layout.delimiter
         for path, layout in zip(paths, layouts, strict=True):
-            _check_same_columns(self.path, self.layout.columns, path, layout.columns)
+            _check_files_have_same_columns(self.path, self.layout.columns, path, layout.columns)
             if (layout.skip_lines, layout.delimiter) != (self.layout.skip_lines, self.delimiter):
                 raise DataError(f"{path} is laid out in another way than {self.path}; write both alike")
         self.columns, self.has_header = self.layout.columns, self.layout.has_header
@@ -163,7 +165,7 @@ class TextTable(FileTable):
         cells = ", ".join(f"nullif(ltrim({name}, ' '), '') AS {name}" for name in names)
         return f"SELECT {cells} FROM {read}{filled}"
 
-    def _build_typed_column_expressions(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
+    def _build_column_expressions(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
         types = self._infer_column_types(cursor, select_sql, text_columns)
         self._booleans = {name for name, kind in zip(self.columns, types, strict=True) if kind == "BOOLEAN"}
         cast = {"VARCHAR": "c{}", "BOOLEAN": "c{}"}  # booleans may be missing, which pandas has as objects
@@ -192,10 +194,12 @@ class TextTable(FileTable):
             pending = {i for i in pending if not fits[i] and types[i] != "VARCHAR"}
         return types
 
-    def _convert_column(self, column: pd.Series[Any], name: str) -> Any:
+    def _convert_duckdb_column(self, column: pd.Series[Any], name: str) -> Any:
         if name not in self._booleans:
-            return replace_masked_dtype(column)
-        return replace_masked_dtype(column.map({text: text.lower() == "true" for text in _BOOLEANS}).astype("boolean"))
+            return replace_pandas_masked_dtype_by_numpy(column)
+        return replace_pandas_masked_dtype_by_numpy(
+            column.map({text: text.lower() == "true" for text in _BOOLEANS}).astype("boolean")
+        )
 
 
 def _build_sql_that_splits_at_blanks(lines_sql: str, names: list[str]) -> str:
@@ -249,7 +253,7 @@ class JsonTable(FileTable):
         self._objects: set[str] = set()
         with (
             read_errors_context(self.path),
-            self._checked_select_sql_context() as source,
+            self._select_sql_or_plain_copy_context() as source,
             in_memory_database_context() as cursor,
         ):
             keys = cursor.execute(
@@ -262,7 +266,7 @@ class JsonTable(FileTable):
             raise DataError(f"{self.path} is empty")
 
     @contextlib.contextmanager
-    def _checked_select_sql_context(self) -> Iterator[str]:
+    def _select_sql_or_plain_copy_context(self) -> Iterator[str]:
         """The file, or its plain copy if DuckDB refuses it, checked: objects without repeated keys throughout."""
         import duckdb
 
@@ -294,10 +298,10 @@ class JsonTable(FileTable):
         return [f"trim(json_extract_string(json, {_quote_json_path(self.columns[i])}))" for i in positions]
 
     def iter_chunks(self, max_rows: int, text_columns: Sequence[str] = ()) -> Iterator[Chunk]:
-        with read_errors_context(self.path, self.name), self._checked_select_sql_context() as source:
+        with read_errors_context(self.path, self.name), self._select_sql_or_plain_copy_context() as source:
             yield from self._iter_sql_chunks(source, max_rows, text_columns, 0)
 
-    def _build_typed_column_expressions(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
+    def _build_column_expressions(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
         paths = [_quote_json_path(name) for name in self.columns]
         if not paths:
             return ["1"]  # objects without keys are rows too
@@ -312,9 +316,9 @@ class JsonTable(FileTable):
             typed.append(f"{value if kind in (None, 'VARCHAR') else f'CAST({value} AS {kind})'} AS c{i}")
         return typed
 
-    def _convert_column(self, column: pd.Series[Any], name: str) -> Any:
+    def _convert_duckdb_column(self, column: pd.Series[Any], name: str) -> Any:
         if name not in self._objects:
-            return replace_masked_dtype(column)
+            return replace_pandas_masked_dtype_by_numpy(column)
         values = [json.loads(value) if isinstance(value, str) else None for value in column]
         return pd.Series(values, index=column.index, dtype=object)
 
@@ -355,7 +359,7 @@ class ParquetTable(FileTable):
                     cursor.execute(f"SELECT * FROM {read} LIMIT 0")
                     columns = [str(column[0]) for column in cursor.description]
                 names = names or columns
-                _check_same_columns(self.path, names, path, columns)
+                _check_files_have_same_columns(self.path, names, path, columns)
         self._positions = [i for i, name in enumerate(names) if not re.fullmatch(r"__index_level_\d+__", name)]
         self._width = len(names)
         self.columns = [names[i] for i in self._positions]
@@ -367,7 +371,7 @@ class ParquetTable(FileTable):
         names = ", ".join(f"c{i}" for i in range(self._width))
         return f"SELECT * FROM read_parquet({quote_sql_paths(paths)}, hive_partitioning = false) AS t({names})"
 
-    def _build_typed_column_expressions(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
+    def _build_column_expressions(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
         return [f"c{position} AS c{i}" for i, position in enumerate(self._positions)]
 
     def _build_text_expressions(self, cursor: Any, select_sql: str, positions: Sequence[int]) -> list[str]:

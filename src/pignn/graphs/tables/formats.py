@@ -46,7 +46,7 @@ JSON_LINES = FileFormat((".jsonl", ".ndjson", ".json"), "table", "pignn.graphs.t
 PARQUET = FileFormat((".parquet", ".pq"), "table", "pignn.graphs.tables.file_tables:ParquetTable")
 NPY = FileFormat((".npy",), "array", "pignn.graphs.tables.arrays:load_or_map_array")
 NPZ = FileFormat((".npz",), "graph", "pignn.io.safe_readers:read_npz")
-TORCH = FileFormat((".pt", ".pth"), "graph", f"{_GRAPHS}:read_torch_arrays")
+TORCH = FileFormat((".pt", ".pth"), "graph", f"{_GRAPHS}:read_torch_file_as_arrays")
 GRAPHML = FileFormat((".graphml",), "graph", f"{_GRAPHS}:read_graphml_as_networkx")
 GML = FileFormat((".gml",), "graph", f"{_GRAPHS}:read_gml_as_networkx")
 
@@ -72,7 +72,7 @@ def get_format_suffix(path: str | os.PathLike[str]) -> str:
     return (Path(path.stem) if path.suffix.lower() in COMPRESSED_SUFFIXES else path).suffix.lower()
 
 
-def find_format_name(path: str | os.PathLike[str]) -> str | None:
+def find_format_name_or_none(path: str | os.PathLike[str]) -> str | None:
     """The name in ``FORMATS`` of the format of a file, by its suffix. None if no format has it."""
     suffix = get_format_suffix(path)
     return next((name for name in FORMATS if suffix in FORMATS.get(name).suffixes), None)

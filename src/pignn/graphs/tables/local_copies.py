@@ -21,15 +21,15 @@ TIMEOUT_SECONDS = 60
 _SUFFIXES = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz", b"\x28\xb5\x2f\xfd": ".csv.zst", b"{": ".jsonl"}
 
 
-def find_address(path: str | os.PathLike[str]) -> str | None:
+def find_web_address_or_none(path: str | os.PathLike[str]) -> str | None:
     """``https://...`` or ``s3://...``, also where a path was made of it; None for a file."""
     match = re.match(r"(https?|s3):/+(.+)", str(path))
     return None if match is None else f"{match[1]}://{match[2]}"
 
 
-def copy_if_not_local(path: str | os.PathLike[str]) -> Path:
+def get_path_or_local_copy(path: str | os.PathLike[str]) -> Path:
     """The path itself; of a pipe or an address a file with its content."""
-    address = find_address(path)
+    address = find_web_address_or_none(path)
     if address is not None:
         return copy_address_to_file(address)
     return copy_pipe_to_file(str(path)) if is_pipe(Path(path)) else Path(path)
@@ -41,7 +41,7 @@ def copy_address_to_file(address: str) -> Path:
     name = Path(urllib.parse.urlsplit(address).path).name or "table"
     copy = Path(tempfile.mkdtemp(dir=_get_temporary_folder().name)) / name
     if address.startswith("s3://"):
-        _copy_from_s3(address, copy)
+        _download_from_s3_by_duckdb(address, copy)
         return copy
     try:
         with urllib.request.urlopen(address, timeout=TIMEOUT_SECONDS) as answer, open(copy, "wb") as file:
@@ -54,7 +54,7 @@ def copy_address_to_file(address: str) -> Path:
     return copy
 
 
-def _copy_from_s3(address: str, copy: Path) -> None:
+def _download_from_s3_by_duckdb(address: str, copy: Path) -> None:
     """DuckDB's extension httpfs reads S3, if somebody has installed it. It finds the keys in the environment."""
     import duckdb
 
@@ -87,7 +87,7 @@ def copy_pipe_to_file(path: str) -> Path:
     return copy.rename(copy.with_name(copy.name + suffix))
 
 
-def copy_as_utf8(path: Path, encoding: str, title: str) -> Path:
+def copy_as_utf8_and_warn_of_guess(path: Path, encoding: str, title: str) -> Path:
     """Write a copy of a text in another encoding."""
     copy = Path(tempfile.mkdtemp(dir=_get_temporary_folder().name)) / path.name.removesuffix(".gz").removesuffix(".zst")
     with open_decompressed(path) as raw, open(copy, "w", encoding="utf-8", newline="") as file:

@@ -15,8 +15,8 @@ import pandas as pd
 from ...core.errors import DataError
 from .arrays import PathLike, load_or_map_array
 from .file_tables import JsonTable, TextTable
-from .formats import FORMATS, find_format_name, get_format_suffix
-from .local_copies import copy_as_utf8, copy_if_not_local, find_address
+from .formats import FORMATS, find_format_name_or_none, get_format_suffix
+from .local_copies import copy_as_utf8_and_warn_of_guess, find_web_address_or_none, get_path_or_local_copy
 from .table import ArrayTable, FrameTable, Table
 from .text_files import check_text_and_get_digest_and_encoding, read_errors_context, warn_if_layout_is_guess
 
@@ -39,10 +39,10 @@ def open_table(
         with_encoding_check: read a text file through before anything else, for its checksum and for errors with line
             numbers.
     """
-    title = find_address(path) or (STANDARD_INPUT if str(path) == "-" else str(path))
-    path = copy_if_not_local(path)
+    title = find_web_address_or_none(path) or (STANDARD_INPUT if str(path) == "-" else str(path))
+    path = get_path_or_local_copy(path)
     paths = list_table_files(path)
-    name = find_format_name(paths[0])
+    name = find_format_name_or_none(paths[0])
     if name == "npy":
         return _open_npy_edge_table(path)
     reader = FORMATS.get(name if name is not None and FORMATS.get(name).content == "table" else "text").import_reader()
@@ -52,7 +52,7 @@ def open_table(
             part_title = title if len(paths) == 1 else str(part)
             with read_errors_context(part, part_title):
                 sha256, encoding = check_text_and_get_digest_and_encoding(part)
-                paths[i] = part if encoding == "utf-8" else copy_as_utf8(part, encoding, part_title)
+                paths[i] = part if encoding == "utf-8" else copy_as_utf8_and_warn_of_guess(part, encoding, part_title)
     with read_errors_context(paths[0], title if len(paths) == 1 else ""):
         table = TextTable(*paths, delimiter=delimiter, kind=kind) if reader is TextTable else reader(*paths)
     if not isinstance(table, Table):

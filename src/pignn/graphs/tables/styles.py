@@ -38,7 +38,7 @@ _BODIES = {
 }
 
 
-class Style(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ValueStyle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the cells of a column are written.
 
     ``decimal`` is the decimal mark of numbers, ``unit`` what stands before or behind them, ``order`` that of day, month
@@ -50,22 +50,22 @@ class Style(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     order: str = "ymd"
     placeholders: tuple[str, ...] = ()
 
-    def describe(self, kind: str) -> str:
+    def describe(self, column_kind: str) -> str:
         """What is not self-evident, for people; empty if nothing is."""
-        parts = [{"dmy": "day first", "mdy": "month first"}.get(self.order, "") if kind == "date" else ""]
+        parts = [{"dmy": "day first", "mdy": "month first"}.get(self.order, "") if column_kind == "date" else ""]
         parts += ["decimal commas"] if self.decimal == "," else []
         parts += [f"in {self.unit}"] if self.unit else []
         parts += [f"'{word}' as missing" for word in self.placeholders]
         return ", ".join(part for part in parts if part)
 
 
-PLAIN = Style()
+PLAIN = ValueStyle()
 
 
 class StyleGuess(NamedTuple):
     """A style, the share of the filled cells that it reads, and what to tell people if another one reads them too."""
 
-    style: Style
+    style: ValueStyle
     fraction: float
     doubt: str = ""
     is_evidence: bool = False  # for other columns of the table: written in this style and no other
@@ -82,7 +82,7 @@ def to_clean_texts_or_empty(column: pd.Series[Any]) -> pd.Series[Any]:
 def guess_number_style(texts: pd.Series[Any], decimal_hint: str = "") -> StyleGuess:
     """The style of texts from :func:`to_clean_texts_or_empty`. ``decimal_hint``: the mark in the rest of the table."""
     counts = _count_sampled_texts(texts)
-    parts = _split_number_texts(counts.index)
+    parts = _split_number_texts_into_parts(counts.index)
     reads = {mark: parts["body"].str.fullmatch(_BODIES[mark]).fillna(False).to_numpy(bool) for mark in ".,"}
     has_mark = parts["body"].str.contains("[.,]", na=False).to_numpy()
     totals = {mark: int(counts.to_numpy()[reads[mark]].sum()) for mark in ".,"}
@@ -99,14 +99,15 @@ def guess_number_style(texts: pd.Series[Any], decimal_hint: str = "") -> StyleGu
     doubt = ""
     if is_open and not decimal_hint:
         example = str(counts.index[has_mark & reads["."]][0])
-        doubt = f"'{example}' is read as {_combine_parts_into_floats(_split_number_texts([example]), '.')[0]:.12g}"
-    style, fraction = _add_placeholders_and_update_fraction(Style(decimal, unit), fraction, counts, good)
+        number = _combine_parts_into_floats(_split_number_texts_into_parts([example]), ".")[0]
+        doubt = f"'{example}' is read as {number:.12g}"
+    style, fraction = _add_placeholders_and_update_fraction(ValueStyle(decimal, unit), fraction, counts, good)
     return StyleGuess(style, fraction, doubt, bool((has_mark & good).any()) and not is_open)
 
 
 def _add_placeholders_and_update_fraction(
-    style: Style, fraction: float, counts: pd.Series[Any], is_number: np.ndarray
-) -> tuple[Style, float]:
+    style: ValueStyle, fraction: float, counts: pd.Series[Any], is_number: np.ndarray
+) -> tuple[ValueStyle, float]:
     """Words that come back among many different numbers stand for missing ones."""
     words = counts[~is_number]
     is_repeated = 0 < len(words) <= MAX_PLACEHOLDERS and int(words.min()) > 1
@@ -115,17 +116,17 @@ def _add_placeholders_and_update_fraction(
     return style, fraction
 
 
-def list_units(texts: pd.Series[Any]) -> list[str]:
+def list_units_or_empty(texts: pd.Series[Any]) -> list[str]:
     """The units in a column of which most cells are a number and a unit; empty if it is no such column."""
     counts = _count_sampled_texts(texts)
-    parts = _split_number_texts(counts.index)
+    parts = _split_number_texts_into_parts(counts.index)
     unit = parts["magnitude"].fillna("") + parts["unit"]
     filled = unit.fillna("").ne("").to_numpy()
     names = unit[filled].unique().tolist()
     return names if len(names) <= 5 and counts.to_numpy()[filled].sum() >= MIN_FRACTION * counts.sum() else []
 
 
-def parse_numbers_or_nan(texts: pd.Series[Any], style: Style) -> np.ndarray:
+def parse_numbers_or_nan(texts: pd.Series[Any], style: ValueStyle) -> np.ndarray:
     """Texts as numbers, NaN where the style does not read them. A cell without a unit has that of the column."""
     if style.placeholders:
         texts = texts.mask(texts.isin(style.placeholders), "")
@@ -135,8 +136,8 @@ def parse_numbers_or_nan(texts: pd.Series[Any], style: Style) -> np.ndarray:
     rest = np.isnan(values) & texts.ne("").to_numpy()
     if rest.any():
         codes, different = pd.factorize(texts[rest])
-        parts = _split_number_texts(different)
-        unit, magnitude = _split_number_texts([f"1 {style.unit}"])[["unit", "magnitude"]].iloc[0]
+        parts = _split_number_texts_into_parts(different)
+        unit, magnitude = _split_number_texts_into_parts([f"1 {style.unit}"])[["unit", "magnitude"]].iloc[0]
         is_read = parts["unit"].isin(["", unit]) & parts["body"].str.fullmatch(_BODIES[style.decimal])
         numbers = np.where(is_read.fillna(False), _combine_parts_into_floats(parts, style.decimal), np.nan)
         numbers = np.where(parts["unit"].eq(""), numbers, numbers / _MAGNITUDES.get(magnitude, 1.0))
@@ -151,7 +152,7 @@ def _count_sampled_texts(texts: pd.Series[Any]) -> pd.Series[Any]:
     return filled.value_counts(sort=False)
 
 
-def _split_number_texts(texts: Any) -> pd.DataFrame:
+def _split_number_texts_into_parts(texts: Any) -> pd.DataFrame:
     """Sign, body, exponent, magnitude and unit of each text; NaN where it has not the shape of a number."""
     matches = [_SHAPE.fullmatch(text) for text in texts]
     rows = [dict.fromkeys(_SHAPE.groupindex) if match is None else match.groupdict() for match in matches]
@@ -205,7 +206,7 @@ _DATE_PARTS = ("year", "month", "day", "a", "b", "c", "mark", "hour", "minute", 
 def guess_date_style(texts: pd.Series[Any], order_hint: str = "") -> StyleGuess:
     """Order of day, month and year in texts of :func:`to_clean_texts_or_empty`; ``order_hint``: that of the table."""
     counts = _count_sampled_texts(texts)
-    parts = _split_date_texts(counts.index)
+    parts = _split_date_texts_into_parts(counts.index)
     has_open_order = parts["a"].notna().to_numpy()
     if not (has_open_order.any() or parts[["year", "hour"]].notna().any(axis=None)):
         return StyleGuess(PLAIN, 0.0)
@@ -224,16 +225,16 @@ def guess_date_style(texts: pd.Series[Any], order_hint: str = "") -> StyleGuess:
     if len(orders) > 1 and not order_hint and not has_dots:
         example = str(counts.index[has_open_order][0])
         doubt = f"'{example}' is read with the {'day' if order == 'dmy' else 'month'} first"
-    return StyleGuess(Style(order=order), fractions[order], doubt, len(orders) == 1)
+    return StyleGuess(ValueStyle(order=order), fractions[order], doubt, len(orders) == 1)
 
 
-def parse_dates_as_days(texts: pd.Series[Any], style: Style) -> np.ndarray:
+def parse_dates_as_days(texts: pd.Series[Any], style: ValueStyle) -> np.ndarray:
     """Dates as days since 1970, a time of day as a part of a day; NaN where the style does not read them."""
     codes, different = pd.factorize(texts)
-    return _combine_parts_into_days(_split_date_texts(different), style.order)[codes]
+    return _combine_parts_into_days(_split_date_texts_into_parts(different), style.order)[codes]
 
 
-def _split_date_texts(texts: Any) -> pd.DataFrame:
+def _split_date_texts_into_parts(texts: Any) -> pd.DataFrame:
     rows = []
     for text in texts:
         match = next((match for date in _DATES if text and (match := date.fullmatch(text))), None)

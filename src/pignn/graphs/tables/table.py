@@ -52,7 +52,7 @@ class Table(ABC):
     def treat_header_as_row_in_place(self) -> None:  # noqa: B027
         """Take the header of a text file for a row of values. Other tables stay as they are."""
 
-    def check_column_and_get_name(self, name: str) -> str:
+    def check_column_exists_and_get_name(self, name: str) -> str:
         """The name, or an error if there is no such column."""
         if name not in self.columns:
             raise build_unknown_name_error(f"column of {self.name}", name, self.columns)

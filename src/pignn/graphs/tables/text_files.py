@@ -147,7 +147,7 @@ def _split_rows_into_cells(rows: list[str], mark: str) -> list[list[str]]:
     """The cells of the first rows. A quote may go on in the next line, so the last row may be cut and is left out."""
     if mark == " ":
         return [row.split() for row in rows]
-    with _long_fields_context():
+    with _long_csv_fields_context():
         split = [[cell.strip() for cell in row] for row in csv.reader(rows, delimiter=mark) if row]
     return split if len(rows) < SAMPLE_LINES or len(split) < 2 else split[:-1]
 
@@ -249,7 +249,7 @@ def write_plain_csv(path: Path, layout: TextLayout, out_path: Path) -> None:
         open_decompressed(path) as raw,
         io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file,
         open(out_path, "w", encoding="utf-8", newline="") as copy,
-        _long_fields_context(),
+        _long_csv_fields_context(),
     ):
         lines: Iterator[str] = itertools.chain(itertools.islice(file, layout.skip_lines, None), ["\n", _END])
         if layout.delimiter == " ":
@@ -272,7 +272,7 @@ def write_plain_csv(path: Path, layout: TextLayout, out_path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _long_fields_context() -> Iterator[None]:
+def _long_csv_fields_context() -> Iterator[None]:
     """Let the csv module read fields as long as a line may be. Its own limit is 128 KiB."""
     before = csv.field_size_limit(MAX_LINE_BYTES)
     try:

@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 from ... import backbones, graphs
 from ..._version import __version__
 from ...core.errors import DataError, ModelFileError, NotFittedError, warn_user
-from ...core.notebook import render_card
+from ...core.notebook import render_card_html
 from ...core.settings import SEED, check_settings, setting
 from ...io import files
 from ...training.metrics import score as metric_score
@@ -71,7 +71,7 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "name" not in cls.__dict__:
-            cls.name = METHODS.find_name_by_import_path(f"{cls.__module__}:{cls.__qualname__}") or cls.__name__
+            cls.name = METHODS.find_name_by_import_path_or_none(f"{cls.__module__}:{cls.__qualname__}") or cls.__name__
 
     @abstractmethod
     def fit(self, data: Data, *, split_index: int | None = None, progress: bool | None = None) -> Self:
@@ -198,7 +198,7 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
         return {key: getattr(value, "__name__", value) for key, value in settings.items() if value != defaults[key]}
 
     def _repr_html_(self) -> str:
-        return render_method_card(self)
+        return render_method_card_html(self)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
@@ -217,12 +217,12 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
         return self.num_features_
 
 
-def render_method_card(method: Method) -> str:
+def render_method_card_html(method: Method) -> str:
     """How a notebook shows a method: its settings and, once it is fitted, what it learned and how well it agrees."""
     changed = {key: to_json_value(value) for key, value in method.get_changed_settings().items()}
     settings = ", ".join(f"{key}={value}" for key, value in changed.items()) or "the defaults"
     if not hasattr(method, "class_names_"):
-        return render_card(f"{method.name}, not fitted yet", {"settings": settings, "seed": method.seed})
+        return render_card_html(f"{method.name}, not fitted yet", {"settings": settings, "seed": method.seed})
     facts = method.get_fit_facts()
     names = method.class_names_
     best = next((row for row in facts.history if row["epoch"] == facts.best_epoch), {})
@@ -238,7 +238,7 @@ def render_method_card(method: Method) -> str:
         "seed": method.seed,
     }
     notes = [text for text in (facts.explanation, facts.warning) if text]
-    return render_card(f"{method.name}, fitted", shown, notes=notes)
+    return render_card_html(f"{method.name}, fitted", shown, notes=notes)
 
 
 def build_inputs_and_warn_of_edge_changes(

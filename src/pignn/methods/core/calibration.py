@@ -21,7 +21,7 @@ RATE_PRIOR = RatePrior(rate=0.2, labels=100.0)
 MAX_CALIBRATION_LABELS = 5_000  # enough to fit one number
 
 
-def assign_folds(y: Tensor, num_folds: int, seed: int = 0) -> Tensor:
+def assign_stratified_folds(y: Tensor, num_folds: int, seed: int = 0) -> Tensor:
     """The fold of each label, stratified by class."""
     generator = torch.Generator().manual_seed(seed)
     shuffled = torch.randperm(len(y), generator=generator)
@@ -38,7 +38,7 @@ def cross_val_predict_scores(
 
     ``fit_and_score(train, held_out)`` learns from the labels in the first mask and scores those in the second.
     """
-    fold = assign_folds(y, min(num_folds, len(y)), seed)
+    fold = assign_stratified_folds(y, min(num_folds, len(y)), seed)
     scores = torch.zeros(len(y), num_classes)
     for number in range(int(fold.max()) + 1):
         held_out = fold == number
@@ -71,7 +71,7 @@ def fit_inverse_temperature_and_likelihoods(scores: Tensor, likelihood: Tensor, 
     return best, compute_log_likelihoods(best)
 
 
-def fit_class_bias(scores: Tensor, likelihood: Tensor, weight: Tensor) -> Tensor:
+def fit_class_bias_or_zeros(scores: Tensor, likelihood: Tensor, weight: Tensor) -> Tensor:
     """b for which softmax(scores + b) explains the labels best, [classes]; zeros unless they surely gain by it.
 
     Classifiers that treat classes alike predict rare ones too often where given labels follow the classes'
@@ -115,7 +115,7 @@ def fit_inverse_temperature_and_transition(
     for _ in range(NOISE_ROUNDS):
         likelihood = compute_label_log_likelihoods(given_labels, transition).exp()
         inverse_temperature, _ = fit_inverse_temperature_and_likelihoods(scores, likelihood, given_labels.weight)
-        transition = _refit_transition(inverse_temperature * scores, given_labels, transition, 1)
+        transition = _refit_transition_by_em_rounds(inverse_temperature * scores, given_labels, transition, 1)
     likelihood = compute_label_log_likelihoods(given_labels, transition).exp()
     return fit_inverse_temperature_and_likelihoods(scores, likelihood, given_labels.weight)[0], transition
 
@@ -126,20 +126,22 @@ def compute_cross_fitted_log_likelihoods(logits: Tensor, given_labels: GivenLabe
     A transition matrix has an entry for each pair of classes. One that is fitted to the very labels that it explains
     makes up for confident logits that say nothing.
     """
-    fold = assign_folds(given_labels.y, min(NUM_FOLDS, len(given_labels.y)), seed)
+    fold = assign_stratified_folds(given_labels.y, min(NUM_FOLDS, len(given_labels.y)), seed)
     values = torch.zeros(len(given_labels.y), dtype=torch.float64)
     for number in range(int(fold.max()) + 1):
         rest, held_out = fold != number, fold == number
         transition = start
         if bool(rest.any()):
-            transition = _refit_transition(logits[rest], given_labels.subset(rest), start, NOISE_ROUNDS)
+            transition = _refit_transition_by_em_rounds(logits[rest], given_labels.subset(rest), start, NOISE_ROUNDS)
         likelihood = compute_label_log_likelihoods(given_labels.subset(held_out), transition).exp()
         by_class, chance = (each.double().t() for each in (logits[held_out], likelihood))
         values[held_out] = _compute_log_marginal_likelihoods(by_class, chance)
     return values
 
 
-def _refit_transition(logits: Tensor, given_labels: GivenLabels, transition: Tensor, rounds: int) -> Tensor:
+def _refit_transition_by_em_rounds(
+    logits: Tensor, given_labels: GivenLabels, transition: Tensor, rounds: int
+) -> Tensor:
     log_p = logits.log_softmax(1)
     for _ in range(rounds):
         log_noise = compute_label_log_likelihoods(given_labels, transition)
@@ -147,10 +149,10 @@ def _refit_transition(logits: Tensor, given_labels: GivenLabels, transition: Ten
     return transition
 
 
-def estimate_transition_of_untrusted_labels(scores: Tensor, y: Tensor, trusted: Tensor) -> Tensor:
+def estimate_transition_without_trusted_labels(held_out_scores: Tensor, y: Tensor, trusted: Tensor) -> Tensor:
     """T from held-out scores, see :func:`pignn.noise.estimate`. Trusted labels have no part in it."""
     doubtful = ~trusted
     if not bool(doubtful.any()):
-        return torch.eye(scores.shape[1])
-    estimate = noise.estimate(y[doubtful].numpy(), scores[doubtful].softmax(1).numpy())
+        return torch.eye(held_out_scores.shape[1])
+    estimate = noise.estimate(y[doubtful].numpy(), held_out_scores[doubtful].softmax(1).numpy())
     return torch.from_numpy(estimate.transition).float()

@@ -13,7 +13,7 @@ LR_FACTOR = 1 / 3  # of the learning rate, with every restart
 SEED_STEP = 7_368_787  # between the random seeds of two attempts
 
 
-def compute_collapse_threshold(y: Tensor) -> float:
+def compute_max_believable_class_share(y: Tensor) -> float:
     """The share of all nodes above which a class is given too many to be believed without good reason.
 
     Labels are often drawn class by class, so that a class may well be larger than its share of them.
@@ -45,7 +45,7 @@ def derive_seed_of_attempt(seed: int, attempt: int) -> int:
     return (seed + SEED_STEP * attempt) % 2**63
 
 
-def describe_restarts(num_restarts: int, is_still_collapsed: bool) -> str:
+def describe_restarts_or_empty(num_restarts: int, is_still_collapsed: bool) -> str:
     """What happened, in one line; empty where nothing did."""
     if not num_restarts:
         return ""

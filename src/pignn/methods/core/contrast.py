@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 
-def sample_rows(num_rows: int, max_rows: int, device: torch.device) -> Tensor:
+def sample_row_indices(num_rows: int, max_rows: int, device: torch.device) -> Tensor:
     """All rows, or ``max_rows`` random ones where there are more."""
     if num_rows <= max_rows:
         return torch.arange(num_rows, device=device)

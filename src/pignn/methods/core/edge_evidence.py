@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ...backbones import GraphInputs
-from ...graphs.homophily import compute_adjusted_homophily, list_labeled_edge_end_labels
+from ...graphs.homophily import compute_adjusted_homophily_or_none, list_labeled_edge_end_labels
 
 LABEL_RELIABILITY = 0.3  # of the agreement of two given labels, about (1 − 0.45)²
 FEATURES_ERROR = 0.3  # standard deviation of what features have in common along edges besides classes
@@ -39,7 +39,7 @@ class EdgeEvidence:
         """The weight of the pair loss as a share of its full weight."""
         return min(max(self.homophily / FULL_HOMOPHILY, 0.0), 1.0)
 
-    def describe_pair_loss_reduction(self) -> str:
+    def describe_pair_loss_reduction_or_empty(self) -> str:
         """What became of the pair loss, for people; empty where it has its full weight."""
         if self.pair_loss_share == 1:
             return ""
@@ -53,16 +53,18 @@ def estimate_edge_evidence(inputs: GraphInputs, y: Tensor, num_classes: int) -> 
     ends = list_labeled_edge_end_labels(y, inputs.adj.crow.diff(), inputs.adj.col)
     num_edges = len(ends[0]) / (1 if inputs.directed else 2)
     if num_edges:
-        agreement = compute_adjusted_homophily(ends[0].cpu(), ends[1].cpu(), num_classes)
+        agreement = compute_adjusted_homophily_or_none(ends[0].cpu(), ends[1].cpu(), num_classes)
         if agreement is not None:
             estimates.append((agreement / LABEL_RELIABILITY, 0.5 / num_edges**0.5 / LABEL_RELIABILITY))
     if num_edges < ENOUGH_EDGES:
-        estimates += _estimate_homophily_from_features(inputs, y, num_classes)
+        estimates += _estimate_feature_homophily_with_error_or_empty(inputs, y, num_classes)
     precision = sum(error**-2 for _, error in estimates)
     return EdgeEvidence(sum(value * error**-2 for value, error in estimates) / precision, precision**-0.5)
 
 
-def _estimate_homophily_from_features(inputs: GraphInputs, y: Tensor, num_classes: int) -> list[tuple[float, float]]:
+def _estimate_feature_homophily_with_error_or_empty(
+    inputs: GraphInputs, y: Tensor, num_classes: int
+) -> list[tuple[float, float]]:
     """The estimate from features and its error; none where features do not tell of classes."""
     labeled = (y >= 0).nonzero().view(-1)
     labeled = labeled[:: max(1, -(-len(labeled) // MAX_LABELS))]

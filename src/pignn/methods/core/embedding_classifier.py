@@ -33,7 +33,7 @@ class EmbeddingClassifier(Method):
     """Linear scores in a :class:`pignn.propagation.Embedding`, with a temperature fitted to held-out given labels.
 
     A method implements how weights are learned (:meth:`_fit_weights_and_set_posterior`) and learned again from a part
-    of the labels (:meth:`_fit_weights_to_part`).
+    of the labels (:meth:`_fit_weights_with_known_transitions`).
 
     After fit: ``transition_`` (P(given | true)), ``posterior_`` (P(true | features, given label) of the nodes in
     ``labeled_``), ``held_out_`` (scores of these labels by a classifier that was not trained on them) and
@@ -79,7 +79,7 @@ class EmbeddingClassifier(Method):
 
         def fit_and_score(train: Tensor, held_out: Tensor) -> Tensor:
             part = given_labels.subset(train)
-            scores = embedded[given_labels.nodes[held_out]] @ self._fit_weights_to_part(embedded, part)
+            scores = embedded[given_labels.nodes[held_out]] @ self._fit_weights_with_known_transitions(embedded, part)
             return torch.where(part.labeled_class_mask, scores, IMPOSSIBLE_LOGIT)
 
         self.held_out_ = cross_val_predict_scores(
@@ -110,7 +110,7 @@ class EmbeddingClassifier(Method):
             subset_labels.nodes,
             self.posterior_[torch.isin(self.labeled_, subset_labels.nodes)],
         )
-        other.weight_ = self._fit_weights_to_part(embedded, subset_labels).contiguous()
+        other.weight_ = self._fit_weights_with_known_transitions(embedded, subset_labels).contiguous()
         return other
 
     @abstractmethod
@@ -118,7 +118,7 @@ class EmbeddingClassifier(Method):
         """The weights W, [dimensions, classes]. Sets ``transition_`` and ``posterior_``."""
 
     @abstractmethod
-    def _fit_weights_to_part(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_with_known_transitions(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
         """W from a part of the labels. Sets nothing."""
 
     def _set_transition_if_no_noise_model(self, given_labels: GivenLabels) -> None:
@@ -133,19 +133,19 @@ class EmbeddingClassifier(Method):
             seed=int(self.seed) % 2**31,
         )
 
-    def embed_inputs(self, inputs: backbones.GraphInputs) -> Tensor:
+    def embed_graph_inputs(self, inputs: backbones.GraphInputs) -> Tensor:
         """The nodes of this or another graph in the fitted embedding, [N, dimensions]."""
         embedding = self.build_unfitted_embedding()
         embedding.components_ = self.components_
         return embedding.transform(inputs)
 
-    def compute_embedded_scores(self, embedded: Tensor) -> Tensor:
+    def compute_scores_of_embedded_nodes(self, embedded: Tensor) -> Tensor:
         """Scores of embedded nodes. A class without a label is never predicted."""
         return torch.where(self.present_, embedded @ self.weight_, IMPOSSIBLE_LOGIT)
 
     def _compute_logits(self, data: Data) -> Tensor:
         inputs = backbones.GraphInputs.from_data(data, directed=self.directed)
-        return self.inverse_temperature_ * self.compute_embedded_scores(self.embed_inputs(inputs))
+        return self.inverse_temperature_ * self.compute_scores_of_embedded_nodes(self.embed_graph_inputs(inputs))
 
     def get_fit_facts(self) -> FitFacts:
         return replace(super().get_fit_facts(), learns_from_val=self.labels == "train+val")

@@ -13,7 +13,7 @@ from .labels import GivenLabels
 MIN_WEIGHT = 0.01  # smaller weights are left out of the average
 
 
-def compute_softmax_weights(evidence: Mapping[str, float]) -> dict[str, float]:
+def compute_softmax_weights_without_negligible(evidence: Mapping[str, float]) -> dict[str, float]:
     """Weights ∝ exp(evidence), without negligible ones."""
     weight = torch.tensor(list(evidence.values()), dtype=torch.float64).softmax(0)
     weight = torch.where(weight < min(MIN_WEIGHT, float(weight.max())), 0.0, weight)
@@ -32,7 +32,7 @@ def mix_log_probs_with_uniform(logits: Tensor, uniform_mass: float) -> Tensor:
     return torch.logaddexp(logits.log_softmax(1) + math.log1p(-uniform_mass), uniform)
 
 
-def compute_agreement(scores: Tensor, labels: GivenLabels) -> float:
+def compute_weighted_agreement(scores: Tensor, labels: GivenLabels) -> float:
     """The weighted share of labels that are the likeliest class."""
     right = (scores.argmax(1) == labels.y).double()
     return float(labels.weight.double() @ right / labels.weight.sum())

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from ... import backbones, graphs, pairs
 from ...core.errors import DataError
 from ...training import Phase
-from ...training.batches import Batch, iter_seed_batches, make_neighbor_sampler
+from ...training.batches import Batch, iter_batches_of_seed_nodes, make_pyg_or_own_neighbor_sampler
 from .labels import GivenLabels, build_usable_label_mask, compute_class_weights
 from .pair_regularizer import PairRegularizer
 
@@ -152,7 +152,7 @@ class NetworkLearner:
         self.age = 0  # epochs that the classifier had learned before this phase
         self.all_nodes = torch.arange(task.inputs.num_nodes, device=task.y.device)
         if method.batch_size is not None:
-            self.sampler = make_neighbor_sampler(task.inputs, method.num_neighbors)
+            self.sampler = make_pyg_or_own_neighbor_sampler(task.inputs, method.num_neighbors)
             # Pairs are learned from all nodes, classes from the labeled ones alone.
             self.pool = task.nodes if regularizer is None else self.all_nodes
 
@@ -170,7 +170,7 @@ class NetworkLearner:
         if self.method.batch_size is None:
             yield None
             return
-        for seeds in iter_seed_batches(self.pool, self.method.batch_size, self._derive_seed(phase, epoch)):
+        for seeds in iter_batches_of_seed_nodes(self.pool, self.method.batch_size, self._derive_seed(phase, epoch)):
             yield self.sampler(seeds)
 
     def _derive_seed(self, phase: Phase, epoch: int) -> int:

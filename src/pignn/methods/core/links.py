@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from ... import backbones
 from ...backbones import GraphInputs
 from ...graphs.sparse import SparsityPattern, dot_products
-from .views import replace_edges
+from .views import copy_with_replaced_edges
 
 PREDICTOR_CHANNELS = 64
 TILE_VALUES = 1 << 22  # similarities that are held at once
@@ -86,7 +86,9 @@ class LinkedGraph:
     def build_inputs(self, inputs: GraphInputs, link_weight: Tensor) -> GraphInputs:
         """The graph with the links: weight 1 or the given one for edges, ``link_weight`` for links."""
         given = link_weight.new_ones(self.num_edges) if inputs.edge_weight is None else inputs.edge_weight
-        return replace_edges(inputs, self.pattern, torch.cat([given.to(link_weight), link_weight])[self.order])
+        return copy_with_replaced_edges(
+            inputs, self.pattern, torch.cat([given.to(link_weight), link_weight])[self.order]
+        )
 
 
 class LinkedClassifier(nn.Module):
@@ -124,17 +126,17 @@ class LinkedClassifier(nn.Module):
         weight = dot_products(pattern, z)
         return weight * (weight >= self.min_weight)
 
-    def add_predicted_links(self, inputs: GraphInputs) -> GraphInputs:
+    def add_predicted_links_and_store(self, inputs: GraphInputs) -> GraphInputs:
         """The inputs with the predicted links."""
         self.z = self.embed(inputs)
         self.linked = inputs
         if self.links.numel() and torch.equal(_compute_edge_fingerprint(inputs), self.fingerprint):
             if self._graph is None:
                 self._graph = LinkedGraph(inputs.adj, self.links)
-            self.linked = self.add_links_of_graph(self._graph, inputs)
+            self.linked = self.copy_inputs_with_links_of_graph(self._graph, inputs)
         return self.linked
 
-    def add_links_of_graph(self, graph: LinkedGraph, inputs: GraphInputs) -> GraphInputs:
+    def copy_inputs_with_links_of_graph(self, graph: LinkedGraph, inputs: GraphInputs) -> GraphInputs:
         """The inputs with the links of ``graph``, weighed by the last ``z``."""
         weight = self.compute_link_weights(graph.links, self.z)
         if not self.uses_weights:  # what cannot be weighed can be left out
@@ -144,12 +146,12 @@ class LinkedClassifier(nn.Module):
         return graph.build_inputs(inputs, weight)
 
     def forward(self, inputs: GraphInputs) -> Tensor:
-        return self.classifier(self.add_predicted_links(inputs))
+        return self.classifier(self.add_predicted_links_and_store(inputs))
 
     def compute_member_logits(self, inputs: GraphInputs) -> Tensor:
         """As :class:`~pignn.methods.core.committee.Committee` has them, or the logits of a single network."""
         compute = getattr(self.classifier, "compute_member_logits", self.classifier)
-        return compute(self.add_predicted_links(inputs))
+        return compute(self.add_predicted_links_and_store(inputs))
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         if (links := state_dict.get(f"{prefix}links")) is not None:  # as many as were found

@@ -28,7 +28,7 @@ def load_model(path: str | Path, **callables: Any) -> Method:
         raise ModelFileError(f"{folder} has model format {model.get('format')}, this pignn reads {MODEL_FORMAT}")
     try:
         settings = dict(model["settings"])
-        kind = _find_method_class(str(model["method"]), folder)
+        kind = _get_method_class_or_raise(str(model["method"]), folder)
         class_names, num_features = list(model["class_names"]), int(model["num_features"])
         if len({name for name in class_names if isinstance(name, str)}) < len(class_names):
             raise ValueError("class_names must be texts, each once")
@@ -54,7 +54,7 @@ def load_model(path: str | Path, **callables: Any) -> Method:
     return method
 
 
-def _find_method_class(name: str, folder: Path) -> type[Method]:
+def _get_method_class_or_raise(name: str, folder: Path) -> type[Method]:
     try:
         kind: type[Method] = METHODS.get(name)
     except ConfigError as error:

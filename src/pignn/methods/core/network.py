@@ -27,9 +27,9 @@ from .collapse import (
     LR_FACTOR,
     MAX_RESTARTS,
     MIN_EPOCHS,
-    compute_collapse_threshold,
+    compute_max_believable_class_share,
     derive_seed_of_attempt,
-    describe_restarts,
+    describe_restarts_or_empty,
     has_classifier_collapsed,
 )
 from .data_hash import hash_training_data
@@ -80,7 +80,7 @@ class NetworkMethod(NetworkSettings):
         self, backbone: str | Callable[[int, int], nn.Module], in_channels: int, out_channels: int
     ) -> nn.Module:
         """A network with the common settings."""
-        hidden_channels = self.resolve_hidden_channels(backbone)
+        hidden_channels = self.resolve_hidden_channels_or_none(backbone)
         options = {"hidden_channels": hidden_channels, "num_layers": self.num_layers, "dropout": self.dropout}
         return backbones.build(backbone, in_channels, out_channels, init=self.init, **options)
 
@@ -111,7 +111,7 @@ class NetworkMethod(NetworkSettings):
             epochs_done=len(self.history_),
             history=self.history_,
             stopped_by=getattr(self, "stopped_by_", None),
-            warning=self.build_warmup_warning_text() or self.collapse_ or None,
+            warning=self.build_warmup_warning_text_or_empty() or self.collapse_ or None,
         )
 
     # ---- fitting ----
@@ -148,8 +148,8 @@ class NetworkMethod(NetworkSettings):
         if self.batch_size is None and distributed.get_rank_and_world_size()[1] > 1:
             raise ConfigError("several processes share the batches: set batch_size (1024, say)")
         data = graphs.copy_checked_graph(data, split_index=split_index)
-        self._set_pair_mode(int(data.num_nodes))
-        device = _parse_device(str(self.device))
+        self._set_pair_mode_and_explanation(int(data.num_nodes))
+        device = _parse_available_device(str(self.device))
         with seed_context(int(self.seed), device), threads_context(self._count_entries_of_largest_array(data)):
             task, regularizer = self._build_task_and_regularizer(data, device)
             learner = self._build_learner(task, regularizer)
@@ -166,7 +166,7 @@ class NetworkMethod(NetworkSettings):
         if loop.stopped_by:
             raise KeyboardInterrupt
         for text in (
-            self.build_warmup_warning_text(),
+            self.build_warmup_warning_text_or_empty(),
             self.collapse_,
         ):  # last: a run that fails should give one line only
             if text:
@@ -190,7 +190,7 @@ class NetworkMethod(NetworkSettings):
                 for group in optimizer.param_groups:
                     group["lr"] *= LR_FACTOR**loop.attempt
             is_collapsed = self._run_and_find_collapse(learner, loop)
-        self.collapse_ = describe_restarts(loop.attempt, is_collapsed)
+        self.collapse_ = describe_restarts_or_empty(loop.attempt, is_collapsed)
         return learner, loop
 
     def _run_and_find_collapse(self, learner: NetworkLearner, loop: TrainingLoop, *, resume: bool = False) -> bool:
@@ -210,7 +210,7 @@ class NetworkMethod(NetworkSettings):
         num_nodes = int(data.num_nodes)
         return max(data.x.numel(), num_nodes**2 if self.pairs_ == "exact" else 0)
 
-    def _set_pair_mode(self, num_nodes: int) -> None:
+    def _set_pair_mode_and_explanation(self, num_nodes: int) -> None:
         self.pairs_, self.pairs_explanation_ = self.pairs, ""
         if self.batch_size is not None and self.pairs is not None:
             self.pairs_ = "batch"
@@ -233,7 +233,9 @@ class NetworkMethod(NetworkSettings):
 
     def _build_task_and_regularizer(self, data: Data, device: torch.device) -> tuple[Task, PairRegularizer | None]:
         self.feature_scaling_ = backbones.FeatureScaling.fit(data.x, self.resolve_feature_scaling())
-        inputs = build_inputs_and_warn_of_edge_changes(data, self.directed, device).with_scaling(self.feature_scaling_)
+        inputs = build_inputs_and_warn_of_edge_changes(data, self.directed, device).copy_with_scaling(
+            self.feature_scaling_
+        )
         task = Task.from_data(data, inputs, self.class_weight)
         if self.pairs is None:
             return task, None
@@ -246,7 +248,7 @@ class NetworkMethod(NetworkSettings):
             return 1.0
         y = data.y.where(build_usable_label_mask(data, data.train_mask | data.val_mask), -1).to(task.y.device)
         evidence = estimate_edge_evidence(task.inputs, y, task.num_classes)
-        if text := evidence.describe_pair_loss_reduction():
+        if text := evidence.describe_pair_loss_reduction_or_empty():
             self.pairs_explanation_ = "; ".join(filter(None, (self.pairs_explanation_ or self.pairs_, text)))
         return evidence.pair_loss_share
 
@@ -309,7 +311,7 @@ class NetworkMethod(NetworkSettings):
         if y_true is not None:
             test = (data.test_mask & (y_true.reshape(-1) >= 0)).nonzero().view(-1)
             scored["test_accuracy"] = (test.to(device), y_true.reshape(-1)[test].to(device))
-        max_share = 1.0 if self.follows_paper() else compute_collapse_threshold(data.y[train])
+        max_share = 1.0 if self.follows_paper() else compute_max_believable_class_share(data.y[train])
         return Selection(rule, nodes.to(device), labels.to(device), max_share), scored
 
     def _build_checkpoint_identity(self, data: Data) -> dict[str, Any]:
@@ -327,9 +329,9 @@ class NetworkMethod(NetworkSettings):
     # ---- answers ----
 
     def _compute_logits(self, data: Data) -> Tensor:
-        device = _parse_device(str(self.device))
+        device = _parse_available_device(str(self.device))
         inputs = backbones.GraphInputs.from_data(data, directed=self.directed, device=device)
-        inputs = inputs.with_scaling(self.feature_scaling_)
+        inputs = inputs.copy_with_scaling(self.feature_scaling_)
         self.networks_.to(device)
         return self.networks_["classifier"](inputs.copy_for_chunked_inference())
 
@@ -368,7 +370,7 @@ class NetworkMethod(NetworkSettings):
             setattr(self, name, metadata["learned"][name])
 
 
-def _parse_device(name: str) -> torch.device:
+def _parse_available_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError):

@@ -34,7 +34,7 @@ class BackboneName:
     """The name of a backbone, or a callable that builds one."""
 
     def raise_unless_valid(self, setting_name: str, value: Any) -> None:
-        backbones.resolve_backbone(value)
+        backbones.get_backbone_class_or_builder(value)
 
     def describe(self) -> str:
         return ", ".join(backbones.BACKBONES)
@@ -135,10 +135,10 @@ class NetworkSettings(Method):
         """The scaling to fit: the one that is set, or what ``auto`` means under the preset."""
         return "none" if self.feature_scaling == "auto" and self.follows_paper() else self.feature_scaling
 
-    def resolve_hidden_channels(self, backbone: str | Callable[[int, int], nn.Module]) -> int | None:
+    def resolve_hidden_channels_or_none(self, backbone: str | Callable[[int, int], nn.Module]) -> int | None:
         """The width that is set, or that of the preset; ``None`` for the backbone's own."""
         if self.hidden_channels is None and self.follows_paper():
-            return backbones.get_paper_hidden_channels(backbone)
+            return backbones.get_paper_hidden_channels_or_none(backbone)
         return self.hidden_channels
 
     def get_pair_label_source(self) -> PairLabelSource:
@@ -154,7 +154,7 @@ class NetworkSettings(Method):
     def pretrains_estimator(self) -> bool:
         return self.pairs is not None and self.get_pair_label_source().needs_estimator and self.schedule == "pretrain"
 
-    def build_warmup_warning_text(self) -> str:
+    def build_warmup_warning_text_or_empty(self) -> str:
         """What a warm-up as long as the training leaves out, and what to do. Empty where nothing is left out."""
         if self.epochs > self.get_last_warmup_epoch() + 1:
             return ""

@@ -37,7 +37,7 @@ def estimate_noise_with_explanation(task: Task, seed: int) -> StatedNoise:
     if len(doubtful) > limit:
         doubtful = np.sort(np.random.default_rng(seed).choice(doubtful, limit, replace=False))
     nodes = labels.nodes[doubtful]
-    inputs = task.inputs.with_scaling(None)  # the embedding scales by itself
+    inputs = task.inputs.copy_with_scaling(None)  # the embedding scales by itself
     x = propagation.Embedding(DIMENSIONS, seed=seed).fit_transform(inputs)[nodes.to(inputs.device)]
     estimate = estimate_noise_from_features(x.cpu().numpy(), labels.y[doubtful].numpy(), task.num_classes, seed=seed)
     low, high = estimate.rate_interval or (estimate.rate, estimate.rate)

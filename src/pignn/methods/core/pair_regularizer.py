@@ -75,7 +75,7 @@ class PairRegularizer:
         if self.num_negatives is not None:
             generator = torch.Generator().manual_seed(seed)
             if self.edge_fraction < 1:
-                self.graph = self.all_connected.sample_edges(self.edge_fraction, generator)
+                self.graph = self.all_connected.copy_with_sampled_edges(self.edge_fraction, generator)
             self.sample = PairSample(self.graph.num_nodes, self.num_negatives, self.graph.edges.col.device, generator)
 
     def copy_for_batch_nodes(self, nodes: Tensor) -> PairRegularizer:
@@ -99,7 +99,7 @@ class PairRegularizer:
         """
         estimator, pair = None, None
         if h_estimator is not None:
-            if members and self._can_share_pass(epoch):
+            if members and self._can_share_pass_over_pairs(epoch):
                 common: dict[str, Any] = {
                     "target": self.target,
                     "beta": self.get_beta_scaled_if_auto(),
@@ -113,12 +113,12 @@ class PairRegularizer:
             else:
                 estimator = self._replace_estimates_and_compute_structure_loss(h_estimator, needs_value=needs_value)
         for h in members:
-            loss = self._compute_pair_loss(h, epoch, needs_value=needs_value)
+            loss = self._compute_pair_loss_or_none(h, epoch, needs_value=needs_value)
             if loss is not None:
                 pair = loss if pair is None else pair + loss
         return estimator, pair
 
-    def _can_share_pass(self, epoch: int) -> bool:
+    def _can_share_pass_over_pairs(self, epoch: int) -> bool:
         return self.sample is None and self.fixed is None and self.source.needs_estimator and epoch > self.warmup
 
     def _replace_estimates_and_compute_structure_loss(self, h_estimator: Tensor, *, needs_value: bool) -> Tensor:
@@ -126,7 +126,7 @@ class PairRegularizer:
         common: dict[str, Any] = {"needs_value": needs_value, "sample": self.sample, "estimates": self.estimates}
         return pairs.structure_loss(h_estimator, self.graph, **common)
 
-    def _compute_pair_loss(self, h: Tensor, epoch: int, *, needs_value: bool) -> Tensor | None:
+    def _compute_pair_loss_or_none(self, h: Tensor, epoch: int, *, needs_value: bool) -> Tensor | None:
         is_warmup = epoch <= self.warmup
         common: dict[str, Any] = {
             "beta": self.get_beta_scaled_if_auto(),

@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 
 from ...core.errors import DataError
 from ...core.settings import Choice
-from ...graphs.checks import check_data_type
+from ...graphs.checks import check_is_homogeneous_pyg_graph
 
 SPLITS = ("train", "val", "test", "all")
 LABEL_KINDS = ("truth", "given")
@@ -23,7 +23,7 @@ def select_scored_nodes_and_labels(
     """
     Choice(SPLITS).raise_unless_valid("split", split)
     Choice(LABEL_KINDS).raise_unless_valid("against", against)
-    check_data_type(data)
+    check_is_homogeneous_pyg_graph(data)
     labels = data.get("y_true") if against == "truth" else None
     labels = data.get("y") if labels is None else labels
     if labels is None:

@@ -1,6 +1,6 @@
 """The page of an audit: the estimated noise, and the suspects for a person to decide on."""
 
-from .consensus import list_consensus_facts, list_most_active_annotator_rows, render_consensus_html
+from .consensus import build_consensus_facts, list_most_active_annotator_rows, render_consensus_html
 from .overview import AuditOverview, render_audit_html
 from .page import (
     DECISION_COLUMNS,
@@ -20,7 +20,7 @@ __all__ = [
     "AuditPageContent",
     "PageColumn",
     "build_audit_page",
-    "list_consensus_facts",
+    "build_consensus_facts",
     "list_most_active_annotator_rows",
     "read_asset",
     "render_audit_html",

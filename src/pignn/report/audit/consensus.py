@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...core.notebook import CardTable, render_card
+from ...core.notebook import CardTable, render_card_html
 
 MAX_SHOWN_ANNOTATORS = 20
 
 
-def list_consensus_facts(content: Mapping[str, Any]) -> dict[str, str]:
+def build_consensus_facts(content: Mapping[str, Any]) -> dict[str, str]:
     """The headline numbers, from `Consensus.to_dict`."""
     alpha, agreement = content["alpha"], content["agreement"]
     return {
@@ -45,4 +45,4 @@ def render_consensus_html(
         CardTable("Annotators", list_most_active_annotator_rows(annotators)),
         CardTable("Whom to ask next", questions),
     ]
-    return render_card("Votes of several annotators", list_consensus_facts(content), tables)
+    return render_card_html("Votes of several annotators", build_consensus_facts(content), tables)

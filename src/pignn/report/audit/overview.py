@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from ...core.notebook import CardTable, render_card
+from ...core.notebook import CardTable, render_card_html
 
 NUM_SHOWN_ISSUES = 10
 MAX_SHOWN_CLASSES = 12  # in a notebook
@@ -77,4 +77,4 @@ def render_audit_html(
     ]
     more = f", the {MAX_SHOWN_CLASSES} worst of {len(classes):,}" if len(classes) > MAX_SHOWN_CLASSES else ""
     tables = [CardTable(f"Given classes{more}", rows), CardTable("Most probably wrong: suspects(n) has more", suspects)]
-    return render_card(f"Audit of {overview.num_labels:,} labels", facts, tables, overview.notes)
+    return render_card_html(f"Audit of {overview.num_labels:,} labels", facts, tables, overview.notes)

@@ -72,7 +72,7 @@ class AuditPageContent:
 
 def build_audit_page(content: AuditPageContent) -> str:
     """The page as text of one HTML file."""
-    data = encode_json(_build_page_data(content))
+    data = encode_json_for_script(_build_page_data(content))
     data = data[:-1] + f',"key":"{hashlib.sha256(data.encode()).hexdigest()[:20]}"}}'
     script = '"use strict";\n(() => {\n' + "".join(map(read_asset, SCRIPTS)) + "})();\n"
     body = Markup(read_asset("page.html"))
@@ -86,7 +86,7 @@ def _build_page_data(content: AuditPageContent) -> dict[str, Any]:
     columns = {name: column for name, column in content.columns.items() if name in issues}
     has_categories = [name for name, column in columns.items() if column.kind == "category"]
     categories = {name: sorted({str(value) for value in issues[name]}) for name in has_categories}
-    suspects = _encode_suspects(selected, columns, categories)
+    suspects = _encode_suspects_by_column(selected, columns, categories)
     nodes = selected["node"].to_numpy()[: len(suspects["node"])]
     counts, edges = np.histogram(issues["p_wrong"], bins=NUM_BINS, range=(0, 1))
     neighborhoods, named_nodes = _encode_neighborhoods_and_their_nodes(
@@ -118,7 +118,7 @@ def read_asset(name: str) -> str:
     return (resources.files(__package__) / name).read_text(encoding="utf-8")
 
 
-def encode_json(value: Any) -> str:
+def encode_json_for_script(value: Any) -> str:
     """JSON that can stand inside a script element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
     # Half a character, as in broken UTF-16, cannot be written as UTF-8.
@@ -128,7 +128,7 @@ def encode_json(value: Any) -> str:
 def _take_rows_up_to_json_size(rows: Iterable[Any], max_bytes: int) -> Iterator[Any]:
     """The first rows that together fit into so many bytes of JSON."""
     for row in rows:
-        max_bytes -= len(encode_json(row).encode()) + 1
+        max_bytes -= len(encode_json_for_script(row).encode()) + 1
         if max_bytes < 0:
             return
         yield row
@@ -154,7 +154,7 @@ def _select_reviewed_and_top_suspects(issues: pd.DataFrame, review: pd.DataFrame
     return pd.concat([table[in_review], table[~in_review]]).head(max(MAX_SUSPECTS, len(chosen)))
 
 
-def _encode_suspects(
+def _encode_suspects_by_column(
     table: pd.DataFrame, columns: Mapping[str, PageColumn], categories: Mapping[str, list[str]]
 ) -> dict[str, list[Any]]:
     """Values by name of column, of as many suspects as there is room for."""
@@ -186,7 +186,7 @@ def _encode_values_by_kind(values: pd.Series[Any], kind: str, categories: list[s
         codes = {name: code for code, name in enumerate(categories)}
         return [codes[str(value)] for value in values]
     if kind == "text":
-        return [_format_cell(value) for value in values]
+        return [_format_and_clip_cell(value) for value in values]
     return [_round_to_significant(value, 4 if kind == "share" else 6) for value in values]
 
 
@@ -213,10 +213,10 @@ def _encode_neighborhoods_and_their_nodes(
                 position[node] = len(position)
                 named_nodes["id"].append(clip_text(str(node if ids is None else ids[node]), MAX_NODE_ID_CHARS))
                 named_nodes["given"].append(int(given[node]))
-                room -= len(encode_json([named_nodes["id"][-1], named_nodes["given"][-1]]).encode())
+                room -= len(encode_json_for_script([named_nodes["id"][-1], named_nodes["given"][-1]]).encode())
         by_position = {name: [position[node] for node in one[name]] for name in ("neighbors", "similar")}
         entry = {**one, **by_position}
-        room -= len(encode_json(list(entry.values())))
+        room -= len(encode_json_for_script(list(entry.values())))
         if room < 0:
             break
         for name, value in entry.items():
@@ -229,7 +229,7 @@ def _build_node_cells_or_largest_features(graph: Data, nodes: Any, node_table: p
     if node_table is None:
         return {"names": [], "rows": _list_largest_features(graph, nodes), "num_columns": int(graph.x.shape[1])}
     table = node_table.iloc[nodes, :MAX_NODE_COLUMNS]
-    rows = ([_format_cell(value) for value in values] for values in table.itertuples(index=False, name=None))
+    rows = ([_format_and_clip_cell(value) for value in values] for values in table.itertuples(index=False, name=None))
     return {
         "names": [str(name)[:200] for name in table.columns],
         "rows": list(_take_rows_up_to_json_size(rows, MAX_CELL_BYTES)),
@@ -237,7 +237,7 @@ def _build_node_cells_or_largest_features(graph: Data, nodes: Any, node_table: p
     }
 
 
-def _format_cell(value: Any) -> str:
+def _format_and_clip_cell(value: Any) -> str:
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return ""
     text = format_number(float(value), 6) if isinstance(value, float | np.floating) else str(value)

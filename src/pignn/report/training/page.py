@@ -80,20 +80,20 @@ def build_training_page(
     )
     sections = [
         Section("How far to trust it", [template_macros.doubts()]),
-        Section("Learning curves", [_build_curves(facts, template_macros)]),
-        Section("Predictions and labels", [_build_confusion(names, scores, template_macros)]),
+        Section("Learning curves", [_render_learning_curves(facts, template_macros)]),
+        Section("Predictions and labels", [_render_confusion_matrices(names, scores, template_macros)]),
         Section("By class", [_build_class_table(names, data, scores)]),
-        *_build_calibration(scores, template_macros),
-        Section("Map of the nodes", [_build_map(names, logits, template_macros)]),
+        *_build_calibration_sections(scores, template_macros),
+        Section("Map of the nodes", [_render_node_map(names, logits, template_macros)]),
         Section("Settings", [render_facts({"method": facts.method} | _format_values_by_name(facts.settings))]),
         Section("How it was made", [render_facts(_collect_run_facts(facts, data, summary))]),
     ]
     return build_page(
-        title or f"{model.name} on {_name_graph(data)}", sections, tiles=_build_tiles(names, data, scores, summary)
+        title or f"{model.name} on {_get_graph_name(data)}", sections, tiles=_build_tiles(names, data, scores, summary)
     )
 
 
-def _name_graph(data: Data) -> str:
+def _get_graph_name(data: Data) -> str:
     origin = data.get("origin")
     return Path(origin.nodes).name if origin is not None else str(data.get("name") or "a graph")
 
@@ -112,10 +112,10 @@ def _build_tiles(
     if test is None:
         tiles.append(Tile("accuracy", "unknown", "no test node has a true label to score against"))
     else:
-        detail = f"of {len(test):,} nodes whose true class is known; {_format_interval(test)}"
+        detail = f"of {len(test):,} nodes whose true class is known; {_format_share_interval(test)}"
         tiles.append(Tile("accuracy on test nodes", format_percent(test.share), detail))
     if held_out is not None:
-        detail = f"of {len(held_out):,} given labels, some of which may be wrong; {_format_interval(held_out)}"
+        detail = f"of {len(held_out):,} given labels, some of which may be wrong; {_format_share_interval(held_out)}"
         tiles.append(Tile("agreement with held-out labels", format_percent(held_out.share), detail))
     if learned is not None:
         detail = f"it predicts another class for {len(learned) - learned.num_equal:,} of them"
@@ -130,7 +130,7 @@ def _build_tiles(
 # ---- the sections ----
 
 
-def _build_curves(facts: FitFacts, template_macros: Any) -> Markup:
+def _render_learning_curves(facts: FitFacts, template_macros: Any) -> Markup:
     rows = [row for row in facts.history if row.get("train_agreement") is not None]
     if len(rows) < 2:
         return template_macros.no_curves(len(rows))
@@ -144,7 +144,7 @@ def _build_curves(facts: FitFacts, template_macros: Any) -> Markup:
     losses = {key: key.removesuffix("_loss") for row in rows for key in row if key.endswith("_loss")}
     drawings = []
     for title, names, y_label in (("Agreement and accuracy", shares, "share of nodes"), ("Losses", losses, "loss")):
-        lines = [line for key, name in names.items() if (line := _make_curve(rows, key, name)) is not None]
+        lines = [line for key, name in names.items() if (line := _make_curve_line_or_none(rows, key, name)) is not None]
         ends = [f"{line.label}: {line.y[0]:.3g} at first, {line.y[-1]:.3g} at the end" for line in lines]
         if lines:
             drawing = svg.draw_lines(
@@ -160,7 +160,7 @@ def _build_curves(facts: FitFacts, template_macros: Any) -> Markup:
     return template_macros.curves(drawings, any(row.get("test_accuracy") is not None for row in rows))
 
 
-def _make_curve(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> svg.Line | None:
+def _make_curve_line_or_none(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> svg.Line | None:
     """The values of one key by epoch, thinned out if there are very many."""
     points = [(row["epoch"], row[key]) for row in rows if row.get(key) is not None]
     if not points:
@@ -171,7 +171,7 @@ def _make_curve(rows: Sequence[Mapping[str, Any]], key: str, name: str) -> svg.L
     return svg.Line(name, epochs, values)
 
 
-def _build_confusion(class_names: Sequence[str], scores: TrainingScores, template_macros: Any) -> Markup:
+def _render_confusion_matrices(class_names: Sequence[str], scores: TrainingScores, template_macros: Any) -> Markup:
     matrices = []
     for name, comparison in list_given_and_test_comparisons(scores):
         axes = ("true" if name == TEST else "given", "predicted")
@@ -193,7 +193,7 @@ def _build_class_table(class_names: Sequence[str], data: Data, scores: TrainingS
     return Table(columns, rows)
 
 
-def _build_calibration(scores: TrainingScores, template_macros: Any) -> list[Section]:
+def _build_calibration_sections(scores: TrainingScores, template_macros: Any) -> list[Section]:
     """The section, if there is any label to compare with."""
     comparisons = dict(list_given_and_test_comparisons(scores))
     if not comparisons:
@@ -224,7 +224,7 @@ def _build_calibration(scores: TrainingScores, template_macros: Any) -> list[Sec
     return [Section("Calibration", [template_macros.calibration(drawing, table, any(name != TEST for name in bins))])]
 
 
-def _build_map(class_names: Sequence[str], logits: np.ndarray, template_macros: Any) -> Markup:
+def _render_node_map(class_names: Sequence[str], logits: np.ndarray, template_macros: Any) -> Markup:
     positions = project_nodes(logits)
     predicted = logits[positions.nodes].argmax(1)
     groups = [(name, positions.xy[predicted == c]) for c, name in enumerate(class_names)]
@@ -246,7 +246,7 @@ def _collect_run_facts(facts: FitFacts, data: Data, summary: TrainingSummary) ->
         "pairs": facts.pairs,
         "seconds": summary.seconds,
     }
-    origins = {"graph": f"{_name_graph(data)}: {data.num_nodes:,} nodes, {data.x.shape[1]:,} features"}
+    origins = {"graph": f"{_get_graph_name(data)}: {data.num_nodes:,} nodes, {data.x.shape[1]:,} features"}
     origins |= _format_values_by_name({name: value for name, value in numbers.items() if value is not None})
     if facts.weights:
         origins["average of"] = ", ".join(f"{name} {weight:.2f}" for name, weight in facts.weights.items())
@@ -262,6 +262,6 @@ def _format_values_by_name(values: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _format_interval(comparison: LabelComparison) -> str:
+def _format_share_interval(comparison: LabelComparison) -> str:
     low, high = comparison.interval
     return f"95\u00a0% interval {format_percent(low)} to {format_percent(high)}"

@@ -98,7 +98,7 @@ class CallbackList:
             for callback in self.callbacks:
                 callback.on_selection_improved(self.context, row)
         requests = [callback.on_epoch_end(self.context, row) for callback in self.callbacks]
-        return bool(distributed.max_over_processes(int(any(requests))))
+        return bool(distributed.max_over_processes_or_none(int(any(requests))))
 
     def list_named_state_dicts(self) -> list[tuple[str, dict[str, Any]]]:
         """The states of all callbacks by the names of their classes."""

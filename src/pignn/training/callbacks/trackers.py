@@ -18,7 +18,7 @@ class _Tracker(Callback):
     """
 
     def on_fit_start(self, context: TrainingContext) -> None:
-        self._open({"method": context.method} | context.settings)
+        self._open_run({"method": context.method} | context.settings)
         for step, row in enumerate(context.history):
             self._log_numbers_of_row(row, step)
 
@@ -27,23 +27,23 @@ class _Tracker(Callback):
 
     def on_fit_end(self, context: TrainingContext) -> None:
         if context.best_epoch >= 0:
-            self._log({"best_epoch": float(context.best_epoch)}, max(len(context.history) - 1, 0))
-        self._close(context.error is not None)
+            self._log_numbers({"best_epoch": float(context.best_epoch)}, max(len(context.history) - 1, 0))
+        self._close_run(context.error is not None)
 
     def _log_numbers_of_row(self, row: Row, step: int) -> None:
         numbers = {name: float(value) for name, value in row.items() if _is_number(value) and name != "epoch"}
-        self._log(numbers, step)
+        self._log_numbers(numbers, step)
 
     @abstractmethod
-    def _open(self, settings: dict[str, Any]) -> None:
+    def _open_run(self, settings: dict[str, Any]) -> None:
         """Begin a run with these settings."""
 
     @abstractmethod
-    def _log(self, numbers: dict[str, float], step: int) -> None:
+    def _log_numbers(self, numbers: dict[str, float], step: int) -> None:
         """Add numbers to the run."""
 
     @abstractmethod
-    def _close(self, has_failed: bool) -> None:
+    def _close_run(self, has_failed: bool) -> None:
         """End the run."""
 
 
@@ -52,18 +52,18 @@ class TensorBoardLogger(_Tracker):
 
     def __init__(self, folder: str | Path = "runs/tensorboard") -> None:
         self.folder = Path(folder)
-        _import_tool("tensorboard", "tensorboard")
+        _import_tracker_module("tensorboard", "tensorboard")
 
-    def _open(self, settings: dict[str, Any]) -> None:
-        self.writer = _import_tool("torch.utils.tensorboard", "tensorboard").SummaryWriter(str(self.folder))
+    def _open_run(self, settings: dict[str, Any]) -> None:
+        self.writer = _import_tracker_module("torch.utils.tensorboard", "tensorboard").SummaryWriter(str(self.folder))
         lines = [f"    {name}: {value}" for name, value in settings.items()]  # Markdown for text as it is
         self.writer.add_text("settings", "\n".join(lines))
 
-    def _log(self, numbers: dict[str, float], step: int) -> None:
+    def _log_numbers(self, numbers: dict[str, float], step: int) -> None:
         for name, value in numbers.items():
             self.writer.add_scalar(name, value, step)
 
-    def _close(self, has_failed: bool) -> None:
+    def _close_run(self, has_failed: bool) -> None:
         self.writer.close()
 
 
@@ -80,9 +80,9 @@ class MLflowLogger(_Tracker):
         self, experiment: str | None = None, tracking_uri: str | None = None, run_name: str | None = None
     ) -> None:
         self.experiment, self.tracking_uri, self.run_name = experiment, tracking_uri, run_name
-        self.mlflow = _import_tool("mlflow", "mlflow")
+        self.mlflow = _import_tracker_module("mlflow", "mlflow")
 
-    def _open(self, settings: dict[str, Any]) -> None:
+    def _open_run(self, settings: dict[str, Any]) -> None:
         mlflow = self.mlflow
         self.owns_run = mlflow.active_run() is None
         if self.owns_run:
@@ -93,10 +93,10 @@ class MLflowLogger(_Tracker):
             mlflow.start_run(run_name=self.run_name)
         mlflow.log_params({name: str(value)[:500] for name, value in settings.items()})
 
-    def _log(self, numbers: dict[str, float], step: int) -> None:
+    def _log_numbers(self, numbers: dict[str, float], step: int) -> None:
         self.mlflow.log_metrics(numbers, step=step)
 
-    def _close(self, has_failed: bool) -> None:
+    def _close_run(self, has_failed: bool) -> None:
         if self.owns_run:  # else whoever started the run ends it
             self.mlflow.end_run("FAILED" if has_failed else "FINISHED")
 
@@ -106,21 +106,21 @@ class WandbLogger(_Tracker):
 
     def __init__(self, **options: Any) -> None:
         self.options = options
-        self.wandb = _import_tool("wandb", "wandb")
+        self.wandb = _import_tracker_module("wandb", "wandb")
 
-    def _open(self, settings: dict[str, Any]) -> None:
+    def _open_run(self, settings: dict[str, Any]) -> None:
         self.owns_run = self.wandb.run is None
         self.run = self.wandb.init(config=settings, **self.options) if self.owns_run else self.wandb.run
 
-    def _log(self, numbers: dict[str, float], step: int) -> None:
+    def _log_numbers(self, numbers: dict[str, float], step: int) -> None:
         self.run.log(numbers, step=step)
 
-    def _close(self, has_failed: bool) -> None:
+    def _close_run(self, has_failed: bool) -> None:
         if self.owns_run:
             self.run.finish(exit_code=int(has_failed))
 
 
-def _import_tool(module: str, extra: str) -> Any:
+def _import_tracker_module(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
