@@ -16,7 +16,7 @@ from pignn.core.errors import PignnWarning
 from pignn.graphs.sparse import SparsityPattern
 from pignn.methods import dividemix, lpm, t_revision
 from pignn.methods.core import committee, learner
-from pignn.methods.core.losses import forward_corrected_cross_entropy
+from pignn.methods.core.losses import compute_forward_corrected_losses
 from pignn.methods.planetoid import sample_walks
 
 H = torch.tensor([[2.0, 0.5, -1.0], [0.1, 0.2, 0.3], [-3.0, 4.0, 0.0], [1.0, 1.0, 1.0]])
@@ -101,10 +101,10 @@ T = np.array([[0.7, 0.2, 0.1], [0.0, 0.9, 0.1], [0.3, 0.3, 0.4]])
 
 def test_forward_and_s_model_equal_their_formulas():
     expected = -np.log((P @ T)[range(4), Y.tolist()])
-    np.testing.assert_allclose(forward_corrected_cross_entropy(H, Y, torch.tensor(T)), expected, rtol=1e-5)
+    np.testing.assert_allclose(compute_forward_corrected_losses(H, Y, torch.tensor(T)), expected, rtol=1e-5)
     trusted = torch.tensor([True, False, False, False])
     expected[0] = -math.log(OWN[0])
-    np.testing.assert_allclose(forward_corrected_cross_entropy(H, Y, torch.tensor(T), trusted), expected, rtol=1e-5)
+    np.testing.assert_allclose(compute_forward_corrected_losses(H, Y, torch.tensor(T), trusted), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["forward", "backward", "s-model"])

@@ -8,7 +8,7 @@ import pytest
 
 from pignn.graphs import is_available
 from pignn.studies import collect_results, get_study, open_results, run_study, sweep
-from pignn.studies.comparison import build_comparison_table, compare_with_paper
+from pignn.studies.comparison import build_paper_comparison_table, compare_with_paper
 from pignn.studies.significance import build_significance_table
 
 from ..studies.conftest import InProcessPool
@@ -45,4 +45,4 @@ def test_a_study_of_the_paper_runs_to_its_end_and_is_compared(name, tmp_path, mo
         assert "paper's |t|" in build_significance_table(results).columns
     if name == "training-time":  # the other graphs are not always there
         absent = [str(dataset) for dataset in with_absent.missing_datasets]
-        assert all(each in build_comparison_table(with_absent).notes[-1] for each in absent)
+        assert all(each in build_paper_comparison_table(with_absent).notes[-1] for each in absent)

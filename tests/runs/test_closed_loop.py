@@ -12,7 +12,7 @@ import pytest
 import pignn
 from pignn.core.errors import DataError, OutputError, PignnWarning
 from pignn.graphs import example_papers
-from pignn.runs.run_folder import LOCK_FILE, locked_output_folder_context
+from pignn.runs.run_folder import LOCK_FILE, locked_output_folder_or_cleanup_context
 
 QUICK = {"method": "label-propagation"}
 
@@ -92,8 +92,11 @@ def test_new_nodes_are_predicted_with_the_old_ones_they_link_to(papers, trained)
 
 
 def test_two_runs_cannot_write_into_one_folder(tmp_path):
-    with locked_output_folder_context(tmp_path / "run"):
-        with pytest.raises(OutputError, match="another run is writing"), locked_output_folder_context(tmp_path / "run"):
+    with locked_output_folder_or_cleanup_context(tmp_path / "run"):
+        with (
+            pytest.raises(OutputError, match="another run is writing"),
+            locked_output_folder_or_cleanup_context(tmp_path / "run"),
+        ):
             pass
         assert (tmp_path / "run" / LOCK_FILE).exists()
     assert not (tmp_path / "run" / LOCK_FILE).exists()

@@ -11,7 +11,7 @@ import pignn
 from pignn.auditing.label_scorers import SCORERS
 from pignn.core.errors import ConfigError
 from pignn.studies import Protocol, StudyRow, build_tables, collect_results, get_study, open_results, run_study
-from pignn.studies.comparison import build_comparison_table, build_mean_gains_over_published_table
+from pignn.studies.comparison import build_mean_gains_over_published_table, build_paper_comparison_table
 from pignn.studies.measures import list_measure_names
 from pignn.studies.planning import build_run_spec_without_graph
 from pignn.studies.run_graphs import complete_path_if_noise_file
@@ -145,7 +145,7 @@ def test_gains_over_a_row_of_the_paper(numbers):
         ["GCN", "1", "0.700", "+0.036", "0"],
         ["MLP", "1", "0.600", "-0.064", "1"],
     ]
-    table = build_comparison_table(results)
+    table = build_paper_comparison_table(results)
     assert table.columns[-1] == "beyond GCN"
     assert table.rows[0][-1] == "+0.000"
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pignn.core.errors import ConfigError
 from pignn.studies import NoiseSpec, Protocol, StudyRow, get_study
-from pignn.studies.study import expand_rows, format_seeds, parse_seeds_or_count
+from pignn.studies.study import expand_rows, format_seeds, parse_seed_ranges_or_count
 
 from .conftest import make
 
@@ -22,13 +22,13 @@ def test_noises_are_parsed_and_printed():
 
 @given(st.sets(st.integers(0, 60), min_size=1))
 def test_seeds_survive_formatting_and_parsing(seeds):
-    assert sorted(parse_seeds_or_count(format_seeds(sorted(seeds)))) == sorted(seeds)
+    assert sorted(parse_seed_ranges_or_count(format_seeds(sorted(seeds)))) == sorted(seeds)
 
 
 @pytest.mark.parametrize("text", ["", "a", "1-", "-3", "1,,2", True, 0, [1.5]])
 def test_malformed_seeds_are_refused(text):
     with pytest.raises(ConfigError):
-        parse_seeds_or_count(text)
+        parse_seed_ranges_or_count(text)
 
 
 def test_a_subset_restricts_datasets_noises_rates_seeds_and_methods():

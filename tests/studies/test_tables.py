@@ -75,7 +75,7 @@ def test_distance_from_the_paper_in_standard_errors(numbers, monkeypatch):
     assert cells[0].difference == pytest.approx(-0.05)
     assert cells[0].standard_errors == pytest.approx(-0.05 / error)
     assert not cells[0].differs_from_published
-    assert "0 of 2 cells" in comparison.build_comparison_table(results).notes[0]
+    assert "0 of 2 cells" in comparison.build_paper_comparison_table(results).notes[0]
 
 
 def test_statistics_equal_those_of_scipy(numbers):
@@ -158,5 +158,5 @@ def test_datasets_without_their_files_are_named_in_tables_and_comparisons(tmp_pa
     assert ["nothing was computed" in text for text in notes] == [False, True, True]
     assert (
         "not compared, because their files are not here: digits, wikics"
-        in comparison.build_comparison_table(results).notes[-1]
+        in comparison.build_paper_comparison_table(results).notes[-1]
     )

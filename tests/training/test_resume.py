@@ -151,7 +151,7 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(noisy, tmp_path):
 
 def test_a_checkpoint_is_also_due_by_the_clock(noisy, tmp_path, monkeypatch):
     written = []
-    monkeypatch.setattr(checkpoint, "gather_and_write_checkpoint", lambda *_: written.append(1))
+    monkeypatch.setattr(checkpoint, "write_checkpoint_from_all_processes", lambda *_: written.append(1))
     pignn.PIGNN(epochs=4).fit(noisy, checkpoint=tmp_path, checkpoint_every=100, checkpoint_minutes=0.0)
     assert len(written) == 4
 

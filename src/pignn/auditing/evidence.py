@@ -150,7 +150,7 @@ def build_checked_evidence(data: Data, num_folds: int, seed: int) -> Evidence:
             "which column has the labels?"
         )
     trusted, before = graph.get("trusted_mask"), graph.get("y_before")
-    sources = _list_source_names(graph, nodes)
+    sources = _list_label_source_per_node_or_none(graph, nodes)
     fold = assign_stratified_or_source_folds(
         given, num_folds, seed, None if sources is None else np.unique(sources, return_inverse=True)[1]
     )
@@ -187,7 +187,7 @@ def _copy_checked_graph_with_masks(data: Data) -> Data:
     return graph
 
 
-def _list_source_names(graph: Data, nodes: Ints) -> list[str] | None:
+def _list_label_source_per_node_or_none(graph: Data, nodes: Ints) -> list[str] | None:
     """The name of the source of each label, where sources are known."""
     raw, names = graph.get("label_source"), graph.get("source_names")
     if raw is None:

@@ -39,11 +39,11 @@ def demo(
       pignn demo --seed 1 --out runs/another
     """
     from .. import graphs, noise
-    from ..runs.run_folder import has_finished_or_interrupted_run, locked_output_folder_context
+    from ..runs.run_folder import has_finished_or_interrupted_run, locked_output_folder_or_cleanup_context
 
     if has_finished_or_interrupted_run(out):
         raise OutputError(f"{out} holds a run of pignn train; choose another --out")
-    with locked_output_folder_context(out):
+    with locked_output_folder_or_cleanup_context(out):
         graph = noise.corrupt(graphs.load("digits"), "symmetric", 0.4, seed=seed)
         summary = noise.summarize_noise(graph)
         if not json:

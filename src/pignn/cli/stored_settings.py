@@ -59,7 +59,7 @@ def may_method_have_setting(name: str, setting: str) -> bool:
     return known is None or setting in known
 
 
-def build_stored_settings() -> dict[str, Any]:
+def build_settings_file_content() -> dict[str, Any]:
     """The content of the file, from the declarations."""
     constraints: list[Any] = []
     methods: dict[str, Any] = {}
@@ -79,7 +79,7 @@ def build_stored_settings() -> dict[str, Any]:
 
 def write_stored_settings_file() -> None:
     """Write the file anew."""
-    FILE.write_text(json.dumps(build_stored_settings(), ensure_ascii=False) + "\n", encoding="utf-8")
+    FILE.write_text(json.dumps(build_settings_file_content(), ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _encode_constraint(value: Any) -> Any:

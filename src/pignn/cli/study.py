@@ -64,7 +64,7 @@ class StudyOptions(GraphSelection):
     def load_study(self, metric: str | None = None, *, as_run: bool = True) -> Study:
         """The study with its options. ``as_run`` takes an unchanged one as it was last run in ``out``."""
         from ..studies import get_study, read_study
-        from ..studies.study import parse_seeds_or_count
+        from ..studies.study import parse_seed_ranges_or_count
 
         changes = (self.datasets, self.noises, self.rates, self.seeds, self.methods, self.protocol, self.trials)
         last_run = self.out / f"{self.name}.toml"
@@ -76,7 +76,7 @@ class StudyOptions(GraphSelection):
             datasets=split_at_commas(self.datasets),
             noises=split_at_commas(self.noises),
             rates=_parse_comma_separated_floats(self.rates, "--rates"),
-            seeds=None if self.seeds is None else parse_seeds_or_count(self.seeds),
+            seeds=None if self.seeds is None else parse_seed_ranges_or_count(self.seeds),
             methods=split_at_commas(self.methods),
             settings=parse_key_value_pairs(self.setting, "--set", text_keys=("pair_labels",)),
             protocol=self._build_protocol_if_changed(loaded),
@@ -262,7 +262,11 @@ def compare(
       pignn study compare low-noise --datasets cora --format markdown
       pignn study compare beyond --published PI-GNN
     """
-    from ..studies.comparison import build_comparison_table, build_mean_gains_over_published_table, compare_with_paper
+    from ..studies.comparison import (
+        build_mean_gains_over_published_table,
+        build_paper_comparison_table,
+        compare_with_paper,
+    )
 
     results = options.load_results()
     cells = compare_with_paper(results, published)
@@ -271,7 +275,7 @@ def compare(
     if json:
         show_json([cell._asdict() | {"differs_from_published": cell.differs_from_published} for cell in cells])
     else:
-        tables = [build_comparison_table(results, published)]
+        tables = [build_paper_comparison_table(results, published)]
         tables += [build_mean_gains_over_published_table(results, published)] if published else []
         print(_format_tables(tables, form))
 

@@ -15,8 +15,8 @@ from ..noise.matrix_kinds import parse_transition_matrix
 from ..training import Phase
 from .core.learner import Step, Task
 from .core.losses import (
-    backward_corrected_cross_entropy,
-    forward_corrected_cross_entropy,
+    compute_backward_corrected_losses,
+    compute_forward_corrected_losses,
     pseudo_invert_and_warn_if_singular,
 )
 from .core.network import NetworkMethod
@@ -57,7 +57,7 @@ class Forward(TransitionMethod):
     """
 
     def objective(self, step: Step) -> Tensor:
-        return step.weighted_mean(forward_corrected_cross_entropy(step.logits, step.y, self._matrix, step.trusted))
+        return step.weighted_mean(compute_forward_corrected_losses(step.logits, step.y, self._matrix, step.trusted))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -72,4 +72,4 @@ class Backward(TransitionMethod):
         self._inverse = pseudo_invert_and_warn_if_singular(torch.as_tensor(self.transition_, device=task.y.device))
 
     def objective(self, step: Step) -> Tensor:
-        return step.weighted_mean(backward_corrected_cross_entropy(step.logits, step.y, self._inverse, step.trusted))
+        return step.weighted_mean(compute_backward_corrected_losses(step.logits, step.y, self._inverse, step.trusted))

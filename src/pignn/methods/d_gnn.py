@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..core.settings import setting
 from .core.learner import Step, Task
-from .core.losses import backward_corrected_cross_entropy, pseudo_invert_and_warn_if_singular
+from .core.losses import compute_backward_corrected_losses, pseudo_invert_and_warn_if_singular
 from .core.network_settings import BACKBONE_HELP, BackboneName
 from .core.pretraining import TeacherPretrainedMethod
 
@@ -52,4 +52,4 @@ class DGNN(TeacherPretrainedMethod):
         self._inverse = pseudo_invert_and_warn_if_singular(matrix)
 
     def train_objective(self, step: Step) -> Tensor:
-        return step.weighted_mean(backward_corrected_cross_entropy(step.logits, step.y, self._inverse, step.trusted))
+        return step.weighted_mean(compute_backward_corrected_losses(step.logits, step.y, self._inverse, step.trusted))

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ..training import Phase
 from .core.learner import Step, Task
-from .core.losses import forward_corrected_cross_entropy
+from .core.losses import compute_forward_corrected_losses
 from .correction import TransitionMethod
 
 
@@ -55,5 +55,5 @@ class SModel(TransitionMethod):
 
     def objective(self, step: Step) -> Tensor:
         return step.weighted_mean(
-            forward_corrected_cross_entropy(step.logits, step.y, step.networks["noise"](), step.trusted)
+            compute_forward_corrected_losses(step.logits, step.y, step.networks["noise"](), step.trusted)
         )

@@ -48,7 +48,7 @@ def estimate_noise_from_features(features: Singles, given: Ints, num_classes: in
         return replace(nothing, rate=0.0, rate_interval=(0.0, 1.0))
     fold = _assign_stratified_folds(given, np.random.default_rng(seed))
     forms = Likelihood(given, np.zeros((len(given), num_classes)), None).num_free_parameters
-    fitted = {form: _fit_best_model_and_log_probs(features, given, num_classes, fold, form) for form in forms}
+    fitted = {form: _fit_best_noise_model_over_starts(features, given, num_classes, fold, form) for form in forms}
     best = max(fitted, key=lambda form: fitted[form][0].penalized_log_likelihood)
     model, log_probs = fitted[best]
     estimate = estimate_noise_from_model(given, log_probs, model, intervals=True, seed=seed)
@@ -73,7 +73,7 @@ def _are_forms_undecided(model: NoiseModel, other: NoiseModel, num_free: int, nu
     return UNDECIDED_P_VALUES[0] < p_value < UNDECIDED_P_VALUES[1]
 
 
-def _fit_best_model_and_log_probs(
+def _fit_best_noise_model_over_starts(
     features: Singles, given: Ints, num_classes: int, fold: Ints, form: str
 ) -> tuple[NoiseModel, Floats]:
     """The best model whose T has this form, over several starts, and the log probabilities that it was fitted to."""

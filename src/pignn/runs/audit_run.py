@@ -31,7 +31,7 @@ from ..noise import Corrupt, NoiseEstimate
 from ..report.cards import build_audit_card
 from .consensus_files import CONSENSUS_FILES, list_consensus_files, write_or_remove_consensus_files
 from .graph_source import GraphSource, build_corruption_or_none, is_no_noise
-from .run_folder import check_can_take_audit, locked_output_folder_context
+from .run_folder import check_can_take_audit, locked_output_folder_or_cleanup_context
 from .store_limits import StoreLimits
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class AuditRun:
         folder = Path(folder)
         more = () if self.audit.consensus is None else CONSENSUS_FILES
         check_can_take_audit(folder, self.review is not None, self.input_paths, force=force, more_files=more)
-        with locked_output_folder_context(folder):
+        with locked_output_folder_or_cleanup_context(folder):
             self.write_files(folder)
 
     def write_files(self, folder: Path) -> None:
@@ -225,7 +225,7 @@ def audit(
         check_can_take_audit(folder, review is not None, inputs, force=force, more_files=list_consensus_files(source))
     table = auditing.read_decisions(decisions) if isinstance(decisions, str | Path) else decisions
     limits = StoreLimits(memory, ray, resume).check_options_fit_audit(source, judge)
-    with locked_output_folder_context(folder), limits.block_work_context(source, folder):
+    with locked_output_folder_or_cleanup_context(folder), limits.block_work_context(source, folder):
         data = _load_corrupt_and_apply_decisions(source, corruption, table, on_graph_read)
         start, chosen = time.perf_counter(), None
         result = _audit_labels_and_warn_if_asked(data, judge, warn, folds=folds, seed=seed, intervals=intervals)

@@ -23,7 +23,7 @@ from .graph_source import GraphSource, build_corruption_or_none
 from .journal import Journal
 from .method_list import build_named_methods_or_short_list, map_distinct_names_to_themselves
 from .repeated_folds import FoldResult, RepeatedFolds
-from .run_folder import check_folder_holds_no_run_or_audit, locked_output_folder_context
+from .run_folder import check_folder_holds_no_run_or_audit, locked_output_folder_or_cleanup_context
 
 JOURNAL_FILE = "folds.jsonl"
 
@@ -81,7 +81,7 @@ def compare(
     check_folder_holds_no_run_or_audit(folder)
     source = GraphSource(graph, graph_options)
     corruption = build_corruption_or_none(noise, rate, seed, source)
-    with locked_output_folder_context(folder), progress_context(progress):
+    with locked_output_folder_or_cleanup_context(folder), progress_context(progress):
         data = source.load()
         if on_graph_read is not None:
             on_graph_read(data)

@@ -87,7 +87,7 @@ def check_folder_holds_no_run_or_audit(folder: Path | None) -> None:
 
 
 @contextlib.contextmanager
-def locked_output_folder_context(folder: Path | None) -> Iterator[None]:
+def locked_output_folder_or_cleanup_context(folder: Path | None) -> Iterator[None]:
     """Create a writable folder. If the run fails before it writes anything, remove the folder again."""
     created = [] if folder is None else [path for path in (folder, *folder.parents) if not path.exists()]
     before = set() if folder is None or not folder.is_dir() else {path.name for path in folder.iterdir()}

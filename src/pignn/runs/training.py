@@ -32,7 +32,7 @@ from .run_folder import (
     check_outputs_may_be_written,
     check_training_folder_options,
     has_finished_or_interrupted_run,
-    locked_output_folder_context,
+    locked_output_folder_or_cleanup_context,
     note_checkpoint_on_interrupt_context,
 )
 from .saved_audit import SavedAudit, read_saved_audit
@@ -94,7 +94,7 @@ class TrainingJob:
         device = str(self.model.get_params().get("device", "cpu"))
         noted_folder = None if self.force else self.folder
         with (
-            locked_output_folder_context(self.folder),
+            locked_output_folder_or_cleanup_context(self.folder),
             note_checkpoint_on_interrupt_context(noted_folder),
             distributed.process_group_context(device),
         ):

@@ -43,7 +43,7 @@ from .assessment import Assessment
 from .consensus_files import list_consensus_files, write_or_remove_consensus_files
 from .graph_source import GraphSource
 from .predictions import Predictions
-from .run_folder import RUN_FILES, check_outputs_may_be_written, locked_output_folder_context
+from .run_folder import RUN_FILES, check_outputs_may_be_written, locked_output_folder_or_cleanup_context
 from .saved_audit import SavedAudit
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class TrainingRun:
         folder = Path(folder)
         names = list_run_files(folder, report) + [folder / name for name in list_consensus_files(self.source)]
         check_outputs_may_be_written(names, self.source.input_paths, force=force)
-        with locked_output_folder_context(folder):
+        with locked_output_folder_or_cleanup_context(folder):
             self.write_files(folder, report=report)
 
     def write_files(self, folder: Path, *, report: bool = False) -> None:

@@ -23,7 +23,7 @@ from .comparison_result import Comparison, build_comparison
 from .graph_source import GraphSource, build_corruption_or_none
 from .journal import Journal
 from .repeated_folds import RepeatedFolds
-from .run_folder import check_folder_holds_no_run_or_audit, locked_output_folder_context
+from .run_folder import check_folder_holds_no_run_or_audit, locked_output_folder_or_cleanup_context
 from .search_space import SearchSpace, build_optuna_distribution, build_search_space
 from .training import has_epochs, train
 from .tuning_result import DEFAULTS, TUNED, Trial, Tuning
@@ -88,7 +88,7 @@ def tune(
     check_folder_holds_no_run_or_audit(folder)
     source = GraphSource(graph, graph_options)
     corruption = build_corruption_or_none(noise, rate, seed, source)
-    with locked_output_folder_context(folder), progress_context(progress):
+    with locked_output_folder_or_cleanup_context(folder), progress_context(progress):
         data = source.load()
         if on_graph_read is not None:
             on_graph_read(data)

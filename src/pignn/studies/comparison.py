@@ -71,7 +71,7 @@ def compare_with_paper(results: StudyResults, published_row: str = "") -> list[C
     return cells
 
 
-def build_comparison_table(results: StudyResults, published_row: str = "") -> Table:
+def build_paper_comparison_table(results: StudyResults, published_row: str = "") -> Table:
     """The comparison as a table; what is further than two standard errors away is bold."""
     study = results.study
     measure = get_measure(study.metric)

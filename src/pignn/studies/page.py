@@ -13,7 +13,7 @@ from ..report.page import Section, build_page, render_code, render_facts
 from ..report.rendering import escape_markdown
 from ..report.table import Table
 from .catalog import load_builtin_studies
-from .comparison import build_comparison_table
+from .comparison import build_paper_comparison_table
 from .figure import draw_study
 from .leaderboard import build_leaderboard_sections_or_empty
 from .live_view import format_duration
@@ -74,7 +74,7 @@ def _format_study_title(study: Study) -> str:
 
 def _build_titled_extra_tables(results: StudyResults) -> list[tuple[str, Table]]:
     tables = []
-    compared = build_comparison_table(results)
+    compared = build_paper_comparison_table(results)
     if compared.rows:
         tables.append(("Beside the paper", compared))
     if len(results.row_labels) > 1 and results.study.metric not in RUN_MEASURES:

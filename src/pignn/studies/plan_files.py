@@ -23,7 +23,7 @@ from .study import (
     expand_rows,
     format_seeds,
     is_named_dataset,
-    parse_seeds_or_count,
+    parse_seed_ranges_or_count,
 )
 from .toml_lines import Key, find_line_number_of_key
 
@@ -92,7 +92,7 @@ class PlanReader:
             if not re.fullmatch(r"[\w.+-]{1,80}", name):
                 raise ConfigError(f"name must be letters, digits, '-', '_' or '.', not '{name}'")
         with self._error_location_context("seeds"):
-            seeds = parse_seeds_or_count(plan.seeds)
+            seeds = parse_seed_ranges_or_count(plan.seeds)
         with self._error_location_context("metric"):
             get_measure(plan.metric)
         with self._error_location_context("protocol"):

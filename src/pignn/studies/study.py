@@ -199,7 +199,7 @@ def expand_rows(
     return rows
 
 
-def parse_seeds_or_count(seeds: str | int | Sequence[int]) -> tuple[int, ...]:
+def parse_seed_ranges_or_count(seeds: str | int | Sequence[int]) -> tuple[int, ...]:
     """Read ``"0-9"``, ``"0,3,5-7"``, a number of seeds from 0 on, or a list."""
     error = ConfigError(f"seeds must look like '0-9' or '0,1,5', not {seeds!r}")
     if isinstance(seeds, int) and not isinstance(seeds, bool):
@@ -221,7 +221,7 @@ def parse_seeds_or_count(seeds: str | int | Sequence[int]) -> tuple[int, ...]:
 
 
 def format_seeds(seeds: Sequence[int]) -> str:
-    """Write the shortest text that :func:`parse_seeds_or_count` reads as these seeds."""
+    """Write the shortest text that :func:`parse_seed_ranges_or_count` reads as these seeds."""
     ranges: list[list[int]] = []
     for seed in sorted(seeds):
         if ranges and ranges[-1][-1] == seed - 1:

@@ -52,10 +52,10 @@ class Checkpointer:
         best: Mapping[str, Tensor],
         header: Mapping[str, Any],
     ) -> None:
-        """Write a checkpoint now, see :func:`gather_and_write_checkpoint`."""
+        """Write a checkpoint now, see :func:`write_checkpoint_from_all_processes`."""
         self._last_time = time.monotonic()
         header = {"identity": self.identity, **header}
-        gather_and_write_checkpoint(self.folder / CHECKPOINT_FILE, networks, optimizers, best, header)
+        write_checkpoint_from_all_processes(self.folder / CHECKPOINT_FILE, networks, optimizers, best, header)
 
     def load_checkpoint_or_none(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         """The tensors and the header of the last checkpoint of this training; ``None`` if there is none."""
@@ -77,7 +77,7 @@ class Checkpointer:
             (self.folder / PREVIOUS_FILE).unlink(missing_ok=True)
 
 
-def gather_and_write_checkpoint(
+def write_checkpoint_from_all_processes(
     path: Path,
     networks: Mapping[str, nn.Module],
     optimizers: Mapping[str, Optimizer],

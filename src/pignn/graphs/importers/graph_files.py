@@ -55,7 +55,7 @@ def read_torch_file_as_arrays(path: Path) -> dict[str, Any]:
         (_getattr_of_attr_type_or_raise, "builtins.getattr"),
     ]
     try:
-        with _safe_globals_context([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage, *cache]):
+        with _only_these_safe_globals_context([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage, *cache]):
             content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         match = re.search(r"GLOBAL ([\w.]+)", str(error))
@@ -79,7 +79,7 @@ def read_torch_file_as_arrays(path: Path) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _safe_globals_context(classes: list[Any]) -> Iterator[None]:
+def _only_these_safe_globals_context(classes: list[Any]) -> Iterator[None]:
     """Let torch's safe mode build these classes and PyG's `EdgeIndex`, and nothing else that packages declared safe."""
     import torch
 

@@ -30,7 +30,7 @@ def soft_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
     return -(target * F.log_softmax(logits, dim=-1)).sum(-1)
 
 
-def forward_corrected_cross_entropy(
+def compute_forward_corrected_losses(
     logits: Tensor, y: Tensor, transition: Tensor, trusted: Tensor | None = None
 ) -> Tensor:
     """−log P(given = y): −log Σ_c p_c T_cy; −log p_y of a trusted label."""
@@ -41,7 +41,7 @@ def forward_corrected_cross_entropy(
     return -mixed
 
 
-def backward_corrected_cross_entropy(logits: Tensor, y: Tensor, inverse_transition: Tensor, trusted: Tensor) -> Tensor:
+def compute_backward_corrected_losses(logits: Tensor, y: Tensor, inverse_transition: Tensor, trusted: Tensor) -> Tensor:
     """Σ_c (T⁻¹)_yc · (−log p_c); −log p_y of a trusted label."""
     losses = -F.log_softmax(logits, dim=-1)
     corrected = (inverse_transition[y] * losses).sum(-1)
