@@ -262,21 +262,17 @@ def compare(
       pignn study compare low-noise --datasets cora --format markdown
       pignn study compare beyond --published PI-GNN
     """
-    from ..studies.comparison import (
-        build_mean_gains_over_published_table,
-        build_paper_comparison_table,
-        compare_with_paper,
-    )
+    from ..studies import comparison
 
     results = options.load_results()
-    cells = compare_with_paper(results, published)
+    cells = comparison.compare_with_paper(results, published)
     if not cells:
         raise DataError(f"the paper has no number for what is there of '{options.name}': nothing to compare with")
     if json:
         show_json([cell._asdict() | {"differs_from_published": cell.differs_from_published} for cell in cells])
     else:
-        tables = [build_paper_comparison_table(results, published)]
-        tables += [build_mean_gains_over_published_table(results, published)] if published else []
+        tables = [comparison.build_paper_comparison_table(results, published)]
+        tables += [comparison.build_mean_gains_over_published_table(results, published)] if published else []
         print(_format_tables(tables, form))
 
 
