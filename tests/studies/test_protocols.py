@@ -29,7 +29,7 @@ def load_noisy(seed: int = 0):
 def test_no_tuner_can_see_the_truth(sampler):
     def tune(data):
         trials = make_sampler(sampler, SEARCH, 4, 1)
-        found = TRAINING.compute_labels_probs_and_measures("vanilla", {"epochs": 8}, trials, 0, data)
+        found = TRAINING.compute_targets_probs_and_measures("vanilla", {"epochs": 8}, trials, 0, data)
         return found.chosen, found.probs
 
     data = load_noisy()
@@ -56,7 +56,7 @@ def test_every_method_has_the_same_number_of_trials_and_reports_all_but_a_single
         def report(self, agreement):
             reported.append(agreement)
 
-    found = TRAINING.compute_labels_probs_and_measures("vanilla", {"epochs": 3}, Sampler(), 0, load_noisy())
+    found = TRAINING.compute_targets_probs_and_measures("vanilla", {"epochs": 3}, Sampler(), 0, load_noisy())
     assert len(reported) == 3
     assert found.chosen in ({}, {"lr": 0.1}, {"lr": 0.001})
     for name in SAMPLERS.list_names():

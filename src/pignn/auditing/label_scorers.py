@@ -157,7 +157,7 @@ class AuditWork:
     def get_settings_class(self, method: str) -> type[LabelScorer]:
         return SCORERS.get(method)
 
-    def compute_labels_probs_and_measures(
+    def compute_targets_probs_and_measures(
         self, method: str, settings: dict[str, Any], trials: object, seed: int, data: Data
     ) -> tuple[np.ndarray, np.ndarray, dict[str, float | None], dict[str, Any]]:
         scores, measures = SCORERS.get(method)(**settings).compute_suspicion_scores_and_measures(data)

@@ -118,14 +118,14 @@ def estimate_from_review(decisions: pd.DataFrame, *, level: float = 0.95) -> Rev
     total = top.size + flagged.size + rest.size
     rate = interval = None
     if random and total:
-        ends = [top.get_fewest_and_most_wrong(), *(part.compute_wrong_count_bounds(error) for part in random)]
+        ends = [top.count_wrong_without_and_with_open(), *(part.compute_wrong_count_bounds(error) for part in random)]
         low, high = (sum(end[side] for end in ends) / total for side in (0, 1))
         rate = _compute_wrong_share_of_decided([top, *random])
         interval = (max(low, 0.0), min(high, 1.0))
     precision = precision_interval = None
     listed = top.size + flagged.size
     if flagged.drawn:  # otherwise the top part alone would pass for all that are flagged
-        ends = [top.get_fewest_and_most_wrong(), flagged.compute_wrong_count_bounds(1 - level)]
+        ends = [top.count_wrong_without_and_with_open(), flagged.compute_wrong_count_bounds(1 - level)]
         low, high = (sum(end[side] for end in ends) for side in (0, 1))
         precision = _compute_wrong_share_of_decided([top, flagged])
         precision_interval = (max(low / listed, 0.0), min(high / listed, 1.0))
@@ -197,13 +197,13 @@ class _ReviewPart:
         slack = float(np.abs(sizes / total - 1 / drawn).sum() / 2) if drawn else 0.0
         return cls(total, drawn, int(wrong[in_part].sum()), int((~settled[in_part]).sum()), slack)
 
-    def get_fewest_and_most_wrong(self) -> tuple[float, float]:
+    def count_wrong_without_and_with_open(self) -> tuple[float, float]:
         return float(self.wrong), float(self.wrong + self.open)
 
     def compute_wrong_count_bounds(self, error: float) -> tuple[float, float]:
         """Bounds of the number of wrong labels, which are exceeded with probability at most `error`."""
         if self.drawn == self.size:  # nothing was left to chance
-            return self.get_fewest_and_most_wrong()
+            return self.count_wrong_without_and_with_open()
         low = compute_binomial_interval(self.wrong, self.drawn, error)[0]
         high = compute_binomial_interval(self.wrong + self.open, self.drawn, error)[1]
         return self.size * max(low - self.slack, 0.0), self.size * min(high + self.slack, 1.0)

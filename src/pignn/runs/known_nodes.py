@@ -16,7 +16,7 @@ from ..graphs.importers.node_ids import ID_NAMES, to_id_texts
 from ..graphs.tables import has_graph_suffix, open_table
 
 
-def join_new_and_known_node_tables(
+def join_node_tables_preferring_new(
     nodes: Any, known: Any, encoder: FeatureEncoder, id: str | None, delimiter: str | None
 ) -> tuple[pd.DataFrame, str, int]:
     """One table of the new nodes and, below them, the old ones; the column of ids; and how many are new.

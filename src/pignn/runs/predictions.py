@@ -22,7 +22,7 @@ from ..methods.core.scoring import select_scored_nodes_and_labels
 from ..report.predictions import build_prediction_table, write_predictions_csv
 from ..training.metrics import score as metric_score
 from .graph_source import GraphSource
-from .known_nodes import copy_first_nodes_without_features, join_new_and_known_node_tables
+from .known_nodes import copy_first_nodes_without_features, join_node_tables_preferring_new
 from .run_folder import check_outputs_may_be_written
 
 NUM_SHOWN_NODES, MAX_SHOWN_COLUMNS = 10, 12  # in a notebook
@@ -174,7 +174,7 @@ def _predict_with_known_nodes(
     if encoder is None or source.options.get("nodes") is None:
         raise ConfigError("known= is for tables of nodes and the folder of a model that was trained on such")
     options = dict(source.options)
-    frame, id, num_new = join_new_and_known_node_tables(
+    frame, id, num_new = join_node_tables_preferring_new(
         options["nodes"], known, encoder, options.get("id"), options.get("delimiter")
     )
     joined = GraphSource(None, options | {"nodes": frame, "id": id, "label": None, "name": None})

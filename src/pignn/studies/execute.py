@@ -53,7 +53,7 @@ def _check_load_graph_and_run(spec: RunSpec) -> RunResult:
     start = time.perf_counter()
     sampler = make_sampler(spec.sampler, spec.search, spec.trials, graph.seed)
     result = Evaluation(
-        *WORKS.get(spec.work).compute_labels_probs_and_measures(spec.method, spec.settings, sampler, graph.seed, data)
+        *WORKS.get(spec.work).compute_targets_probs_and_measures(spec.method, spec.settings, sampler, graph.seed, data)
     )
     seconds = time.perf_counter() - start
     summary = noise.summarize_noise(data)
@@ -71,7 +71,7 @@ class TrainingWork:
 
         return METHODS.get(method)
 
-    def compute_labels_probs_and_measures(
+    def compute_targets_probs_and_measures(
         self, method: str, settings: dict[str, Any], trials: TrialSampler, seed: int, data: Data
     ) -> Evaluation:
         from ..methods.core.scoring import select_scored_nodes_and_labels

@@ -54,7 +54,7 @@ def _build_dataset_table(results: StudyResults, dataset: DatasetSpec) -> Table:
             *_list_seed_and_protocol_notes(study),
             *([f"nothing was computed: the files of {dataset} are not here"] * (dataset in results.missing_datasets)),
             *_list_trusted_label_notes(results),
-            *_list_warning_notes(results, dataset),
+            *_list_notes_of_method_warnings(results, dataset),
         ],
     )
 
@@ -86,7 +86,7 @@ def _list_trusted_label_notes(results: StudyResults) -> list[str]:
     return [f"{label} is given {count} trusted label{'s'[: count > 1]} per class" for label, count in counts.items()]
 
 
-def _list_warning_notes(results: StudyResults, dataset: DatasetSpec) -> list[str]:
+def _list_notes_of_method_warnings(results: StudyResults, dataset: DatasetSpec) -> list[str]:
     """What methods warned about, such as a warm-up as long as the training."""
     notes = [f"{', '.join(labels)}: {note}" for note, labels in results.group_row_labels_by_warning(dataset).items()]
     hidden = len(notes) - MAX_NOTES

@@ -28,7 +28,7 @@ class Work(Protocol):
     def get_settings_class(self, method: str) -> type[Any]:
         """The class whose parameters are the settings of a row."""
 
-    def compute_labels_probs_and_measures(
+    def compute_targets_probs_and_measures(
         self, method: str, settings: dict[str, Any], trials: TrialSampler, seed: int, data: Data
     ) -> tuple[Any, ...]:
         """Do the work; returns the fields of an :class:`Evaluation`."""

@@ -21,7 +21,7 @@ from .external_sort import iter_numbered_edges, sort_and_write_edge_files
 from .node_ids import IdDatabase, id_database_context
 from .node_table import NodeTable, check_features_given_once, memory_map_edge_files
 from .nodes import NodeWriter
-from .output import ProgressBar, StoreFile, check_folder_can_take_store, new_store_folder_context
+from .output import ProgressBar, StoreFile, check_folder_can_take_store, new_or_replaced_store_folder_context
 from .result import Conversion
 from .store import FORMAT, HEADER_NAME, MASK_NAMES, FileHeader, StoreHeader
 
@@ -136,7 +136,7 @@ def _check_and_convert_inputs(inputs: _Inputs) -> Conversion:
     edge_table = open_edge_table(inputs.edges, delimiter, with_encoding_check=False)
     choose_edge_columns(edge_table, inputs.source, inputs.target, inputs.weight)
     with (
-        new_store_folder_context(Path(inputs.out)) as folder,
+        new_or_replaced_store_folder_context(Path(inputs.out)) as folder,
         ProgressBar(inputs.progress) as bar,
         id_database_context(folder / "work", inputs.memory) as ids,
     ):

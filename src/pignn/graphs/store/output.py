@@ -33,7 +33,7 @@ def check_folder_can_take_store(out: Path, force: bool) -> None:
 
 
 @contextlib.contextmanager
-def new_store_folder_context(out: Path) -> Iterator[Path]:
+def new_or_replaced_store_folder_context(out: Path) -> Iterator[Path]:
     """A folder to fill that takes the place of ``out`` when it is whole. Its subfolder ``work`` is removed then."""
     with (
         output_errors_context(out),
