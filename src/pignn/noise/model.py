@@ -95,8 +95,9 @@ def fit_noise_model(
     who is looked at does not depend on the truth.
 
     With `refit_from`, only its form of T is fitted, in few steps, and `counts` says how often each label is there: for
-    the bootstrap. `needs_clear_gain` asks for more before some classes count as taken for each other, and without `allow_confusions` they never do. `assumed_rate` is
-    the share of wrong labels that a classifier without any knowledge leaves to be assumed.
+    the bootstrap. `needs_clear_gain` asks for more before some classes count as taken for each other, and without
+    `allow_confusions` they never do. `assumed_rate` is the share of wrong labels that a classifier without knowledge
+    leaves to be assumed.
     """
     num_classes = log_probs.shape[1]
     if not len(given) or num_classes < 2:
