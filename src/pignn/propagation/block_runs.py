@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..core.errors import PignnError, is_out_of_memory
 from ..core.progress import track
 from ..core.threads import threads_context
 from ..io.digests import compute_digest_of_parts
 from ..io.files import create_folder_and_prove_writable, output_errors_context
 from .blocks import Block, BlockTask, SmoothedBlock, StoredGraph, plan_column_blocks
-from .ray_tasks import RayTasks, Task
+from .ray_tasks import LACK_OF_MEMORY, RayTasks, Task
 
 NUM_HOPS = 20
 Key = TypeVar("Key")
@@ -94,7 +95,7 @@ class BlockWork:
         if self.ray is None:
             with threads_context(self.graph.num_nodes):
                 for key, (task, shared) in tasks.items():
-                    yield key, task.compute(shared)
+                    yield key, _compute_or_tell_lack_of_memory(task, shared)
         elif tasks:
             before = self.cluster.repeated
             try:
@@ -134,6 +135,15 @@ def block_work_and_cleanup_context(work: BlockWork, *, reuse_saved_blocks: bool)
 def get_block_work_or_none() -> BlockWork | None:
     """The work of the context, None outside of one."""
     return _WORK.get()
+
+
+def _compute_or_tell_lack_of_memory(task: Task, shared: Any) -> Any:
+    try:
+        return task.compute(shared)
+    except (MemoryError, RuntimeError) as error:
+        if is_out_of_memory(error):
+            raise PignnError(LACK_OF_MEMORY) from None
+        raise
 
 
 def _save_array(path: Path, array: np.ndarray) -> None:

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, TypeVar
 
 from .._version import __version__
-from ..core.errors import DataError, PignnError
+from ..core.errors import DataError, PignnError, is_out_of_memory
 from ..core.ray_cluster import connect_and_tell_if_newly_connected, import_ray
 
 MAX_ATTEMPTS = 4  # of a task whose worker or machine is lost
 TASKS_PER_CPU = 2  # that are submitted at a time: one to work on, one to wait, and few results to hold
+LACK_OF_MEMORY = "out of memory; give each task less with --memory (memory=), then --resume goes on"
 Key = TypeVar("Key")
 
 
@@ -83,6 +84,8 @@ class RayTasks:
 def _to_one_line_pignn_error(cause: BaseException) -> PignnError:
     if isinstance(cause, PignnError):
         return cause
+    if is_out_of_memory(cause):
+        return PignnError(LACK_OF_MEMORY)
     lines = str(cause).strip().splitlines()
     reason = f"{type(cause).__name__}: {lines[0][:300] if lines else ''}"
     if isinstance(cause, ImportError | AttributeError):
