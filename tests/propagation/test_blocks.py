@@ -64,7 +64,7 @@ def test_an_audit_within_memory_finds_the_same(folder):
 
 def test_finished_blocks_are_not_computed_again(folder, monkeypatch):
     make_store()
-    compute, count = blocks.BlockTask.compute_smoothed_rows, [0]
+    compute, count = blocks.SmoothedBlock.compute, [0]
 
     def compute_two(task, nodes):
         count[0] += 1
@@ -73,7 +73,7 @@ def test_finished_blocks_are_not_computed_again(folder, monkeypatch):
         return compute(task, nodes)
 
     memory = 2 * (24 * N + 12 * N * 6)
-    monkeypatch.setattr(blocks.BlockTask, "compute_smoothed_rows", compute_two)
+    monkeypatch.setattr(blocks.SmoothedBlock, "compute", compute_two)
     with pytest.raises(KeyboardInterrupt):
         runs.audit("store", warn=False, memory=memory, out="audit")
     assert len(list((folder / "audit.blocks").iterdir())) == 2
@@ -92,7 +92,7 @@ def test_mistakes_are_one_line(folder):
         runs.audit("csbm", noise="symmetric", rate=0.2, memory=10**9)
     with pytest.raises(ConfigError, match="--resume goes on with"):
         runs.audit("store", resume=True)
-    with pytest.raises(ConfigError, match="leave the method out"):
+    with pytest.raises(ConfigError, match="are for the method 'smoothed', not 'pi-gnn'"):
         runs.audit("store", "pi-gnn", memory=10**9)
 
 

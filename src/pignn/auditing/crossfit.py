@@ -186,7 +186,7 @@ def iter_positions_and_probs_per_fold(
                 if hasattr(method, "copy_and_refit")
                 else clone(method).fit(graph, **fit_options)
             )
-            fold_probs = model.predict_proba(graph)[nodes[test]]
+            fold_probs = model.predict_proba(graph, nodes[test])
         yield test, np.pad(fold_probs, ((0, 0), (0, num_classes - fold_probs.shape[1])))
 
 

@@ -224,7 +224,7 @@ def audit(
     if folder is not None:
         check_can_take_audit(folder, review is not None, inputs, force=force, more_files=list_consensus_files(source))
     table = auditing.read_decisions(decisions) if isinstance(decisions, str | Path) else decisions
-    limits = StoreLimits(memory, ray, resume).check_options_fit_audit(source, judge)
+    limits = StoreLimits(memory, ray, resume).check_options_fit(source, judge, DEFAULT_METHOD)
     with locked_output_folder_or_cleanup_context(folder), limits.block_work_context(source, folder):
         data = _load_corrupt_and_apply_decisions(source, corruption, table, on_graph_read)
         start, chosen = time.perf_counter(), None

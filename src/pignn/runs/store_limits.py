@@ -1,4 +1,4 @@
-"""What an audit of a graph store may use: memory of this machine, or machines of a cluster."""
+"""What a run on a graph store may use: memory of this machine, or machines of a cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from ..auditing.audit import DEFAULT_METHOD
 from ..core.errors import ConfigError
 from ..methods import Method
 from ..propagation import BlockWork, block_work_and_cleanup_context
@@ -31,18 +30,19 @@ class StoreLimits:
     def are_given(self) -> bool:
         return self.memory is not None or self.ray is not None
 
-    def check_options_fit_audit(self, source: GraphSource, method: str | Method) -> Self:
-        """Refuse options that do not go together."""
+    def check_options_fit(self, source: GraphSource, method: str | Method, expected: str) -> Self:
+        """Refuse options that do not go together. Only the method ``expected`` works by blocks."""
         if self.resume and not self.are_given:
-            raise ConfigError("--resume goes on with an audit that has --memory or --ray; give the same options again")
+            raise ConfigError("--resume goes on with a run that has --memory or --ray; give the same options again")
         if not self.are_given:
             return self
         if self.memory is not None and self.memory < 1:
             raise ConfigError(f"memory must be a positive number of bytes, not {self.memory}")
         if not isinstance(source.graph, str | Path) or not is_graph_store(str(source.graph)):
             raise ConfigError("--memory and --ray are for graph stores; make one with pignn convert")
-        if method != DEFAULT_METHOD:
-            raise ConfigError(f"--memory and --ray are for audits by '{DEFAULT_METHOD}'; leave the method out")
+        name = method.name if isinstance(method, Method) else method
+        if name != expected:
+            raise ConfigError(f"--memory and --ray are for the method '{expected}', not '{name}'; leave them out")
         return self
 
     @contextlib.contextmanager

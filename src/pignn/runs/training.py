@@ -36,6 +36,7 @@ from .run_folder import (
     note_checkpoint_on_interrupt_context,
 )
 from .saved_audit import SavedAudit, read_saved_audit
+from .store_limits import StoreLimits
 from .training_run import TREATMENTS, TrainingRun, list_run_files
 
 
@@ -67,6 +68,7 @@ class TrainingJob:
     force: bool
     assess: bool
     fit_options: dict[str, Any]
+    limits: StoreLimits
 
     def check_options_and_outputs(self, noise: Any) -> None:
         """Refuse options that contradict each other, and outputs that would replace what must stay."""
@@ -97,6 +99,7 @@ class TrainingJob:
             locked_output_folder_or_cleanup_context(self.folder),
             note_checkpoint_on_interrupt_context(noted_folder),
             distributed.process_group_context(device),
+            self.limits.block_work_context(self.source, self.folder),
         ):
             data = self.source.load()
             if on_graph_read is not None:
@@ -187,6 +190,8 @@ def train(
     resume: bool = False,
     force: bool = False,
     assess: bool = True,
+    memory: int | None = None,
+    ray: str | None = None,
     checkpoint_every: int = 50,
     checkpoint_minutes: float = 5.0,
     callbacks: Iterable[str | Callback] = (),
@@ -205,6 +210,8 @@ def train(
         seed: random seed for label noise, audit and training.
         out: folder for all results, with ``report`` a page too; ``resume`` continues its run, ``force`` replaces it.
         assess: estimate the model's accuracy by cross-validation on given labels, in up to thrice the training time.
+        memory: bytes to stay within, about, for ``auto`` on a graph store; with ``ray`` those of a task on the cluster
+            at that address (``"auto"``: the one here). ``resume`` then goes on with what a stopped run had finished.
         checkpoint_every: epochs between two checkpoints, at most ``checkpoint_minutes`` apart.
         callbacks: objects that follow the epochs, or their names; ``on_graph_read`` is called with the graph before.
         graph_options: those of :func:`pignn.read_graph`, or of :func:`pignn.load`; see ``GraphSource``.
@@ -228,6 +235,7 @@ def train(
         force=force,
         assess=assess,
         fit_options=_build_fit_options(model, callbacks, folder, checkpoint_every, checkpoint_minutes, resume),
+        limits=StoreLimits(memory, ray, resume and not has_epochs(model)).check_options_fit(source, model, "auto"),
     )
     job.check_options_and_outputs(noise)
     return job.train_and_save(on_graph_read)

@@ -113,7 +113,11 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
         self.class_names_ = get_class_names_or_numbers(data)
         self.settings_ = self.get_json_compatible_settings()
 
-    def _check_and_compute_logits(self, data: Data) -> Tensor:
+    def _compute_logits_of_nodes(self, data: Data, nodes: Tensor) -> Tensor:
+        """Logits of some nodes of a checked graph."""
+        return self._compute_logits(data)[nodes]
+
+    def _check_and_compute_logits(self, data: Data, nodes: np.ndarray | None = None) -> Tensor:
         self._check_fitted()
         data = graphs.copy_checked_graph(data, needs_labels=False)
         if data.x.shape[1] != self.num_features_:
@@ -122,7 +126,10 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
                 "give it a graph with the same features"
             )
         with torch.no_grad():
-            logits = self._compute_logits(data).cpu()
+            if nodes is None:
+                logits = self._compute_logits(data).cpu()
+            else:
+                logits = self._compute_logits_of_nodes(data, torch.from_numpy(nodes)).cpu()
         if logits.shape[1] != self.num_classes_:
             raise ModelFileError(
                 f"the model is damaged: it knows {logits.shape[1]} classes and names {self.num_classes_}"
@@ -133,9 +140,9 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
         """The classifier's raw output (logits) in evaluation mode, [N, classes]."""
         return self._check_and_compute_logits(data).numpy()
 
-    def predict_proba(self, data: Data) -> np.ndarray:
-        """Class probabilities [N, classes]."""
-        return self._check_and_compute_logits(data).softmax(dim=1).numpy()
+    def predict_proba(self, data: Data, nodes: np.ndarray | None = None) -> np.ndarray:
+        """Class probabilities [N, classes], or those of some ``nodes``."""
+        return self._check_and_compute_logits(data, nodes).softmax(dim=1).numpy()
 
     def predict(self, data: Data) -> np.ndarray:
         """The most probable class of every node, as an integer."""
