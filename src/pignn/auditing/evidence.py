@@ -100,10 +100,11 @@ class Evidence:
         """How many of the most similar labels are of each class."""
         if self.most_similar_positions is None:
             return None
-        row = np.repeat(np.arange(len(self.most_similar_positions)), self.most_similar_positions.shape[1])
-        return count_classes_per_row(
-            row, self.given[self.most_similar_positions.ravel()], len(self.given), self.num_classes
-        )
+        counts = np.zeros((len(self.given), self.num_classes))
+        rows = np.arange(len(self.given))
+        for positions in self.most_similar_positions.T:  # one neighbor at a time: of each row, in place
+            counts[rows, self.given[positions]] += 1
+        return counts
 
     @cached_property
     def fold_by_region_or_none(self) -> Ints | None:

@@ -199,8 +199,19 @@ def spmm(matrix: Tensor, x: Tensor) -> Tensor:
     needs_gradient = torch.is_grad_enabled() and (x.requires_grad or matrix.requires_grad)
     if x.device.type != "cpu" or x.dtype != torch.float32 or needs_gradient or not matrix.values().numel():
         return torch.addmm(x.new_zeros(1), matrix, x, beta=0)
-    crow, col, values = matrix.crow_indices(), matrix.col_indices(), matrix.values()
-    return torch.embedding_bag(x, col, crow, mode=0, per_sample_weights=values, include_last_offset=True)[0]
+    crow, col = _match_index_dtypes(matrix.crow_indices(), matrix.col_indices())
+    return torch.embedding_bag(x, col, crow, mode=0, per_sample_weights=matrix.values(), include_last_offset=True)[0]
+
+
+def multiply_by_pattern(pattern: SparsityPattern, x: Tensor) -> Tensor:
+    """A·x, where A is 1 at every entry of a pattern: no value of it is stored. For inference only."""
+    crow, col = _match_index_dtypes(pattern.crow, pattern.col)
+    return torch.embedding_bag(x, col, crow, mode=0, include_last_offset=True)[0]
+
+
+def _match_index_dtypes(crow: Tensor, col: Tensor) -> tuple[Tensor, Tensor]:
+    """Both as the columns are, which may be narrower, if all entries can be counted so."""
+    return (crow.to(col.dtype), col) if col.numel() <= INT32_MAX else (crow.long(), col.long())
 
 
 def _multiply_and_add_diagonal(matrix: Tensor, diagonal: Tensor | None, x: Tensor) -> Tensor:

@@ -10,7 +10,6 @@ row by row, so that no weight of an edge is ever stored. Files are read, not map
 
 from __future__ import annotations
 
-import itertools
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ from ..graphs.sparse import build_csr, spmm
 from ..graphs.store import HEADER_NAME, open_graph_store
 
 MAX_BLOCK_COLUMNS = 64
+CACHE_LINE_COLUMNS = 16  # whole cache lines: a row of fewer columns costs as much
 CHUNK_ENTRIES = 1 << 21  # of edges that are read at a time
 CHUNK_VALUES = 1 << 23  # of features that are read at a time
 SHARE_OF_MEMORY = 0.5  # for the block itself; labels, models and libraries need the rest
@@ -243,7 +243,7 @@ def _smooth_in_place(graph: StoredGraph, degree: Tensor, x: Tensor, alpha: float
 
 
 def plan_column_blocks(num_nodes: int, num_columns: int, memory: int) -> list[Block]:
-    """Blocks of equal width, as wide as the memory allows; less memory than one column needs is an error."""
+    """Blocks as wide as the memory allows, in whole cache lines; less memory than one column needs is an error."""
     per_column = 4 * NUM_ARRAYS * num_nodes
     fixed = 24 * num_nodes  # offsets and degrees
     width = min(int((SHARE_OF_MEMORY * memory - fixed) // max(per_column, 1)), MAX_BLOCK_COLUMNS, num_columns)
@@ -253,6 +253,6 @@ def plan_column_blocks(num_nodes: int, num_columns: int, memory: int) -> list[Bl
             f"one column of {num_nodes:,} nodes needs {needed / 1e9:.3g} GB of memory, and --memory (memory=) is "
             f"{memory / 1e9:.3g} GB; give more, or take a machine that has it"
         )
-    count = -(-num_columns // width)
-    bounds = [round(i * num_columns / count) for i in range(count + 1)]
-    return [Block(*pair) for pair in itertools.pairwise(bounds)]
+    if width > CACHE_LINE_COLUMNS:
+        width -= width % CACHE_LINE_COLUMNS
+    return [Block(start, min(start + width, num_columns)) for start in range(0, num_columns, width)]
