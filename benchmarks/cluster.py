@@ -230,7 +230,7 @@ def model(scale: float) -> list[dict[str, Any]]:
     measured = json.loads((RESULTS / "cluster_constants.json").read_text())["rows"]
     largest = max(row["nodes"] for row in measured)
     points = [(row["columns"], row["ns_per_entry_and_step"]) for row in measured if row["nodes"] == largest]
-    per_column, per_entry = np.polyfit(*zip(*points, strict=True), 1)
+    per_column, per_entry = map(float, np.polyfit(*zip(*points, strict=True), 1))
     rows: list[dict[str, Any]] = [{"ns_per_entry_and_column": per_column, "ns_per_entry": per_entry, "of": largest}]
     for num_nodes, memory in ((10**8, 16e9), (10**8, 64e9), (10**9, 160e9), (10**9, 640e9)):
         from pignn.propagation.blocks import plan_column_blocks
