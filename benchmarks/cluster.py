@@ -1,9 +1,10 @@
 """Blocks of columns on a Ray cluster whose nodes all run here; each part leaves a JSON file in benchmarks/results/.
 
-    python benchmarks/cluster.py faults weak constants model [--scale 0.1]
+    python benchmarks/cluster.py faults weak limits constants model [--scale 0.1]
 
 - ``faults``: three nodes; a worker, a node and the driver are killed. What is computed again, and what differs.
 - ``weak``: one worker, and two workers with twice the columns. Each has one thread.
+- ``limits``: training and prediction on one machine with and without ``--memory``, in processes of their own.
 - ``constants``: seconds and bytes of a block, by nodes and columns, in processes of their own.
 - ``model``: what 10⁸ and 10⁹ nodes would cost by these constants. A calculation.
 """
@@ -183,6 +184,38 @@ def smooth_columns(folder: Path, num_nodes: int, columns: int, address: str, nam
     return seconds
 
 
+# ---- one machine ----
+
+
+def limits(scale: float) -> list[dict[str, Any]]:
+    """Training by auto and prediction on one machine: time and peak memory with and without --memory."""
+    num_nodes, rows = int(600_000 * scale), []
+    with tempfile.TemporaryDirectory() as name:
+        make_store(Path(name), num_nodes, 20, 64, num_nodes // 30, memory=500_000_000)
+        for memory in (0, compute_memory(num_nodes, 8)):
+            row = {"nodes": num_nodes, "labels": num_nodes // 30, "memory_GB": memory / 1e9}
+            rows.append(row | alone("train_alone", name, memory) | alone("predict_alone", name, memory))
+    return rows
+
+
+def train_alone(folder: str, memory: str) -> dict[str, Any]:
+    from pignn import runs
+
+    start, before = time.process_time(), peak_gb()
+    options = {"settings": {"networks": "never"}, "assess": False, "memory": int(memory) or None}
+    run = runs.train(f"{folder}/store", "auto", out=f"{folder}/model-{memory}", **options)
+    seconds, peak = time.process_time() - start, peak_gb()
+    return {"libraries_GB": before, "train_cpu_s": seconds, "train_peak_GB": peak, "chosen": run.model.chosen_}
+
+
+def predict_alone(folder: str, memory: str) -> dict[str, Any]:
+    from pignn import runs
+
+    start, model = time.process_time(), f"{folder}/model-{memory}"
+    runs.predict(model, f"{folder}/store", out=f"{folder}/{memory}.csv", memory=int(memory) or None)
+    return {"predict_cpu_s": time.process_time() - start, "predict_peak_GB": peak_gb()}
+
+
 # ---- constants and model ----
 
 
@@ -230,7 +263,7 @@ def model(scale: float) -> list[dict[str, Any]]:
     measured = json.loads((RESULTS / "cluster_constants.json").read_text())["rows"]
     largest = max(row["nodes"] for row in measured)
     points = [(row["columns"], row["ns_per_entry_and_step"]) for row in measured if row["nodes"] == largest]
-    per_column, per_entry = np.polyfit(*zip(*points, strict=True), 1)
+    per_column, per_entry = map(float, np.polyfit(*zip(*points, strict=True), 1))
     rows: list[dict[str, Any]] = [{"ns_per_entry_and_column": per_column, "ns_per_entry": per_entry, "of": largest}]
     for num_nodes, memory in ((10**8, 16e9), (10**8, 64e9), (10**9, 160e9), (10**9, 640e9)):
         from pignn.propagation.blocks import plan_column_blocks
@@ -248,9 +281,9 @@ def model(scale: float) -> list[dict[str, Any]]:
 
 
 PARTS: dict[str, Callable[[float], list[dict[str, Any]]]] = {
-    part.__name__: part for part in (faults, weak, constants, model)
+    part.__name__: part for part in (faults, weak, limits, constants, model)
 }
-ALONE = {part.__name__: part for part in (smooth_alone, block_alone)}
+ALONE = {part.__name__: part for part in (smooth_alone, train_alone, predict_alone, block_alone)}
 
 
 def main() -> None:

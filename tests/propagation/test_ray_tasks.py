@@ -172,4 +172,11 @@ def test_a_task_that_is_lost_again_and_again_ends_the_run(cluster, store, monkey
     monkeypatch.setattr(ray_tasks, "MAX_ATTEMPTS", 2)
     with pytest.raises(PignnError, match=r"a task was lost 2 times \(\w+\), perhaps for lack of memory; give each"):
         list(tasks.iter_results({"only": (Deadly(), None)}))
+
+    class Hungry:
+        def compute(self, shared):
+            raise MemoryError
+
+    with pytest.raises(PignnError, match=r"^out of memory; give each task less with --memory"):
+        list(tasks.iter_results({"only": (Hungry(), None)}))
     tasks.close()

@@ -95,10 +95,7 @@ def train(
     rate: Rate = None,
     method: Annotated[
         str | None,
-        Option(
-            help="Method to train (see `pignn methods`). Default: auto, or pi-gnn if you set an option that only "
-            "networks have."
-        ),
+        Option(help="Method to train (see `pignn methods`). Default: auto, or pi-gnn where an option needs a network."),
     ] = None,
     settings: SettingOptions,
     setting: Setting = None,
@@ -121,7 +118,6 @@ def train(
       pignn train --nodes graph.graphml --label kind --features 'age,city:category,note:text' --val 0.2
       pignn train --dataset digits --noise symmetric --rate 0.4 --out runs/first --report
       pignn train --dataset cora --noise flip --rate 0.4 --method vanilla --backbone gat --json
-      pignn train --dataset cora --noise llm_labels.npz --set hidden_channels=64 --set class_weight=balanced
       pignn train --dataset csbm --data num_nodes=5000 --data homophily=0.6 --noise pair --rate 0.3
       pignn train --nodes papers.csv --edges citations.csv --label topic --val 0.2 --truth checked_topic
       pignn train --nodes papers.csv --edges citations.csv --label topic --drop-suspects --out runs/cleaned

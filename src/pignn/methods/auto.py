@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 from .. import graphs
 from ..backbones import GraphInputs
 from ..core.errors import DataError, warn_user
-from ..core.progress import progress_context, track
+from ..core.progress import ShowProgress, progress_context, track
 from ..core.settings import Bool, Choice, Float, setting
 from ..core.threads import threads_context
 from ..propagation import NodeViews, get_block_work_or_none
@@ -100,7 +100,7 @@ class Auto(Method):
     )
     directed: bool = setting(False, Bool(), "propagate along the direction of edges only")
 
-    def fit(self, data: Data, *, split_index: int | None = None, progress: bool | None = None) -> Self:
+    def fit(self, data: Data, *, split_index: int | None = None, progress: ShowProgress = None) -> Self:
         """Choose by the given labels, and learn from them."""
         self.check_settings()
         start = time.perf_counter()

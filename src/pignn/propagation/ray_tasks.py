@@ -13,6 +13,7 @@ from ..core.ray_cluster import connect_and_tell_if_newly_connected, import_ray
 MAX_ATTEMPTS = 4  # of a task whose worker or machine is lost
 TASKS_PER_CPU = 2  # that are submitted at a time: one to work on, one to wait, and few results to hold
 LACK_OF_MEMORY = "out of memory; give each task less with --memory (memory=), then --resume goes on"
+NOT_THE_SAME_CODE = ("No module named", "failed to import")  # how Ray says so
 Key = TypeVar("Key")
 
 
@@ -87,8 +88,8 @@ def _to_one_line_pignn_error(cause: BaseException) -> PignnError:
     if is_out_of_memory(cause):
         return PignnError(LACK_OF_MEMORY)
     lines = str(cause).strip().splitlines()
-    reason = f"{type(cause).__name__}: {lines[0][:300] if lines else ''}"
-    if isinstance(cause, ImportError | AttributeError):
+    reason = f"{type(cause).__name__}: {lines[0][:200] if lines else ''}"
+    if isinstance(cause, ImportError | AttributeError) or any(text in str(cause) for text in NOT_THE_SAME_CODE):
         reason += "; install the same version of pignn on every machine"
     return PignnError(f"a task on the cluster failed: {reason}")
 

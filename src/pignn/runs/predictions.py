@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 from .. import graphs
 from ..core.errors import ConfigError, ModelFileError, warn_user
 from ..core.notebook import CardTable, render_card_html
-from ..core.progress import progress_context
+from ..core.progress import ShowProgress, progress_context
 from ..core.records import Record
 from ..graphs.checks import has_csr_edges
 from ..methods import Method, load_model
@@ -130,6 +130,7 @@ def predict(
     memory: int | None = None,
     ray: str | None = None,
     resume: bool = False,
+    progress: ShowProgress = None,
     **graph_options: Any,
 ) -> Predictions:
     """Predict classes and probabilities of all nodes of a graph with a trained model.
@@ -142,9 +143,8 @@ def predict(
         out: the CSV file to write, if any.
         force: replace ``out`` if it exists.
         known: table of old nodes that ``edges`` join the new ones to. They are read, and not predicted.
-        memory: bytes to stay within, about, for a model of ``auto`` and a graph store; with ``ray`` those of a task.
-        ray: address of a Ray cluster that smooths features, ``"auto"`` for the one here.
-        resume: go on with what a prediction with ``memory`` or ``ray`` into ``out`` had finished when it was stopped.
+        memory: bytes to stay within, for ``auto`` and a graph store, with ``ray`` and ``resume``: see ``StoreLimits``.
+        progress: show stages and the time left (None: where somebody looks), or a function to tell of them.
         graph_options: of files, as :func:`pignn.read_graph` takes them (``nodes=``, ``edges=``, ...); of a dataset, as
             :func:`pignn.load` takes them.
     """
@@ -167,7 +167,7 @@ def predict(
     ):  # a graph store, whose labels are compared and no more
         data.train_mask = data.train_mask & False
     has_true_labels = source.is_dataset_or_experiment_store or data.get("y_true") is not None
-    with limits.block_work_context(source, None if out is None else Path(out)), progress_context():
+    with limits.block_work_context(source, None if out is None else Path(out)), progress_context(progress):
         predictions = Predictions.infer(fitted, data, model_folder=folder, has_true_labels=has_true_labels)
     if out is not None:
         write_predictions_csv(Path(out), predictions.table)

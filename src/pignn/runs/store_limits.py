@@ -20,7 +20,13 @@ DEFAULT_MEMORY = 4_000_000_000  # of a task on a cluster
 
 @dataclass(frozen=True)
 class StoreLimits:
-    """Memory in bytes, the address of a Ray cluster, and whether to go on with what an earlier run had finished."""
+    """What a run on a graph store may use, as commands and functions take it.
+
+    Args:
+        memory: bytes to stay within, about, for a store that is larger than memory; on a cluster, those of one task.
+        ray: address of a Ray cluster that works on the store, ``"auto"`` for the one here.
+        resume: go on with what a run with ``memory`` or ``ray`` into the same output had finished when it was stopped.
+    """
 
     memory: int | None
     ray: str | None

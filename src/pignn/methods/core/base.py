@@ -18,6 +18,7 @@ from ... import backbones, graphs
 from ..._version import __version__
 from ...core.errors import DataError, ModelFileError, NotFittedError, warn_user
 from ...core.notebook import render_card_html
+from ...core.progress import ShowProgress
 from ...core.settings import SEED, check_settings, setting
 from ...io import files
 from ...training.metrics import score as metric_score
@@ -74,10 +75,11 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
             cls.name = METHODS.find_name_by_import_path_or_none(f"{cls.__module__}:{cls.__qualname__}") or cls.__name__
 
     @abstractmethod
-    def fit(self, data: Data, *, split_index: int | None = None, progress: bool | None = None) -> Self:
+    def fit(self, data: Data, *, split_index: int | None = None, progress: ShowProgress = None) -> Self:
         """Learn from the given labels ``data.y`` of the nodes in ``data.train_mask``.
 
-        ``progress`` shows a bar with the time left where there is something to wait for; None does so on a terminal.
+        ``progress`` shows a bar with the time left where there is something to wait for, or tells a function of a
+        ``pignn.core.progress.Progress``; None shows it on a terminal.
         """
 
     def check_settings(self) -> None:

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ... import backbones, graphs
+from ...core.progress import ShowProgress
 from ...core.settings import Anything, Bool, Choice, Float, Int, setting
 from ...core.threads import threads_context
 from ...propagation import Embedding, NodeVectors
@@ -54,7 +55,7 @@ class EmbeddingClassifier(Method):
     class_weight: str | Sequence[float] | None = setting(None, Anything("balanced, list of numbers"), CLASS_WEIGHT_HELP)
     directed: bool = setting(False, Bool(), "propagate along the direction of edges only")
 
-    def fit(self, data: Data, *, split_index: int | None = None, progress: bool | None = None) -> Self:
+    def fit(self, data: Data, *, split_index: int | None = None, progress: ShowProgress = None) -> Self:
         """Learn from the given labels of the training nodes, and of validation nodes with ``labels="train+val"``."""
         self.check_settings()
         data = graphs.copy_checked_graph(data, split_index=split_index)
