@@ -29,7 +29,7 @@ from ..graphs.store import HEADER_NAME, open_graph_store
 MAX_BLOCK_COLUMNS = 64
 CACHE_LINE_COLUMNS = 16  # whole cache lines: a row of fewer columns costs as much
 CHUNK_ENTRIES = 1 << 21  # of edges that are read at a time
-CHUNK_VALUES = 1 << 23  # of features that are read at a time
+CHUNK_VALUES = 1 << 21  # of features that are read at a time
 SHARE_OF_MEMORY = 0.5  # for the block itself; labels, models and libraries need the rest
 NUM_ARRAYS = 3  # of the size of a block
 
