@@ -21,7 +21,8 @@ from ..core.settings import SEED, Bool, Float, Int
 from ..graphs.sparse import Operator, SparseFeatures, spmm
 
 MAX_CHUNK_VALUES = 1 << 26  # numbers of a dense feature matrix that are read at a time
-COLUMNS_PER_PASS = 64  # columns that are propagated at a time
+MAX_COLUMNS_PER_PASS = 64  # columns that are propagated at a time
+CACHE_BYTES, CACHE_LINE_COLUMNS = 1 << 24, 16  # of single precision
 SUBSPACE_ROUNDS = 4  # of subspace iteration
 OVERSAMPLING = 16  # directions beyond those that are kept
 
@@ -52,13 +53,19 @@ def smooth(
         matrix, diagonal = operator.transpose if transpose else operator.matrix, operator.diagonal
         assert diagonal is not None
         blocks = []
-        for source in wide.split(COLUMNS_PER_PASS, dim=1):
+        for source in wide.split(choose_columns_per_pass(inputs.num_nodes), dim=1):
             source = source.contiguous()
             h = source
             for _ in range(num_hops):
                 h = spmm(matrix, h).addcmul_(diagonal, h).mul_(1 - alpha).add_(source, alpha=alpha)
             blocks.append(h)
         return (blocks[0] if len(blocks) == 1 else torch.cat(blocks, dim=1)).reshape(x.shape)
+
+
+def choose_columns_per_pass(num_nodes: int) -> int:
+    """As many as stay in the cache, in whole cache lines; very many where not even one line per node does."""
+    lines = CACHE_BYTES // (4 * CACHE_LINE_COLUMNS * max(num_nodes, 1))
+    return min(lines * CACHE_LINE_COLUMNS, MAX_COLUMNS_PER_PASS) if lines else MAX_COLUMNS_PER_PASS
 
 
 class Embedding:
