@@ -23,6 +23,7 @@ from ..noise.kinds import Floats
 
 Singles = NDArray[np.float32]
 MAX_ITERATIONS = 60  # few are needed but for sparse features
+LOSS_TOLERANCE = 1e-8  # relative; single precision tells little more
 MAX_CURVATURE_ROWS = 100_000  # that tell the curvature well enough
 OFFSET_CURVATURE = 1e-3  # added to that of the offsets, which have no penalty
 
@@ -81,7 +82,7 @@ def fit_flat_logistic_weights(
     begin = np.zeros(shape) if start is None else start.reshape(shape)
     if coordinates is not None and start is not None:
         begin = coordinates.inverse.double().numpy() @ begin
-    options = {"maxiter": max_iterations or MAX_ITERATIONS}
+    options = {"maxiter": max_iterations or MAX_ITERATIONS, "ftol": LOSS_TOLERANCE}
     end = minimize(compute_loss, begin.ravel(), jac=True, method="L-BFGS-B", options=options).x
     return end if coordinates is None else (coordinates.matrix.double().numpy() @ end.reshape(shape)).ravel()
 
