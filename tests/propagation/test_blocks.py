@@ -201,3 +201,16 @@ def test_features_of_some_nodes_are_read(folder, monkeypatch):
     data = make_store()
     nodes = np.array([0, 4, 5, 300, N - 1])
     assert torch.equal(torch.from_numpy(blocks.StoredGraph("store").read_features(nodes)), data.x[nodes])
+
+
+def test_blocks_leave_room_for_what_is_in_memory_already():
+    memory = 2 * (24 * N + 12 * N * 16)
+
+    def count_blocks(resident):
+        return len(blocks.plan_column_blocks(N, 20, memory, resident))
+
+    assert count_blocks(0) == 2  # sixteen columns, a cache line, and the rest
+    assert count_blocks(memory * 3 // 4) > 2
+    assert count_blocks(2 * memory) == 2  # nothing is left whatever the blocks are
+    with pytest.raises(ConfigError, match="one column"):
+        count_blocks(memory - 1)

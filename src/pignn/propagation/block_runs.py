@@ -20,11 +20,10 @@ from ..core.progress import track
 from ..core.threads import threads_context
 from ..io.digests import compute_digest_of_parts
 from ..io.files import create_folder_and_prove_writable, output_errors_context
-from .blocks import SHARE_OF_MEMORY, Block, BlockTask, SmoothedBlock, StoredGraph, plan_column_blocks
+from .blocks import Block, BlockTask, SmoothedBlock, StoredGraph, plan_column_blocks
 from .ray_tasks import LACK_OF_MEMORY, RayTasks, Task
 
 NUM_HOPS = 20
-MAX_SHARE_OF_FREE = 0.7  # of the memory that libraries and arrays leave; chunks and results need the rest
 Key = TypeVar("Key")
 _WORK: ContextVar[BlockWork | None] = ContextVar("block work", default=None)
 
@@ -80,7 +79,8 @@ class BlockWork:
         self, make_task: Callable[[Block], BlockTask], num_columns: int, nodes: np.ndarray | None, stage: str
     ) -> StoredColumns:
         """Some columns of some nodes, or of all. Blocks that are there already are not computed again."""
-        blocks = plan_column_blocks(self.graph.num_nodes, num_columns, self._choose_memory_of_blocks())
+        resident = measure_resident_bytes() if self.ray is None else 0  # tasks on a cluster start afresh
+        blocks = plan_column_blocks(self.graph.num_nodes, num_columns, self.memory, resident)
         parts = [*make_task(blocks[0]).list_digest_parts(), "all" if nodes is None else nodes]
         key = compute_digest_of_parts(*parts, length=16)
         paths = {block: self.folder / f"{key}-{block.start}-{block.stop}.npy" for block in blocks}
@@ -91,14 +91,6 @@ class BlockWork:
             _save_array(path, rows)
             self.computed += 1
         return StoredColumns(paths)
-
-    def _choose_memory_of_blocks(self) -> int:
-        """Memory to plan for: all of it on a cluster; here a block gets at most MAX_SHARE_OF_FREE of what is left.
-
-        Where nothing is left, the libraries alone need more than the limit: it is too small for anything.
-        """
-        left = self.memory - (measure_resident_bytes() if self.ray is None else 0)
-        return min(self.memory, round(MAX_SHARE_OF_FREE / SHARE_OF_MEMORY * left)) if left > 0 else self.memory
 
     def iter_results(self, tasks: Mapping[Key, tuple[Task, Any]]) -> Iterator[tuple[Key, Any]]:
         """What tasks give for their inputs: one after the other here, side by side on a cluster."""

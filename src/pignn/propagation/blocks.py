@@ -31,6 +31,7 @@ CACHE_LINE_COLUMNS = 16  # whole cache lines: a row of fewer columns costs as mu
 CHUNK_ENTRIES = 1 << 21  # of edges that are read at a time
 CHUNK_VALUES = 1 << 21  # of features that are read at a time
 SHARE_OF_MEMORY = 0.5  # for the block itself; labels, models and libraries need the rest
+SHARE_OF_REST = 0.7  # of what libraries and arrays leave; chunks and results need some
 NUM_ARRAYS = 3  # of the size of a block
 
 
@@ -242,13 +243,18 @@ def _smooth_in_place(graph: StoredGraph, degree: Tensor, x: Tensor, alpha: float
     return g.div_(scale)
 
 
-def plan_column_blocks(num_nodes: int, num_columns: int, memory: int) -> list[Block]:
-    """Blocks as wide as the memory allows, in whole cache lines; less memory than one column needs is an error."""
+def plan_column_blocks(num_nodes: int, num_columns: int, memory: int, resident: int = 0) -> list[Block]:
+    """Blocks as wide as the memory allows, in whole cache lines; less memory than one column needs is an error.
+
+    ``resident`` is what the process has already. If that is more than the limit, the limit is too small for anything.
+    """
     per_column = 4 * NUM_ARRAYS * num_nodes
     fixed = 24 * num_nodes  # offsets and degrees
-    width = min(int((SHARE_OF_MEMORY * memory - fixed) // max(per_column, 1)), MAX_BLOCK_COLUMNS, num_columns)
+    rest = memory - resident if resident < memory else memory
+    of_block = min(SHARE_OF_MEMORY * memory, SHARE_OF_REST * rest)
+    width = min(int((of_block - fixed) // max(per_column, 1)), MAX_BLOCK_COLUMNS, num_columns)
     if width < 1:
-        needed = (per_column + fixed) / SHARE_OF_MEMORY
+        needed = max((per_column + fixed) / SHARE_OF_MEMORY, resident + (per_column + fixed) / SHARE_OF_REST)
         raise ConfigError(
             f"one column of {num_nodes:,} nodes needs {needed / 1e9:.3g} GB of memory, and --memory (memory=) is "
             f"{memory / 1e9:.3g} GB; give more, or take a machine that has it"
