@@ -24,6 +24,7 @@ from .suspects import compute_class_reliability
 from .views import LARGE_GRAPH_NODES, embed_nodes, list_positions_and_neighbors
 
 EMBEDDING_ALPHA = 0.1
+LABELS_AT_ONCE = 50_000  # whose neighbors are listed together
 MAX_NOISE_LABELS = 40_000  # labels from which the noise is estimated
 REGION_STREAM = 1  # of random numbers: regions are drawn apart from folds
 MAX_SMALL_CLASSES = 20  # up to so many classes, each may have fewer than two labels
@@ -201,11 +202,15 @@ def _list_label_source_per_node_or_none(graph: Data, nodes: Ints) -> list[str] |
 
 def find_labeled_edge_positions(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, Ints]:
     """Both directions of the edges between labeled nodes, by position in `nodes`."""
-    row, col = list_positions_and_neighbors(inputs, nodes)
     position = np.full(inputs.num_nodes, -1, dtype=np.int64)
     position[nodes] = np.arange(len(nodes))
-    other = position[col.numpy()]
-    return row[other >= 0], other[other >= 0]
+    rows, others = [], []
+    for start in range(0, len(nodes), LABELS_AT_ONCE):
+        row, col = list_positions_and_neighbors(inputs, nodes[start : start + LABELS_AT_ONCE])
+        other = position[col.numpy()]
+        rows.append(row[other >= 0] + start)
+        others.append(other[other >= 0])
+    return np.concatenate(rows), np.concatenate(others)
 
 
 def count_classes_per_row(row: Ints, classes: Ints, num_rows: int, num_classes: int) -> Floats:
