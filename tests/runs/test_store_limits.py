@@ -111,8 +111,8 @@ def test_mistakes_are_one_line(folder):
         runs.train("csbm", noise="symmetric", rate=0.2, ray="auto")
     with pytest.raises(ConfigError, match="one column of 300 nodes needs"):
         runs.train("store", memory=1000)
-    with pytest.raises(ConfigError, match="--resume goes on with"):
-        runs.train("store", "auto", resume=True, out="run")
     model = runs.train("store", "pi-gnn", settings={"epochs": 1, "warmup": 0, "selection": "last"}, assess=False).model
     with pytest.raises(ConfigError, match="are for the method 'auto', not 'pi-gnn'"):
         runs.predict(model, "store", memory=10**9)
+    with pytest.raises(ConfigError, match="--resume goes on with"):
+        runs.predict(model, "store", resume=True)
