@@ -220,18 +220,20 @@ def predict_alone(folder: str, memory: str) -> dict[str, Any]:
 
 
 def constants(scale: float) -> list[dict[str, Any]]:
-    """Seconds and bytes of a block of columns, each in a process of its own with one thread."""
+    """Seconds and bytes of a block of columns, each in a process of its own with one thread. Neighbors are random."""
     rows = []
-    for num_nodes in (int(200_000 * scale), int(1_000_000 * scale)):
+    for size, degree, features in ((250_000, 20, 32), (1_000_000, 8, 32), (4_000_000, 4, 8)):
+        num_nodes = int(size * scale)
         with tempfile.TemporaryDirectory() as name:
-            make_store(Path(name), num_nodes, 20, 64, num_nodes // 10, memory=1_000_000_000)
-            size = {file.name: file.stat().st_size for file in (Path(name) / "store").iterdir()}
-            store_bytes = {"col_bytes_per_edge": size["col.i32"] / (10 * num_nodes)}
-            store_bytes["x_bytes_per_value"] = size["x.f32"] / (64 * num_nodes)
-            for columns in (2, 8, 32):
-                row = {"nodes": num_nodes, "edges": 10 * num_nodes, "columns": columns}
-                rows.append(row | store_bytes | alone("block_alone", name, columns))
+            alone("make_store_alone", name, num_nodes, degree, features)
+            for columns in (columns for columns in (2, 4, 8, 32) if columns <= features):
+                rows.append({"nodes": num_nodes, "columns": columns} | alone("block_alone", name, columns))
     return rows
+
+
+def make_store_alone(folder: str, num_nodes: str, degree: str, features: str) -> dict[str, Any]:
+    make_store(Path(folder), int(num_nodes), int(degree), int(features), int(num_nodes) // 10, memory=1_000_000_000)
+    return {}
 
 
 def block_alone(folder: str, columns: str) -> dict[str, Any]:
@@ -251,6 +253,8 @@ def block_alone(folder: str, columns: str) -> dict[str, Any]:
     SmoothedBlock(location, digest, Block(0, int(columns)), NUM_HOPS, 0.1).compute(nodes)
     seconds = time.process_time() - start
     return {
+        "edges": entries // 2,
+        "bytes_per_edge": (Path(location) / "col.i32").stat().st_size / (entries // 2),
         "block_cpu_s": seconds,
         "ns_per_entry_and_step": seconds / NUM_HOPS / entries * 1e9,
         "peak_GB": peak_gb(),
@@ -283,7 +287,7 @@ def model(scale: float) -> list[dict[str, Any]]:
 PARTS: dict[str, Callable[[float], list[dict[str, Any]]]] = {
     part.__name__: part for part in (faults, weak, limits, constants, model)
 }
-ALONE = {part.__name__: part for part in (smooth_alone, train_alone, predict_alone, block_alone)}
+ALONE = {part.__name__: part for part in (smooth_alone, train_alone, predict_alone, make_store_alone, block_alone)}
 
 
 def main() -> None:

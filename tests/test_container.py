@@ -54,4 +54,8 @@ def test_the_kuberay_file_of_the_docs_is_consistent() -> None:
     tasks = int(limits["cpu"]) * int(memory) * 10**9
     assert tasks + int(start["object-store-memory"]) <= int(limits["memory"].removesuffix("Gi")) << 30
     assert set(re.findall(r"ray.io/cluster=(\w+)", commands)) == {cluster["metadata"]["name"]}
-    assert "EXTRAS=ray" in page
+    version = re.search(r"^ray==(.*)$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.M)
+    assert version is not None
+    assert f"FROM rayproject/ray:{version[1]}-py311-cpu" in page
+    assert cluster["spec"]["rayVersion"] == version[1]
+    assert next(iter(images)) in page[: block.start()]  # the one that the page builds

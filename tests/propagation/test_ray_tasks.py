@@ -15,7 +15,7 @@ import pytest
 
 import pignn
 from pignn import graphs, runs
-from pignn.core.errors import ConfigError, DataError, PignnError
+from pignn.core.errors import ConfigError, DataError, PignnError, PignnWarning
 from pignn.propagation import BlockWork, blocks, ray_tasks
 
 try:
@@ -85,7 +85,8 @@ def test_what_is_lost_is_computed_again_and_no_more(cluster, store):
         work = make_work(store, name, cluster.address)
         killer = threading.Thread(target=_call_when_busy, args=(work.folder, kill))
         killer.start()
-        there = work.smooth_rows_and_save_blocks(NODES, 0.1)
+        with pytest.warns(PignnWarning, match=r"a task on the cluster was lost \(\w+\); it is computed again"):
+            there = work.smooth_rows_and_save_blocks(NODES, 0.1)
         killer.join()
         work.close()
         assert work.computed == FEATURES // 4
@@ -170,7 +171,8 @@ def test_a_task_that_is_lost_again_and_again_ends_the_run(cluster, store, monkey
 
     tasks = ray_tasks.RayTasks(cluster.address)
     monkeypatch.setattr(ray_tasks, "MAX_ATTEMPTS", 2)
-    with pytest.raises(PignnError, match=r"a task was lost 2 times \(\w+\), perhaps for lack of memory; give each"):
+    message = r"a task was lost 2 times \(\w+\), perhaps for lack of memory; give each"
+    with pytest.warns(PignnWarning, match="was lost"), pytest.raises(PignnError, match=message):
         list(tasks.iter_results({"only": (Deadly(), None)}))
 
     class Hungry:

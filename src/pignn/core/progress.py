@@ -175,6 +175,8 @@ def track(items: Iterable[T], stage: str, total: int | None = None) -> Iterator[
         yield from items
         return
     items = list(items) if total is None else items
+    if total == 0 or (isinstance(items, list) and not items):
+        return
     task = bar.add_task(stage, total=len(items) if isinstance(items, list) else total, note="")
     for item in items:
         yield item

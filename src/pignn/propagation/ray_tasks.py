@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, TypeVar
 
 from .._version import __version__
-from ..core.errors import DataError, PignnError, is_out_of_memory
+from ..core.errors import DataError, PignnError, is_out_of_memory, warn_user
 from ..core.ray_cluster import connect_and_tell_if_newly_connected, import_ray
 
 MAX_ATTEMPTS = 4  # of a task whose worker or machine is lost
@@ -74,6 +74,7 @@ class RayTasks:
             raise _to_one_line_pignn_error(error.cause) from None
         except self.ray.exceptions.RayError as error:
             if attempt < MAX_ATTEMPTS:
+                warn_user(f"a task on the cluster was lost ({type(error).__name__}); it is computed again")
                 return True
             raise PignnError(
                 f"a task was lost {MAX_ATTEMPTS} times ({type(error).__name__}), perhaps for lack of memory; "

@@ -94,6 +94,7 @@ class TrainingJob:
 
     def train_and_save(self, on_graph_read: Callable[[Data], None] | None = None) -> TrainingRun:
         """Read the graph, train and save, as one of several processes where torchrun started several."""
+        limits = self.limits.check_options_fit(self.source, self.model, "auto")
         deferred = DeferredInterrupt()
         device = str(self.model.get_params().get("device", "cpu"))
         noted_folder = None if self.force else self.folder
@@ -101,7 +102,7 @@ class TrainingJob:
             locked_output_folder_or_cleanup_context(self.folder),
             note_checkpoint_on_interrupt_context(noted_folder),
             distributed.process_group_context(device),
-            self.limits.block_work_context(self.source, self.folder),
+            limits.block_work_context(self.source, self.folder),
             # A network shows its epochs in a bar of its own.
             contextlib.nullcontext() if has_epochs(self.model) else progress_context(self.fit_options.get("progress")),
         ):
@@ -227,14 +228,13 @@ def train(
     flags: dict[str, Any] = {"seed": seed, "report": report, "resume": resume, "force": force, "assess": assess}
     flags |= {"folder": folder, "audit_folder": audit_folder, "model": model, "method_reason": reason, "source": source}
     checkpoints = _build_checkpoint_options(folder, checkpoint_every, checkpoint_minutes, resume)
-    limits = StoreLimits(memory, ray, resume and not has_epochs(model)).check_options_fit(source, model, "auto")
     job = TrainingJob(
         **flags,
         corruption=build_corruption_or_none(noise, rate, seed, source),
         clean=clean or ("drop" if audit is not None else None),
         decisions=auditing.read_decisions(decisions) if isinstance(decisions, str | Path) else decisions,
         fit_options=_build_fit_options(model, callbacks, checkpoints, progress),
-        limits=limits,
+        limits=StoreLimits(memory, ray, resume and (memory, ray) != (None, None)),
     )
     job.check_options_and_outputs(noise)
     return job.train_and_save(on_graph_read)
