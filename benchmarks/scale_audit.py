@@ -1,8 +1,9 @@
 """Cost of reading large tables and of auditing large graphs; each part leaves a JSON file in benchmarks/results/.
 
-    python benchmarks/scale_audit.py read audit bounded [--scale 0.1]
+    python benchmarks/scale_audit.py read audit bounded propagation [--scale 0.1] [--old-reader SRC]
 
-Every measurement runs in a process of its own, so that its peak memory is its own. Beside other programs, CPU seconds
+`--old-reader` names the `src` folder of another version of pignn, whose reader is measured on the same files. Every
+measurement runs in a process of its own, so that its peak memory is its own. Beside other programs, CPU seconds
 say more than seconds.
 """
 
@@ -32,31 +33,37 @@ def peak_gb() -> float:
     return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) / 2**20
 
 
-def alone(part: str, *arguments: object) -> dict[str, Any]:
-    """Run one measurement in a process of its own."""
+def alone(part: str, *arguments: object, source: str | None = None) -> dict[str, Any]:
+    """Run one measurement in a process of its own, perhaps with the sources of another version."""
     command = [sys.executable, __file__, "--alone", part, *map(str, arguments)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    environment = dict(os.environ) if source is None else os.environ | {"PYTHONPATH": source}
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
     return json.loads(done.stdout.splitlines()[-1])
 
 
 # ---- reading ----
 
 
-def read(scale: float) -> list[dict[str, Any]]:
-    """Edges that name nodes by texts: the reader into memory against the conversion to a store."""
+def read(scale: float, old_reader: str | None) -> list[dict[str, Any]]:
+    """Edges that name nodes by texts: readers into memory against the conversion to a store."""
     num_nodes, num_edges = int(1_000_000 * scale), int(10_000_000 * scale)
     with tempfile.TemporaryDirectory() as folder:
         write_tables(Path(folder), num_nodes, num_edges)
-        rows = [alone("read_into_memory", folder), alone("read_into_store", folder)]
-    memory, store = rows
-    ratios = {
-        "times_as_fast": memory["seconds"] / store["seconds"],
-        "times_less_cpu": memory["cpu_seconds"] / store["cpu_seconds"],
-        "share_of_memory": store["peak_GB"] / memory["peak_GB"],
-        "share_beyond_libraries": (store["peak_GB"] - store["libraries_GB"])
-        / (memory["peak_GB"] - memory["libraries_GB"]),
-    }
-    return [{"nodes": num_nodes, "edges": num_edges} | row for row in rows] + [ratios]
+        store, *others = [alone("read_into_store", folder), alone("read_into_memory", folder)]
+        if old_reader is not None:
+            others.append(alone("read_into_memory", folder, source=old_reader) | {"way": "into memory, old reader"})
+    ratios = [
+        {
+            "against": other["way"],
+            "times_as_fast": other["seconds"] / store["seconds"],
+            "times_less_cpu": other["cpu_seconds"] / store["cpu_seconds"],
+            "share_of_memory": store["peak_GB"] / other["peak_GB"],
+            "share_beyond_libraries": (store["peak_GB"] - store["libraries_GB"])
+            / (other["peak_GB"] - other["libraries_GB"]),
+        }
+        for other in others
+    ]
+    return [{"nodes": num_nodes, "edges": num_edges} | row for row in [store, *others]] + ratios
 
 
 def write_tables(folder: Path, num_nodes: int, num_edges: int) -> None:
@@ -93,8 +100,7 @@ def read_into_store(folder: str) -> dict[str, Any]:
 
 def measure_reading(way: str, folder: str, read_tables: Callable[[dict[str, str], str], int]) -> dict[str, Any]:
     """Time and memory beyond those of libraries, which reading a small graph has loaded."""
-    small = Path(folder) / way.replace(" ", "-")
-    small.mkdir()
+    small = Path(tempfile.mkdtemp(dir=folder))
     write_tables(small, 100, 300)
     read_tables({"nodes": f"{small}/nodes.csv", "edges": f"{small}/edges.csv"}, f"{small}/store")
     before, start, cpu_start = peak_gb(), time.perf_counter(), time.process_time()
@@ -140,15 +146,15 @@ def make_store(folder: Path, num_nodes: int, degree: int, num_features: int, num
     (folder / "x.npy").unlink()
 
 
-def audit(scale: float) -> list[dict[str, Any]]:
+def audit(scale: float, _: str | None) -> list[dict[str, Any]]:
     """Audits in memory: 20,000 nodes under 5 s; 200,000 nodes, 2 million edges and 40,000 labels under 40 s."""
     sizes = [(20_000, 20, 100, 20_000), (200_000, 20, 100, 40_000)]
     return [audit_in_process(scale, *size) for size in sizes]
 
 
-def bounded(scale: float) -> list[dict[str, Any]]:
+def bounded(scale: float, _: str | None) -> list[dict[str, Any]]:
     """Audits of a store within memory: 5 million nodes, 50 million edges, 100 features, 1 million labels."""
-    sizes = [(500_000, 20, 100, 100_000, 2_000_000_000), (5_000_000, 20, 100, 1_000_000, 4_000_000_000)]
+    sizes = [(500_000, 20, 100, 100_000, 1_000_000_000), (5_000_000, 20, 100, 1_000_000, 4_000_000_000)]
     return [audit_in_process(scale, *size) for size in sizes]
 
 
@@ -171,17 +177,62 @@ def convert_alone(folder: str, *sizes: str) -> dict[str, Any]:
 def audit_alone(folder: str, memory: str) -> dict[str, Any]:
     from pignn import runs
 
+    start = time.perf_counter()
+    runs.audit  # noqa: B018  # imports what an audit needs
+    imported = time.perf_counter() - start
     limits = {"memory": int(memory)} if int(memory) else {}
     before, start, cpu_start = peak_gb(), time.perf_counter(), time.process_time()
     run = runs.audit(f"{folder}/store", warn=False, **limits)
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu_start
     found = {"rate": run.noise.rate, "suspects": int(run.issues["suspect"].sum())}
-    row = {"memory_GB": int(memory) / 1e9, "audit_s": seconds, "audit_cpu_s": cpu, "peak_GB": peak_gb()}
-    return row | {"start_GB": before} | found
+    row = {"memory_GB": int(memory) / 1e9, "import_s": imported, "audit_s": seconds, "audit_cpu_s": cpu}
+    return row | {"peak_GB": peak_gb(), "start_GB": before} | found
 
 
-PARTS: dict[str, Callable[[float], list[dict[str, Any]]]] = {part.__name__: part for part in (read, audit, bounded)}
-ALONE = {part.__name__: part for part in (read_into_memory, read_into_store, convert_alone, audit_alone)}
+# ---- propagation ----
+
+
+def propagation(scale: float, _: str | None) -> list[dict[str, Any]]:
+    """One step over a random graph: at most 2.5 times as long as memory takes to move the bytes that it needs."""
+    sizes = [(200_000, 20), (2_000_000, 10)]
+    return [alone("propagation_alone", int(num_nodes * scale), degree) for num_nodes, degree in sizes]
+
+
+def propagation_alone(nodes: str, degree: str) -> dict[str, Any]:
+    """Every entry needs its index, its value and a row of the source; every node writes a row."""
+    import torch
+
+    from pignn.graphs.sparse import build_csr, spmm
+    from pignn.propagation.smoothing import choose_columns_per_pass
+
+    num_nodes, num_entries = int(nodes), int(nodes) * int(degree)
+    width = choose_columns_per_pass(num_nodes)
+    generator = torch.Generator().manual_seed(0)
+    col = torch.randint(0, num_nodes, (num_entries,), dtype=torch.int32, generator=generator)
+    crow = torch.arange(0, num_entries + 1, int(degree), dtype=torch.int32)
+    matrix = build_csr(crow, col, torch.ones(num_entries), (num_nodes, num_nodes))
+    x = torch.rand(num_nodes, width)
+    source, target = torch.ones(1 << 26), torch.empty(1 << 26)
+    bandwidth = 8 * len(source) / min(_time(lambda: torch.add(source, 1, out=target)) for _ in range(5))
+    seconds = min(_time(lambda: spmm(matrix, x)) for _ in range(5))
+    num_bytes = num_entries * (8 + 4 * width) + 4 * num_nodes * width
+    row = {"nodes": num_nodes, "entries": num_entries, "columns": width, "seconds": seconds}
+    row |= {"ns_per_entry_and_column": 1e9 * seconds / num_entries / width, "bandwidth_GB_s": bandwidth / 1e9}
+    return row | {"ratio_to_bandwidth": seconds / (num_bytes / bandwidth)}
+
+
+def _time(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+PARTS: dict[str, Callable[[float, str | None], list[dict[str, Any]]]] = {
+    part.__name__: part for part in (read, audit, bounded, propagation)
+}
+ALONE = {
+    part.__name__: part for part in (read_into_memory, read_into_store, convert_alone, audit_alone, propagation_alone)
+}
 
 
 def describe_machine() -> dict[str, Any]:
@@ -202,6 +253,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies all sizes, for a busy or small machine")
+    parser.add_argument("--old-reader", metavar="SRC", help="sources of another version, whose reader to compare with")
     parser.add_argument("--alone", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -210,7 +262,7 @@ def main() -> None:
         return
     for name in options.parts or PARTS:
         content: dict[str, Any] = {"what": PARTS[name].__doc__, "machine": describe_machine(), "scale": options.scale}
-        content["rows"] = PARTS[name](options.scale)
+        content["rows"] = PARTS[name](options.scale, options.old_reader)
         (RESULTS / f"scale_{name}.json").write_text(json.dumps(content, indent=1) + "\n")
         for row in content["rows"]:
             print("  ", {key: round(value, 3) if isinstance(value, float) else value for key, value in row.items()})

@@ -3,7 +3,8 @@
     python benchmarks/threads.py [--json FILE]
 
 Each cell is a process of its own, since OpenMP reads how threads wait only once. "all, spinning" is what torch does by
-itself. The busy neighbor is a process that computes without pause, one per half of the cores.
+itself. The busy neighbor is a process that computes without pause, one per half of the cores. The last row is all of
+`pignn demo`, which is what `make demo` runs.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -32,7 +35,6 @@ WAYS = ("one", "all, spinning", "all, sleeping", "chosen")
 
 def measure_fit_seconds(method: str, num_nodes: int, num_features: int, way: str) -> float:
     """The median of some fits, in this process."""
-    import time
     from unittest import mock
 
     import pignn
@@ -54,13 +56,26 @@ def measure_fit_seconds(method: str, num_nodes: int, num_features: int, way: str
 
 
 def run_cell(work: str, way: str) -> float:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OMP_", "GOMP_", "KMP_"))}
+    environment = _build_neutral_environment()
     if way == "one":
         environment["OMP_NUM_THREADS"] = "1"
     if way == "all, spinning":
         environment["GOMP_SPINCOUNT"] = "300000"  # GNU's default
     command = [sys.executable, __file__, "--cell", work, way]
     return float(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+
+
+def run_demo() -> float:
+    """Seconds of the whole program."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        command = [sys.executable, "-m", "pignn", "demo", "--out", f"{folder}/demo"]
+        subprocess.run(command, env=_build_neutral_environment(), capture_output=True, check=True)
+        return time.perf_counter() - start
+
+
+def _build_neutral_environment() -> dict[str, str]:
+    return {key: value for key, value in os.environ.items() if not key.startswith(("OMP_", "GOMP_", "KMP_"))}
 
 
 @contextmanager
@@ -83,8 +98,16 @@ def measure_all() -> dict[str, dict[str, float]]:
         with busy_neighbor():
             for way in WAYS:
                 rows[work][f"busy, {way}"] = run_cell(work, way)
-        print(f"{work:32s}" + "".join(f"  {key}: {value:.3g} s" for key, value in rows[work].items()), flush=True)
+        print_row(work, rows[work])
+    rows["pignn demo"] = {"idle, chosen": run_demo()}
+    with busy_neighbor():
+        rows["pignn demo"]["busy, chosen"] = run_demo()
+    print_row("pignn demo", rows["pignn demo"])
     return rows
+
+
+def print_row(work: str, seconds: dict[str, float]) -> None:
+    print(f"{work:32s}" + "".join(f"  {key}: {value:.3g} s" for key, value in seconds.items()), flush=True)
 
 
 def main() -> None:

@@ -253,3 +253,15 @@ def test_the_interval_contains_the_rate(monkeypatch):
     found = estimate(np.tile([0, 1], 50), probs, intervals=True)
     assert found.rate < 0.1
     assert found.rate_interval == (found.rate, 0.6)
+
+
+def test_a_label_that_counts_twice_is_there_twice() -> None:
+    given, p = sample(build_transition_matrix("pair", 0.2, 3), nodes=300)
+    log_probs, counts = model.compute_log_probs(p), np.random.default_rng(1).integers(0, 3, 300)
+    trusted = np.arange(300) < 30
+    for form in (model.FULL, model.CONFUSED):
+        start = model.Likelihood(given, log_probs, trusted).fit_most_likely_model(form)
+        rows = np.repeat(np.arange(300), counts)
+        repeated = model.fit_noise_model(given[rows], log_probs[rows], trusted[rows], refit_from=start)
+        counted = model.fit_noise_model(given, log_probs, trusted, refit_from=start, counts=counts)
+        assert np.abs(repeated.transition - counted.transition).max() < 1e-3

@@ -30,7 +30,7 @@ def graph() -> Data:
 
 
 def test_smoothing_is_the_dense_product(graph: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pignn.propagation.smoothing.COLUMNS_PER_PASS", 7)  # several blocks of columns
+    monkeypatch.setattr("pignn.propagation.smoothing.MAX_COLUMNS_PER_PASS", 7)  # several blocks of columns
     torch.testing.assert_close(smooth(graph, alpha=0.2, num_hops=6), dense(graph, 0.2, 6) @ graph.x)
     torch.testing.assert_close(smooth(graph, graph.x[:, 0]), dense(graph, 0.1, 20) @ graph.x[:, 0])
     assert torch.equal(smooth(graph, alpha=1), graph.x)

@@ -11,6 +11,7 @@ import pandas as pd
 from torch_geometric.data import Data
 
 from ..core.errors import ConfigError, warn_user
+from ..core.progress import stage_context
 from ..core.threads import threads_context
 from ..graphs.checks import check_is_homogeneous_pyg_graph
 from ..methods import Method, make
@@ -269,7 +270,8 @@ def audit_labels(
     evidence = build_checked_evidence(data, folds, seed)
     with threads_context(evidence.graph.x.numel()):
         judgment = judge_labels(evidence, judge)
-        findings = fit_noise_and_build_findings(evidence, judgment, intervals)
+        with stage_context("audit: noise"):
+            findings = fit_noise_and_build_findings(evidence, judgment, intervals)
     findings = findings if consensus is None else replace_noise_by_consensus(findings, consensus)
     issues = tabulate_findings(findings).sort_values("p_wrong", ascending=False, kind="stable", ignore_index=True)
     noise = findings.noise

@@ -20,13 +20,13 @@ from ..core.progress import track
 from ..core.settings import Int
 from ..methods import Method
 from ..noise.kinds import Floats, Ints
-from .logistic import fit_flat_logistic_weights
+from .logistic import Coordinates, fit_flat_logistic_weights
 
 Bools = NDArray[np.bool_]
 Singles = NDArray[np.float32]
 Features: TypeAlias = Singles | sp.csr_array
 MAX_TRAIN_LABELS = 100_000  # of one fold: more hardly change a logistic regression
-START_ITERATIONS = 15  # to given labels, before a fit through noise
+START_ITERATIONS = 5  # to given labels, before a fit through noise
 VAL_SHARE = 0.1  # of the labels that a copy learns from: they choose its epoch
 MAX_SOURCE_SHARE = 0.8  # of the labels; a larger source leaves too few to judge it by
 
@@ -80,6 +80,7 @@ class CrossFitLogistic:
         self.features, self.given, self.fold, self.num_classes = features, given, fold, num_classes
         self.trusted = trusted
         self.weights: list[Floats | None] = [None] * (int(fold.max()) + 1)
+        self.coordinates: Coordinates | None = None
 
     def fit_predict_proba(self, transition: Floats | None = None) -> Floats:
         """Class probabilities of every label, from the model without its fold.
@@ -104,12 +105,16 @@ class CrossFitLogistic:
     def _fit_weights_in_place(self, likelihood: Floats, max_iterations: int | None = None) -> None:
         bounded = np.maximum(likelihood, 1e-6).astype(np.float32)
         rng = np.random.default_rng(0)
+        num_trained = min(len(self.given) * (len(self.weights) - 1) // len(self.weights), MAX_TRAIN_LABELS)
+        coordinates = self.coordinates = self.coordinates or Coordinates.from_features(
+            self.features, num_trained, self.num_classes
+        )
         for number, (train, _) in enumerate(iter_train_and_test_positions(self.fold)):
             if len(train) > MAX_TRAIN_LABELS:
                 train = np.sort(rng.choice(train, MAX_TRAIN_LABELS, replace=False))
             # Never from another fold's weights: they have seen the labels that this fold judges.
             self.weights[number] = fit_flat_logistic_weights(
-                self.features[train], bounded[train], self.weights[number], max_iterations
+                self.features[train], bounded[train], self.weights[number], max_iterations, coordinates
             )
 
     def predict_proba_by_held_out_fold(self, features: Features, fold_of_row: Ints) -> Floats:
@@ -186,7 +191,7 @@ def iter_positions_and_probs_per_fold(
                 if hasattr(method, "copy_and_refit")
                 else clone(method).fit(graph, **fit_options)
             )
-            fold_probs = model.predict_proba(graph)[nodes[test]]
+            fold_probs = model.predict_proba(graph, nodes[test])
         yield test, np.pad(fold_probs, ((0, 0), (0, num_classes - fold_probs.shape[1])))
 
 

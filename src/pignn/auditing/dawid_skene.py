@@ -23,21 +23,28 @@ PSEUDO_VOTES = 0.1  # on the diagonal; a tenth of that elsewhere
 
 def compute_p_wrong(votes: Ints, num_classes: int, trusted: Bools) -> Floats:
     """P(the given label is wrong) for every node. The first row of `votes` are the given labels; -1 is no vote."""
-    num_nodes = votes.shape[1]
+    # Nodes with equal votes are alike: there are few kinds of them.
+    keys = np.ravel_multi_index(tuple(votes + 1), (num_classes + 1,) * len(votes)) * 2 + trusted
+    _, one_of_kind, kind, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    return _compute_p_wrong_of_kinds(votes[:, one_of_kind], counts, num_classes, trusted[one_of_kind])[kind]
+
+
+def _compute_p_wrong_of_kinds(votes: Ints, counts: Ints, num_classes: int, trusted: Bools) -> Floats:
+    """The same, where each column of votes is there so many times."""
     one_hot = [np.where((voter >= 0)[:, None], np.eye(num_classes)[voter], 0.0) for voter in votes]
     given = np.eye(num_classes)[votes[0]]
     posterior = normalize_rows(np.sum(one_hot, axis=0) + 1e-3)
     for _ in range(MAX_ROUNDS):
         before = posterior
         posterior = np.where(trusted[:, None], given, posterior)
-        logs = np.tile(np.log(normalize_rows(posterior.sum(axis=0)[None] + 1.0)), (num_nodes, 1))
+        logs = np.tile(np.log(normalize_rows((counts @ posterior)[None] + 1.0)), (len(counts), 1))
         for number, voter in enumerate(one_hot):
             # A trusted label is right because somebody verified it: it says nothing about how labels are given.
-            counted = voter * ~trusted[:, None] if number == 0 else voter
+            counted = voter * (counts * ~trusted if number == 0 else counts)[:, None]
             errors = normalize_rows(posterior.T @ counted + PSEUDO_VOTES * (0.1 + 0.9 * np.eye(num_classes)))
             logs += voter @ np.log(errors).T
         posterior = softmax(logs, axis=-1)
         if np.abs(posterior - before).max() < 1e-4:
             break
-    p_wrong: Floats = 1 - posterior[np.arange(num_nodes), votes[0]]
+    p_wrong: Floats = 1 - posterior[np.arange(len(counts)), votes[0]]
     return np.where(trusted, 0.0, p_wrong)

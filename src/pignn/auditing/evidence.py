@@ -24,6 +24,7 @@ from .suspects import compute_class_reliability
 from .views import LARGE_GRAPH_NODES, embed_nodes, list_positions_and_neighbors
 
 EMBEDDING_ALPHA = 0.1
+LABELS_AT_ONCE = 50_000  # whose neighbors are listed together
 MAX_NOISE_LABELS = 40_000  # labels from which the noise is estimated
 REGION_STREAM = 1  # of random numbers: regions are drawn apart from folds
 MAX_SMALL_CLASSES = 20  # up to so many classes, each may have fewer than two labels
@@ -100,10 +101,11 @@ class Evidence:
         """How many of the most similar labels are of each class."""
         if self.most_similar_positions is None:
             return None
-        row = np.repeat(np.arange(len(self.most_similar_positions)), self.most_similar_positions.shape[1])
-        return count_classes_per_row(
-            row, self.given[self.most_similar_positions.ravel()], len(self.given), self.num_classes
-        )
+        counts = np.zeros((len(self.given), self.num_classes))
+        rows = np.arange(len(self.given))
+        for positions in self.most_similar_positions.T:  # one neighbor at a time: of each row, in place
+            counts[rows, self.given[positions]] += 1
+        return counts
 
     @cached_property
     def fold_by_region_or_none(self) -> Ints | None:
@@ -200,11 +202,15 @@ def _list_label_source_per_node_or_none(graph: Data, nodes: Ints) -> list[str] |
 
 def find_labeled_edge_positions(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, Ints]:
     """Both directions of the edges between labeled nodes, by position in `nodes`."""
-    row, col = list_positions_and_neighbors(inputs, nodes)
     position = np.full(inputs.num_nodes, -1, dtype=np.int64)
     position[nodes] = np.arange(len(nodes))
-    other = position[col.numpy()]
-    return row[other >= 0], other[other >= 0]
+    rows, others = [], []
+    for start in range(0, len(nodes), LABELS_AT_ONCE):
+        row, col = list_positions_and_neighbors(inputs, nodes[start : start + LABELS_AT_ONCE])
+        other = position[col.numpy()]
+        rows.append(row[other >= 0] + start)
+        others.append(other[other >= 0])
+    return np.concatenate(rows), np.concatenate(others)
 
 
 def count_classes_per_row(row: Ints, classes: Ints, num_rows: int, num_classes: int) -> Floats:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.progress import track
+from ..core.progress import stage_context, track
 from ..methods import Method
 from ..noise.estimation import MAX_FIT_LABELS, fit_noise_model_and_mixed_in_transition, unmix_probs
 from ..noise.kinds import Floats, Ints
@@ -44,7 +44,8 @@ class Judgment:
 def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
     """Judge every label by models that never saw it; without a method, by all views."""
     own_features = compute_own_features(evidence.inputs, evidence.num_classes, evidence.seed)
-    models = _make_classifier_per_view(evidence, own_features)
+    with stage_context("audit: views"):
+        models = _make_classifier_per_view(evidence, own_features)
     plain = [compute_log_probs(model.fit_predict_proba()) for model in track(models, "audit: views without noise")]
     matrix = _make_assumed_transition(evidence.num_classes)
     weights = compute_view_weights(plain, evidence.given, evidence.trusted, matrix, evidence.seed)

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 import torch
 
 from ..backbones import GraphInputs
-from ..graphs.sparse import SparseFeatures
+from ..graphs.sparse import SparseFeatures, multiply_by_pattern
 from ..noise.kinds import Ints
 from ..propagation import Embedding, StoredGraph, get_block_work_or_none, scale_rows_to_unit_length, smooth
 from .crossfit import Features, Singles
@@ -72,11 +72,10 @@ def average_neighbor_features(
 ) -> Features:
     """Mean features of the neighbors of `nodes`, rows of length 1; zero for a node without neighbors."""
     row, col = list_positions_and_neighbors(inputs, nodes)
-    other, num_columns = col.numpy(), inputs.num_nodes
+    other = col.numpy()
+    adj = sp.csr_array((np.ones(len(row), dtype=np.float32), (row, other)), shape=(len(nodes), inputs.num_nodes))
     if isinstance(own_features, StoredRows):
-        neighbors, other = np.unique(other, return_inverse=True)
-        own_features, num_columns = own_features[neighbors], len(neighbors)
-    adj = sp.csr_array((np.ones(len(row), dtype=np.float32), (row, other)), shape=(len(nodes), num_columns))
+        return scale_rows_to_unit_length_(own_features.multiply_from_left(adj))
     if isinstance(own_features, sp.csr_array):
         if int(np.diff(own_features.indptr)[other].sum()) <= MAX_SPARSE_ENTRIES:
             return _scale_sparse_rows_to_unit_length(sp.csr_array(adj @ own_features))
@@ -92,6 +91,14 @@ class StoredRows:
 
     def __getitem__(self, nodes: Ints) -> Singles:
         return scale_rows_to_unit_length_(self.graph.read_features(nodes))
+
+    def multiply_from_left(self, matrix: sp.csr_array) -> Singles:
+        """Matrix times these rows, of which few are held at a time."""
+        by_column = sp.csc_array(matrix)
+        product = np.zeros((matrix.shape[0], self.graph.num_features), np.float32)
+        for rows, chunk in self.graph.iter_rows_and_features():
+            product += by_column[:, rows] @ scale_rows_to_unit_length_(chunk)
+        return product
 
 
 def scale_rows_to_unit_length_(rows: Singles) -> Singles:
@@ -114,20 +121,21 @@ def embed_structure(inputs: GraphInputs, nodes: Ints, num_classes: int, seed: in
 
     The mean degree keeps small components from taking one eigenvector each (Amini et al., 2013).
     """
-    crow, col = inputs.adj.crow.numpy().astype(np.int64), inputs.adj.col.numpy()
-    num_nodes, degree = inputs.num_nodes, np.diff(crow)
-    scale = (1 / np.sqrt(degree + max(degree.mean(), 1.0))).astype(np.float32)
-    row = np.repeat(np.arange(num_nodes), degree)
-    matrix = sp.csr_array((scale[row] * scale[col], col, crow), shape=(num_nodes, num_nodes))
+    num_nodes, degree = inputs.num_nodes, inputs.adj.entries_per_row.float()
+    scale = (degree + max(float(degree.double().mean()), 1.0)).rsqrt()[:, None]
+
+    def multiply(x: torch.Tensor) -> torch.Tensor:
+        return multiply_by_pattern(inputs.adj, x * scale).mul_(scale)
+
     size = min(max(2 * num_classes, MIN_STRUCTURE_DIM), MAX_STRUCTURE_DIM, num_nodes)
     start = np.random.default_rng(seed).standard_normal((num_nodes, min(size + OVERSAMPLING, num_nodes)))
-    basis = np.linalg.qr(matrix @ start.astype(np.float32))[0]
+    basis = torch.linalg.qr(multiply(torch.from_numpy(start.astype(np.float32)))).Q
     for _ in range(STRUCTURE_ROUNDS):
-        basis = np.linalg.qr(matrix @ (matrix @ basis))[0]
-    values, vectors = np.linalg.eigh(basis.T @ (matrix @ basis))
-    leading = np.argsort(-np.abs(values), kind="stable")[:size]
-    embedding = (basis @ vectors[:, leading])[nodes] * values[leading]
-    return scale_rows_to_unit_length(torch.from_numpy(embedding.astype(np.float32))).numpy()
+        basis = torch.linalg.qr(multiply(multiply(basis))).Q
+    values, vectors = torch.linalg.eigh(basis.T @ multiply(basis))
+    leading = torch.argsort(-values.abs(), stable=True)[:size]
+    embedding = basis[torch.from_numpy(nodes)] @ vectors[:, leading] * values[leading]
+    return scale_rows_to_unit_length(embedding).numpy()
 
 
 def list_positions_and_neighbors(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, torch.Tensor]:

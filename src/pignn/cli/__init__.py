@@ -10,7 +10,7 @@ import sys
 import warnings
 from types import FrameType
 
-from ..core.errors import PignnError, PignnWarning
+from ..core.errors import PignnError, PignnWarning, is_out_of_memory
 
 
 class Stopped(KeyboardInterrupt):
@@ -65,7 +65,7 @@ def run(arguments: list[str] | None = None) -> int:
         if hasattr(error, "format_message"):  # how click, vendored or not, says that a flag is wrong
             command = getattr(getattr(error, "ctx", None), "command_path", "pignn")
             return _print_error_and_get_exit_code(f"{error.format_message().rstrip('.')} (see {command} --help)")
-        if isinstance(error, MemoryError) or "allocate memory" in str(error):  # torch's way of saying so
+        if is_out_of_memory(error):
             return _print_error_and_get_exit_code(
                 "out of memory; a smaller graph, or fewer programs beside this one, would help"
             )

@@ -11,7 +11,7 @@ from typer import Option
 from ..core.errors import ConfigError
 from .graph_options import LabeledGraphOptions
 from .option_groups import expand_option_groups
-from .options import Json, Noise, Rate, Setting, parse_num_bytes, parse_settings_and_refuse_seed
+from .options import Json, Noise, Rate, Setting, StoreOptions, parse_settings_and_refuse_seed
 from .output import show_facts, show_import_summary_of_own_graph, show_json, show_message_on_stderr, show_table
 from .stored_settings import check_method_exists_and_settings_fit
 
@@ -37,16 +37,9 @@ class AuditOptions:
     seed: Annotated[int, Option(help="Random seed for folds, models, review and noise.")] = 0
     out: Annotated[Path | None, Option(help="Folder for audit.html and the tables.")] = None
     force: Annotated[bool, Option("--force", help="Replace the audit in --out.")] = False
-    memory: Annotated[str | None, Option(help="Memory to stay within, about, for a graph store: 4GB.")] = None
-    ray: Annotated[
-        str | None, Option(metavar="ADDRESS", help="Ray cluster that smooths a graph store; auto: the one here.")
-    ] = None
     resume: Annotated[bool, Option("--resume", help="Go on with an audit with --memory or --ray that was stopped.")] = (
         False
     )
-
-    def to_arguments(self) -> dict[str, Any]:
-        return vars(self) | {"memory": None if self.memory is None else parse_num_bytes(self.memory)}
 
 
 @expand_option_groups
@@ -58,6 +51,7 @@ def audit(
     ] = "smoothed",
     setting: Setting = None,
     options: AuditOptions,
+    store: StoreOptions,
     json: Json = False,
 ) -> None:
     """Find the labels that are probably wrong.
@@ -98,7 +92,8 @@ def audit(
         settings=settings,
         warn=not json,  # in JSON the notes have the warnings
         on_graph_read=None if json else show_import_summary_of_own_graph,
-        **options.to_arguments(),
+        **vars(options),
+        **store.to_arguments(),
         **arguments,
     )
     if json:

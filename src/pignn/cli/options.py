@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Container
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,6 +27,19 @@ Setting = Annotated[
     Option("--set", metavar="KEY=VALUE", help="Any other setting of the method; may be repeated."),
 ]
 Json = Annotated[bool, Option("--json", help="Print the result as JSON.")]
+
+
+@dataclass(kw_only=True)
+class StoreOptions:
+    """What a run on a graph store may use."""
+
+    memory: Annotated[str | None, Option(help="Memory to stay within, about, for a graph store: 4GB.")] = None
+    ray: Annotated[
+        str | None, Option(metavar="ADDRESS", help="Ray cluster that works on a graph store; auto: the one here.")
+    ] = None
+
+    def to_arguments(self) -> dict[str, Any]:
+        return {"ray": self.ray, "memory": None if self.memory is None else parse_num_bytes(self.memory)}
 
 
 def parse_key_value_pairs(pairs: list[str] | None, flag: str, *, text_keys: Container[str] = ()) -> dict[str, Any]:

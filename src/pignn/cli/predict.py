@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from .graph_options import GraphOptions
 from .option_groups import expand_option_groups
-from .options import Json
+from .options import Json, StoreOptions
 from .output import show_facts, show_json, show_message_on_stderr
 
 
@@ -23,6 +23,10 @@ def predict(
     ] = None,
     out: Annotated[Path, Option(help="The CSV file to write.")] = Path("predictions.csv"),
     force: Annotated[bool, Option("--force", help="Replace the file if it exists.")] = False,
+    store: StoreOptions,
+    resume: Annotated[
+        bool, Option("--resume", help="Go on with a prediction with --memory or --ray that was stopped.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Predict classes and probabilities of all nodes of a graph with a trained model.
@@ -37,6 +41,7 @@ def predict(
       pignn predict runs/mine --nodes new_papers.csv --edges new_citations.csv --known papers.csv
       pignn predict runs/first --dataset digits --out predictions.csv
       pignn predict runs/first/model --dataset digits --data num_neighbors=15 --json
+      pignn predict runs/large --dataset store --memory 4GB --out predictions.csv
     """
     arguments = graph.to_arguments("predict") | {"known": known}
     from ..runs import early_checks, run_folder
@@ -46,7 +51,7 @@ def predict(
     early_checks.check_graph_files_or_dataset_exist(arguments)
     from .. import runs
 
-    predictions = runs.predict(model, out=out, force=force, **arguments)
+    predictions = runs.predict(model, out=out, force=force, resume=resume, **store.to_arguments(), **arguments)
     facts = predictions.summary.to_dict()
     if json:
         show_json(facts | {"out": str(out)})

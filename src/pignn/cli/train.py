@@ -12,7 +12,7 @@ from ..core.errors import ConfigError
 from .graph_options import LabeledGraphOptions
 from .method_options import SettingOptions, parse_number_or_list_else_text
 from .option_groups import expand_option_groups
-from .options import Json, Noise, Rate, Setting, parse_settings_and_refuse_seed
+from .options import Json, Noise, Rate, Setting, StoreOptions, parse_settings_and_refuse_seed
 from .output import show_facts, show_import_summary_of_own_graph, show_json, show_message_on_stderr, show_table
 from .stored_settings import check_method_exists_and_settings_fit
 
@@ -95,16 +95,14 @@ def train(
     rate: Rate = None,
     method: Annotated[
         str | None,
-        Option(
-            help="Method to train (see `pignn methods`). Default: auto, or pi-gnn if you set an option that only "
-            "networks have."
-        ),
+        Option(help="Method to train (see `pignn methods`). Default: auto, or pi-gnn where an option needs a network."),
     ] = None,
     settings: SettingOptions,
     setting: Setting = None,
     cleaning: CleaningOptions,
     seed: Annotated[int, Option(help="Random seed for label noise and training.")] = 0,
     output: OutputOptions,
+    store: StoreOptions,
     json: Json = False,
 ) -> int:
     """Train a classifier on a graph whose labels are noisy.
@@ -120,15 +118,16 @@ def train(
       pignn train --nodes graph.graphml --label kind --features 'age,city:category,note:text' --val 0.2
       pignn train --dataset digits --noise symmetric --rate 0.4 --out runs/first --report
       pignn train --dataset cora --noise flip --rate 0.4 --method vanilla --backbone gat --json
-      pignn train --dataset cora --noise llm_labels.npz --set hidden_channels=64 --set class_weight=balanced
       pignn train --dataset csbm --data num_nodes=5000 --data homophily=0.6 --noise pair --rate 0.3
       pignn train --nodes papers.csv --edges citations.csv --label topic --val 0.2 --truth checked_topic
       pignn train --nodes papers.csv --edges citations.csv --label topic --drop-suspects --out runs/cleaned
       pignn train --nodes papers.csv --edges citations.csv --label topic --audit audits/first --decisions decisions.csv
       pignn train --project reviews/papers --out runs/reviewed
+      pignn train --dataset store --memory 4GB --out runs/large
       torchrun --nproc-per-node 2 -m pignn train --dataset digits --noise pair --rate 0.2 --batch-size 128
     """
-    options = {"noise": noise, "rate": rate, "seed": seed, "method": method, **vars(output), **cleaning.to_arguments()}
+    options = {"noise": noise, "rate": rate, "seed": seed, "method": method, **vars(output)}
+    options |= {**cleaning.to_arguments(), **store.to_arguments()}
     options["settings"] = _merge_settings_and_refuse_duplicates(vars(settings), setting)
     arguments = _build_graph_arguments_and_set_decisions(graph, val, cleaning, options)
     _check_before_importing_torch(options, arguments)

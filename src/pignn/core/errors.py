@@ -39,6 +39,11 @@ class PignnWarning(UserWarning):
     """Something was understood in one of several ways, or is likely to disappoint; the run goes on."""
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that there is no memory left, in Python's way or in torch's."""
+    return isinstance(error, MemoryError) or "allocate memory" in str(error)
+
+
 def build_unknown_name_error(kind: str, name: object, known: Iterable[str]) -> ConfigError:
     """The error for a name that does not exist, with the nearest that does."""
     names = sorted(known)

@@ -48,8 +48,8 @@ def create_folder_and_prove_writable(path: Path) -> Path:
             return path
 
 
-def write_bytes_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a reader sees the old one or the new one, never a part."""
+def write_bytes_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
+    """Write a file, perhaps piece by piece, so that a reader sees the old one or the new one, never a part."""
     with output_errors_context(path):
         if path.exists() and not path.is_file():
             what = "a folder" if path.is_dir() else "not a file but a device or pipe"
@@ -59,7 +59,7 @@ def write_bytes_atomically(path: Path, content: bytes) -> None:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(content)
+                file.writelines([content] if isinstance(content, bytes) else content)
                 file.flush()
                 os.fsync(file.fileno())
             os.chmod(name, 0o666 & ~_get_umask())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -14,13 +14,13 @@ from torch_geometric.data import Data
 
 from .. import graphs
 from ..backbones import GraphInputs
-from ..core.errors import DataError, ModelFileError, warn_user
-from ..core.progress import progress_context, track
+from ..core.errors import DataError, warn_user
+from ..core.progress import ShowProgress, progress_context, track
 from ..core.settings import Bool, Choice, Float, setting
 from ..core.threads import threads_context
-from ..propagation import NodeViews
+from ..propagation import NodeViews, get_block_work_or_none
+from . import auto_fits, auto_state
 from .auto_candidates import (
-    LEARNER_CLASSES,
     NETWORK_BACKBONES,
     Candidate,
     Ensemble,
@@ -35,6 +35,7 @@ from .auto_candidates import (
     list_linear_candidates,
     needs_view_of_fitted_graph,
 )
+from .auto_fits import Views
 from .core.base import FitFacts, Method, build_inputs_and_warn_of_edge_changes
 from .core.calibration import assign_stratified_folds
 from .core.embedding_classifier import EmbeddingClassifier
@@ -54,7 +55,6 @@ SUBSETS_PER_LEARNER = 24
 NUM_SUBSETS = len(SUBSET_LEARNERS) * SUBSETS_PER_LEARNER
 SUBSET_FRACTION = 0.6  # of the labels of each class
 
-Views = dict[str, Tensor]
 Judged = tuple[Ensemble, dict[Candidate, Any]]  # what held-out labels say about fitted candidates
 
 
@@ -100,7 +100,7 @@ class Auto(Method):
     )
     directed: bool = setting(False, Bool(), "propagate along the direction of edges only")
 
-    def fit(self, data: Data, *, split_index: int | None = None, progress: bool | None = None) -> Self:
+    def fit(self, data: Data, *, split_index: int | None = None, progress: ShowProgress = None) -> Self:
         """Choose by the given labels, and learn from them."""
         self.check_settings()
         start = time.perf_counter()
@@ -116,12 +116,13 @@ class Auto(Method):
     def _choose_fit_and_store_ensemble(self, data: Data, start: float) -> None:
         inputs = build_inputs_and_warn_of_edge_changes(data, self.directed)
         given_labels = GivenLabels.from_data(data, self._get_training_split_name())
-        self._deadline, self._untried = None if self.time_limit is None else start + self.time_limit, 0
+        self._trials = auto_fits.Trials(None if self.time_limit is None else start + self.time_limit)
         many = self.labels != "noisy-val" and len(given_labels.y) >= self.min_holdout_labels
         self.views_ = NodeViews(
             MANY_LABELS_DIMENSIONS if many else DIMENSIONS, directed=self.directed, seed=int(self.seed) % 2**31
         )
-        views = self.views_.fit_transform(inputs)
+        self._kept_nodes = auto_fits.list_nodes_to_keep(data, given_labels, int(self.seed), None)
+        views = self.views_.fit_transform(inputs, self._kept_nodes)
         if self.labels == "noisy-val":
             ensemble, fitted = self._fit_and_judge_by_validation(data, views, given_labels)
         elif many:
@@ -129,7 +130,8 @@ class Auto(Method):
         else:
             ensemble, fitted = self._fit_and_judge_by_folds(data, views, given_labels, inputs.adj.num_entries)
         self._store_ensemble(ensemble, fitted, len(given_labels.y))
-        untried = f"; the time limit left {self._untried} candidates untried" if self._untried else ""
+        left_out = self._trials.num_left_out
+        untried = f"; the time limit left {left_out} candidates untried" if left_out else ""
         explanation = explain_choice(ensemble, given_labels, by_validation_labels=self.labels == "noisy-val")
         self.explanation_ = explanation + untried
         self.warning_ = None
@@ -158,16 +160,13 @@ class Auto(Method):
         other.uniform_mass_ = 1 / (len(given_labels.y) + 1)
         inputs = build_inputs_and_warn_of_edge_changes(data, self.directed)
         candidates = [self.candidates_[name] for name in self._get_weights_usable_on(inputs)]
-        views = self.views_.transform(inputs, list_distinct_views_of_candidates(candidates))
-        other.models_ = {}
-        for candidate in candidates:
-            model = self.models_[candidate.name]
-            if candidate.view:
-                again: Any = self._make_fitted_linear(candidate, views, given_labels)
-            else:
-                again = self._make_fitted_network(candidate, data, given_labels, int(model.epochs))
-            again.inverse_temperature_ = model.inverse_temperature_
-            other.models_[candidate.name] = again
+        kept = getattr(self, "_kept_nodes", None)
+        other._kept_nodes = auto_fits.list_nodes_to_keep(data, given_labels, int(self.seed), kept)
+        views = self.views_.transform(inputs, list_distinct_views_of_candidates(candidates), other._kept_nodes)
+        epochs = {name: int(model.epochs) for name, model in self.models_.items() if not self.candidates_[name].view}
+        other.models_ = other._refit(candidates, data, views, given_labels, epochs)
+        for name, model in other.models_.items():
+            model.inverse_temperature_ = self.models_[name].inverse_temperature_
         other.weights_ = self._get_weights_usable_on(inputs)
         return other
 
@@ -188,19 +187,13 @@ class Auto(Method):
 
     def _fit_and_judge_by_folds(self, data: Data, views: Views, given_labels: GivenLabels, num_edges: int) -> Judged:
         """Few labels: each is judged by candidates that learned from the other folds."""
-        networks = self._list_network_candidates(data, num_edges)
         fitted: dict[Candidate, Any] = {}
         unseen = {}
-        transitions: dict[str, Any] = {}  # by view
-        for candidate in self._iter_until_deadline([*list_linear_candidates(views), *networks]):
-            if candidate.view:
-                model = self._make_unfitted_linear(candidate)
-                model.fit_with_temperature(views[candidate.view], given_labels, transitions.get(candidate.view))
-                transitions.setdefault(candidate.view, model.transitions_)
-                fitted[candidate], unseen[candidate.name] = model, model.held_out_
-            else:
-                fitted[candidate] = self._make_fitted_network(candidate, data, given_labels, FEW_LABELS_EPOCHS)
-                unseen[candidate.name] = cross_val_predict_network_scores(fitted[candidate], data, given_labels)
+        for candidate, result in self._iter_fitted_linear(views, given_labels, None, lambda each: each.view):
+            fitted[candidate], unseen[candidate.name] = result
+        for candidate in self._trials.iter_in_time(self._list_network_candidates(data, num_edges)):
+            fitted[candidate] = self._make_fitted_network(candidate, data, given_labels, FEW_LABELS_EPOCHS)
+            unseen[candidate.name] = cross_val_predict_network_scores(fitted[candidate], data, given_labels)
         return self._build_ensemble(unseen, fitted, given_labels), fitted
 
     def _fit_and_judge_by_holdout(self, data: Data, views: Views, given_labels: GivenLabels) -> Judged:
@@ -209,30 +202,23 @@ class Auto(Method):
         judging_labels = given_labels.draw_subset_in_mask(fold == 0, MAX_HOLDOUT_LABELS, int(self.seed))
         size = min(MAX_COMPARED_LABELS, max(MIN_COMPARED_LABELS, MAX_COMPARED_SCORES // given_labels.num_classes))
         training_labels = given_labels.draw_subset_in_mask(fold != 0, size, int(self.seed))
-        candidates = [*list_linear_candidates(views), *self._list_network_candidates(data)]
-        transitions: list[Tensor] | None = None  # many labels tell the noise in any view
         fitted: dict[Candidate, Any] = {}
         unseen = {}
-        for candidate in self._iter_until_deadline(candidates):
-            if candidate.view:
-                model = self._make_fitted_linear(candidate, views, training_labels, transitions=transitions)
-                transitions = transitions or model.transitions_
-                scores = model.compute_scores_of_embedded_nodes(views[candidate.view][judging_labels.nodes])
-            else:
-                rest = given_labels.subset(fold != 0)
-                model = self._make_fitted_network(candidate, data, rest, None, judging_labels)
-                with torch.no_grad():
-                    scores = model._compute_logits(data)[judging_labels.nodes]
-            fitted[candidate], unseen[candidate.name] = model, scores
+        # Many labels tell the noise in any view.
+        for candidate, result in self._iter_fitted_linear(views, training_labels, judging_labels.nodes, lambda _: ""):
+            fitted[candidate], unseen[candidate.name] = result
+        for candidate in self._trials.iter_in_time(self._list_network_candidates(data)):
+            rest = given_labels.subset(fold != 0)
+            fitted[candidate] = self._make_fitted_network(candidate, data, rest, None, judging_labels)
+            with torch.no_grad():
+                unseen[candidate.name] = fitted[candidate]._compute_logits(data)[judging_labels.nodes]
         ensemble = self._build_ensemble(unseen, fitted, judging_labels)
-        for candidate, model in fitted.items():
-            if candidate.name in ensemble.weights or candidate is choose_likeliest_for_other_graphs(ensemble, fitted):
-                fitted[candidate] = (
-                    self._make_fitted_linear(candidate, views, given_labels, transitions=transitions)
-                    if candidate.view
-                    else self._make_fitted_network(candidate, data, given_labels, model.best_epoch_ + 1)
-                )
-        return ensemble, fitted
+        fallback = choose_likeliest_for_other_graphs(ensemble, fitted)
+        chosen = [each for each in fitted if each.name in ensemble.weights or each is fallback]
+        transitions = next(iter(fitted.values())).transitions_
+        epochs = {each.name: fitted[each].best_epoch_ + 1 for each in chosen if not each.view}
+        again = self._refit(chosen, data, views, given_labels, epochs, transitions)
+        return ensemble, fitted | {each: again[each.name] for each in chosen}
 
     def _fit_and_judge_by_validation(self, data: Data, views: Views, given_labels: GivenLabels) -> Judged:
         """Validation labels judge. In the best view, candidates also learn from random parts of the labels."""
@@ -241,7 +227,7 @@ class Auto(Method):
         unseen = {}
 
         def add(candidates: Iterable[Candidate]) -> Ensemble:
-            for candidate in self._iter_until_deadline(candidates):
+            for candidate in self._trials.iter_in_time(candidates):
                 whole = fitted.get(replace(candidate, subset=None))
                 fitted[candidate] = self._make_fitted_linear(candidate, views, given_labels, whole)
                 unseen[candidate.name] = fitted[candidate].compute_scores_of_embedded_nodes(
@@ -257,13 +243,21 @@ class Auto(Method):
             for k in range(SUBSETS_PER_LEARNER)
         ), fitted
 
-    def _iter_until_deadline(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-        """The candidates, until the time is over. The first one always comes."""
-        for number, candidate in enumerate(track(candidates, "auto: methods tried")):
-            if number and self._deadline is not None and time.perf_counter() > self._deadline:
-                self._untried += 1
-            else:
-                yield candidate
+    def _iter_fitted_linear(
+        self,
+        views: Views,
+        labels: GivenLabels,
+        judging_nodes: Tensor | None,
+        group: Callable[[Candidate], str],
+    ) -> Iterator[tuple[Candidate, auto_fits.Fitted]]:
+        """The linear candidates, fitted to labels; the first of each group estimates the noise for the others."""
+        fits = {
+            each: auto_fits.LinearFit(self._make_unfitted_linear(each), labels, judging_nodes)
+            for each in list_linear_candidates(views)
+        }
+        fitted = auto_fits.iter_fitted_candidates(fits, views, group, self._trials, self._kept_nodes)
+        found = dict(track(fitted, "auto: methods tried", len(fits)))
+        yield from ((each, found[each]) for each in fits if each in found)  # machines are done in any order
 
     def _build_ensemble(
         self,
@@ -291,8 +285,6 @@ class Auto(Method):
             model.inverse_temperature_ = ensemble.inverse_temperatures[name]
         self.chosen_ = max(self.weights_, key=lambda name: self.weights_[name])
 
-    # ---- candidates ----
-
     def _make_unfitted_linear(self, candidate: Candidate) -> EmbeddingClassifier:
         model = candidate.make(seed=self.seed, directed=self.directed, labels=self._get_training_split_name())
         assert isinstance(model, EmbeddingClassifier)
@@ -303,18 +295,42 @@ class Auto(Method):
         candidate: Candidate,
         views: Views,
         given_labels: GivenLabels,
-        fitted_on_all: EmbeddingClassifier | None = None,
-        transitions: list[Tensor] | None = None,
+        on_all: EmbeddingClassifier | None = None,
     ) -> EmbeddingClassifier:
-        """A candidate that learned from all these labels, or from its part of them, as a copy of ``fitted_on_all``."""
+        """A candidate that learned from all these labels, or from its part of them, as a copy of ``on_all``."""
         embedded = views[candidate.view]
-        if candidate.subset is None or fitted_on_all is None:
-            fitted_on_all = self._make_unfitted_linear(candidate).fit_uncalibrated(embedded, given_labels, transitions)
+        if on_all is None:
+            on_all = self._make_unfitted_linear(candidate).fit_uncalibrated(embedded, given_labels)
         if candidate.subset is None:
-            return fitted_on_all
+            return on_all
         seed = (int(self.seed) * NUM_SUBSETS + candidate.subset) % 2**63
         subset = given_labels.draw_subset_per_class_keeping_trusted(SUBSET_FRACTION, seed)
-        return fitted_on_all.copy_refitted_to_subset(subset, embedded)
+        return on_all.copy_refitted_to_subset(subset, embedded)
+
+    def _refit(
+        self,
+        candidates: list[Candidate],
+        data: Data,
+        views: Views,
+        given_labels: GivenLabels,
+        epochs: Mapping[str, int],
+        transitions: list[Tensor] | None = None,
+    ) -> dict[str, Any]:
+        """Candidates by name, fitted to these labels: linear ones under known noise, networks for so many epochs."""
+        nobody, linear = given_labels.nodes[:0], [each for each in candidates if each.view and each.subset is None]
+        fits = {
+            each: auto_fits.LinearFit(self._make_unfitted_linear(each), given_labels, nobody, transitions)
+            for each in linear
+        }
+        models = auto_fits.refit_candidates(fits, views, self._kept_nodes)
+        for each in candidates:
+            if each not in models:
+                models[each] = (
+                    self._make_fitted_linear(each, views, given_labels)
+                    if each.view
+                    else self._make_fitted_network(each, data, given_labels, epochs[each.name])
+                )
+        return {each.name: models[each] for each in candidates}
 
     def _list_network_candidates(self, data: Data, num_edges: int | None = None) -> list[Candidate]:
         """The networks that there is time for; ``num_edges`` where one is trained for every fold."""
@@ -340,60 +356,44 @@ class Auto(Method):
 
     def _compute_logits(self, data: Data) -> Tensor:
         inputs = GraphInputs.from_data(data, directed=self.directed)
+        weights, view_names = self._get_weights_and_views(inputs)
+        of_networks = self._compute_network_logits(data, weights)
+        parts = []
+        for rows, views in self.views_.iter_transformed_rows(inputs, view_names):
+            of_rows = {name: logits[rows] for name, logits in of_networks.items()}
+            parts.append(self._average_scores(weights, views, of_rows))
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def _compute_logits_of_nodes(self, data: Data, nodes: Tensor) -> Tensor:
+        if get_block_work_or_none() is None:
+            return super()._compute_logits_of_nodes(data, nodes)
+        inputs = GraphInputs.from_data(data, directed=self.directed)
+        weights, view_names = self._get_weights_and_views(inputs)
+        kept = auto_fits.choose_if_all_inside(nodes.unique(), getattr(self, "_kept_nodes", None))
+        stored = self.views_.transform(inputs, view_names, kept)
+        of_networks = {name: each[nodes] for name, each in self._compute_network_logits(data, weights).items()}
+        return self._average_scores(weights, {name: stored[name][nodes] for name in view_names}, of_networks)
+
+    def _get_weights_and_views(self, inputs: GraphInputs) -> tuple[dict[str, float], list[str]]:
         weights = self._get_weights_usable_on(inputs)
-        views = self.views_.transform(
-            inputs, list_distinct_views_of_candidates(self.candidates_[name] for name in weights)
-        )
+        return weights, list_distinct_views_of_candidates(self.candidates_[name] for name in weights)
+
+    def _compute_network_logits(self, data: Data, names: Iterable[str]) -> dict[str, Tensor]:
+        return {name: self.models_[name]._compute_logits(data) for name in names if not self.candidates_[name].view}
+
+    def _average_scores(
+        self, weights: dict[str, float], views: Mapping[str, Tensor], of_networks: Mapping[str, Tensor]
+    ) -> Tensor:
         scores = {}
         for name in weights:
             model, view = self.models_[name], self.candidates_[name].view
-            logits = model.compute_scores_of_embedded_nodes(views[view]) if view else model._compute_logits(data)
+            logits = model.compute_scores_of_embedded_nodes(views[view]) if view else of_networks[name]
             scores[name] = model.inverse_temperature_ * logits
         mean = self.inverse_temperature_ * compute_log_mean_probs(scores, weights) + self.bias_
         return mix_log_probs_with_uniform(mean, self.uniform_mass_)
 
     def _get_tensors_and_metadata(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        tensors, views = self.views_.get_state()
-        tensors = {f"views.{key}": value.clone() for key, value in tensors.items()}
-        tensors |= {"auto.transition": self.transition_.clone(), "auto.bias": self.bias_.clone()}
-        models = []
-        for number, (name, model) in enumerate(self.models_.items()):
-            own, metadata = model._get_tensors_and_metadata()
-            tensors |= {f"{number}.{key}": value.clone() for key, value in own.items()}  # some are shared
-            candidate = self.candidates_[name]
-            place = {"learner": candidate.learner, "view": candidate.view, "subset": candidate.subset}
-            temperature = {"inverse_temperature": float(model.inverse_temperature_)}
-            settings = model.get_json_compatible_settings()
-            models.append(place | temperature | {"method": model.name, "settings": settings, "metadata": metadata})
-        state = {name: getattr(self, f"{name}_") for name in STATE_ATTRIBUTES}
-        return tensors, {"models": models, "views": views} | state
+        return auto_state.get_tensors_and_metadata(self)
 
     def _set_tensors_and_metadata(self, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
-        self.transition_, self.bias_ = tensors["auto.transition"], tensors["auto.bias"]
-        view_tensors, seed = _select_and_strip_prefix(tensors, "views."), int(self.seed) % 2**31
-        self.views_ = NodeViews.from_state(view_tensors, metadata["views"], directed=self.directed, seed=seed)
-        self.models_, self.candidates_ = {}, {}
-        for number, inner in enumerate(metadata["models"]):
-            if inner["method"] not in LEARNER_CLASSES:
-                raise ModelFileError(f"the model inside is '{inner['method']}', which 'auto' never chooses")
-            model: Any = LEARNER_CLASSES[inner["method"]](**inner["settings"])
-            model.class_names_, model.num_features_ = self.class_names_, self.num_features_
-            model._set_tensors_and_metadata(_select_and_strip_prefix(tensors, f"{number}."), inner["metadata"])
-            model.inverse_temperature_ = float(inner["inverse_temperature"])
-            candidate = Candidate(str(inner["learner"]), str(inner["view"]), inner["subset"])
-            self.models_[candidate.name], self.candidates_[candidate.name] = model, candidate
-        for name in STATE_ATTRIBUTES:
-            setattr(self, f"{name}_", metadata[name])
-        self.weights_ = {str(name): float(weight) for name, weight in metadata["weights"].items()}
-        self.inverse_temperature_ = float(metadata["inverse_temperature"])
-        self.uniform_mass_ = float(metadata["uniform_mass"])
-
-
-STATE_ATTRIBUTES = (
-    *("weights", "inverse_temperature", "uniform_mass", "chosen", "fallback", "explanation"),
-    *("holdout_log_likelihood", "agreement", "seconds"),
-)
-
-
-def _select_and_strip_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
+        auto_state.set_tensors_and_metadata(self, tensors, metadata)

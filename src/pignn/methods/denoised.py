@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from .. import noise
 from ..core.settings import Float, Range, setting
+from ..propagation import NodeVectors
 from .core.calibration import MAX_CALIBRATION_LABELS, fit_inverse_temperature_and_likelihoods
 from .core.embedding_classifier import EmbeddingClassifier
 from .core.labels import IMPOSSIBLE_LOGIT, GivenLabels, build_symmetric_transition, compute_label_log_likelihoods
@@ -21,10 +22,10 @@ COSINE_SCALES = [COSINE_SCALE * 10 ** (k / 8) for k in range(-8, 9)]
 NOISE_RATES = [0.01, *(k / 20 for k in range(1, 16))]
 
 
-def compute_leave_one_out_cosines_of_labeled(embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+def compute_leave_one_out_cosines_of_labeled(embedded: NodeVectors, given_labels: GivenLabels) -> Tensor:
     """The cosine between each labeled node and the mean of each class *without that node*, [labels, classes]."""
     x = embedded[given_labels.nodes]
-    share = F.one_hot(given_labels.y, given_labels.num_classes).to(embedded) * given_labels.weight[:, None]
+    share = F.one_hot(given_labels.y, given_labels.num_classes).to(embedded.dtype) * given_labels.weight[:, None]
     total = share.T @ x
     along, own = x @ total.T, (x * x).sum(1, keepdim=True)
     length = (total * total).sum(1) - 2 * share * along + share.square() * own
@@ -67,7 +68,7 @@ def estimate_symmetric_and_free_transitions(cosines: Tensor, given_labels: Given
 
 
 def estimate_transitions_and_posterior(
-    embedded: Tensor, given_labels: GivenLabels, transitions: list[Tensor] | None = None
+    embedded: NodeVectors, given_labels: GivenLabels, transitions: list[Tensor] | None = None
 ) -> tuple[list[Tensor], Tensor]:
     """(transition matrices, P(true | features, given label) of the labeled nodes), each label judged by the others.
 
@@ -131,19 +132,19 @@ class Denoised(EmbeddingClassifier):
         search=Range(0.03, 30.0, log=True),
     )
 
-    def _fit_weights_and_set_posterior(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_and_set_posterior(self, embedded: NodeVectors, given_labels: GivenLabels) -> Tensor:
         self.transitions_, self.posterior_ = estimate_transitions_and_posterior(
             embedded, given_labels, self.transitions_
         )
         self.transition_ = torch.stack(self.transitions_).mean(0)
         return self._fit_weights_to_posterior(embedded, given_labels, self.posterior_)
 
-    def _fit_weights_with_known_transitions(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_with_known_transitions(self, embedded: NodeVectors, given_labels: GivenLabels) -> Tensor:
         return self._fit_weights_to_posterior(
             embedded, given_labels, estimate_transitions_and_posterior(embedded, given_labels, self.transitions_)[1]
         )  # the noise is that of all labels
 
-    def _fit_weights_to_posterior(self, embedded: Tensor, given_labels: GivenLabels, posterior: Tensor) -> Tensor:
+    def _fit_weights_to_posterior(self, embedded: NodeVectors, given_labels: GivenLabels, posterior: Tensor) -> Tensor:
         return fit_logistic_regression(
             embedded[given_labels.nodes], weight_and_balance_targets(posterior, given_labels.weight), self.l2
         )

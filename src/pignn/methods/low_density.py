@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ..core.settings import Float, Range, setting
+from ..propagation import NodeVectors
 from .core.embedding_classifier import EmbeddingClassifier
 from .core.labels import (
     IMPOSSIBLE_LOGIT,
@@ -38,7 +39,7 @@ def compute_mutual_information(logits: Tensor) -> Tensor:
 
 
 def fit_weights_and_transition(
-    embedded: Tensor, given_labels: GivenLabels, start: Tensor, information_weight: float, l2: float, seed: int = 0
+    embedded: NodeVectors, given_labels: GivenLabels, start: Tensor, information_weight: float, l2: float, seed: int = 0
 ) -> tuple[Tensor, Tensor]:
     """(W, T) that maximize Σ log Σ_c p_c T[c, given] + λ·I(node; class) − ½·l2·|W|², p = softmax(h W).
 
@@ -46,11 +47,9 @@ def fit_weights_and_transition(
     never used.
     """
     generator = torch.Generator().manual_seed(seed)
-    sample = (
-        embedded
-        if len(embedded) <= MAX_NODES
-        else embedded[torch.randperm(len(embedded), generator=generator)[:MAX_NODES]]
-    )
+    is_small = len(embedded) <= MAX_NODES
+    nodes = torch.arange(len(embedded)) if is_small else torch.randperm(len(embedded), generator=generator)[:MAX_NODES]
+    sample = embedded[nodes]
     present = given_labels.labeled_class_mask
     if len(given_labels.y) > MAX_LABELS:
         given_labels = given_labels.subset(torch.randperm(len(given_labels.y), generator=generator)[:MAX_LABELS])
@@ -105,7 +104,7 @@ class LowDensity(EmbeddingClassifier):
         search=Range(0.01, 10.0, log=True),
     )
 
-    def _fit_weights_and_set_posterior(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_and_set_posterior(self, embedded: NodeVectors, given_labels: GivenLabels) -> Tensor:
         self.transitions_, posterior = estimate_transitions_and_posterior(embedded, given_labels, self.transitions_)
         weights, self.transition_ = self._fit_weights_and_transition(embedded, given_labels, posterior)
         scores = torch.where(given_labels.labeled_class_mask, embedded[given_labels.nodes] @ weights, IMPOSSIBLE_LOGIT)
@@ -114,13 +113,13 @@ class LowDensity(EmbeddingClassifier):
         ).softmax(1)
         return weights
 
-    def _fit_weights_with_known_transitions(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_with_known_transitions(self, embedded: NodeVectors, given_labels: GivenLabels) -> Tensor:
         return self._fit_weights_and_transition(
             embedded, given_labels, estimate_transitions_and_posterior(embedded, given_labels, self.transitions_)[1]
         )[0]
 
     def _fit_weights_and_transition(
-        self, embedded: Tensor, given_labels: GivenLabels, posterior: Tensor
+        self, embedded: NodeVectors, given_labels: GivenLabels, posterior: Tensor
     ) -> tuple[Tensor, Tensor]:
         start = fit_logistic_regression(
             embedded[given_labels.nodes], weight_and_balance_targets(posterior, given_labels.weight), 1.0

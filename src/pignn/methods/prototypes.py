@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..core.settings import Choice, Float, Int, Range, setting
-from ..propagation import scale_rows_to_unit_length
+from ..propagation import NodeVectors, scale_rows_to_unit_length
 from .core.calibration import estimate_transition_without_trusted_labels
 from .core.embedding_classifier import EmbeddingClassifier
 from .core.labels import (
@@ -19,6 +19,7 @@ from .core.labels import (
     GivenLabels,
     build_symmetric_transition,
     compute_label_log_likelihoods,
+    draw_unlabeled_nodes,
     fit_transition,
 )
 
@@ -29,7 +30,7 @@ MAX_UNLABELED = 20_000  # unlabeled nodes that are read; of more, as many are dr
 TOLERANCE = 1e-4  # EM ends when no entry of a prototype changes by more
 
 
-def compute_unit_class_means(embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+def compute_unit_class_means(embedded: NodeVectors, given_labels: GivenLabels) -> Tensor:
     """The direction of the weighted mean of each class, [classes, d]. Zero for a class without a label."""
     total = torch.zeros(given_labels.num_classes, embedded.shape[1], dtype=embedded.dtype)
     return scale_rows_to_unit_length(
@@ -48,7 +49,7 @@ class Mixture:
 
 
 def fit_mixture(
-    embedded: Tensor,
+    embedded: NodeVectors,
     given_labels: GivenLabels,
     *,
     noise: str = "symmetric",
@@ -64,10 +65,10 @@ def fit_mixture(
     noise. A class without a label stays unused.
     """
     means = compute_unit_class_means(embedded, given_labels)
-    one_hot = F.one_hot(given_labels.y, given_labels.num_classes).to(embedded)
+    one_hot = F.one_hot(given_labels.y, given_labels.num_classes).to(embedded.dtype)
     if noise == "none":
         return Mixture(means, torch.eye(given_labels.num_classes), one_hot, 0)
-    labeled, weight = embedded[given_labels.nodes], given_labels.weight[:, None].to(embedded)
+    labeled, weight = embedded[given_labels.nodes], given_labels.weight[:, None].to(embedded.dtype)
     unlabeled, unlabeled_weight = _sample_unlabeled_rows_and_weight(embedded, given_labels, unlabeled_weight, seed)
     absent = ~given_labels.labeled_class_mask
     transition, posterior, num_rounds = (
@@ -93,19 +94,14 @@ def fit_mixture(
 
 
 def _sample_unlabeled_rows_and_weight(
-    embedded: Tensor, given_labels: GivenLabels, weight: float, seed: int
+    embedded: NodeVectors, given_labels: GivenLabels, weight: float, seed: int
 ) -> tuple[Tensor, float]:
     """Rows of unlabeled nodes, at most ``MAX_UNLABELED``, and the weight of each."""
     if not weight:
-        return embedded[:0], 0.0
-    mask = torch.ones(len(embedded), dtype=torch.bool)
-    mask[given_labels.nodes] = False
-    nodes = mask.nonzero().view(-1)
-    if len(nodes) > MAX_UNLABELED:
-        weight *= len(nodes) / MAX_UNLABELED
-        drawn = torch.randperm(len(nodes), generator=torch.Generator().manual_seed(seed))[:MAX_UNLABELED]
-        nodes = nodes[drawn.sort().values]
-    return embedded[nodes], weight
+        return embedded[given_labels.nodes[:0]], 0.0
+    nodes = draw_unlabeled_nodes(len(embedded), given_labels, MAX_UNLABELED, seed)
+    count = len(embedded) - len(given_labels.nodes)
+    return embedded[nodes], weight * max(count / MAX_UNLABELED, 1.0)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -144,12 +140,12 @@ class Prototypes(EmbeddingClassifier):
         """Unit vectors, [classes, dimensions]."""
         return self.weight_.T / self.concentration
 
-    def _fit_weights_and_set_posterior(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_and_set_posterior(self, embedded: NodeVectors, given_labels: GivenLabels) -> Tensor:
         mixture = self._fit_mixture(embedded, given_labels)
         self.transition_, self.posterior_, self.num_rounds_ = mixture.transition, mixture.posterior, mixture.num_rounds
         return self.concentration * mixture.prototypes.T
 
-    def _fit_weights_with_known_transitions(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_with_known_transitions(self, embedded: NodeVectors, given_labels: GivenLabels) -> Tensor:
         return self.concentration * self._fit_mixture(embedded, given_labels).prototypes.T
 
     def _set_transition_if_no_noise_model(self, given_labels: GivenLabels) -> None:
@@ -160,7 +156,7 @@ class Prototypes(EmbeddingClassifier):
                 else torch.stack(self.transitions_).mean(0)
             )
 
-    def _fit_mixture(self, embedded: Tensor, given_labels: GivenLabels) -> Mixture:
+    def _fit_mixture(self, embedded: NodeVectors, given_labels: GivenLabels) -> Mixture:
         return fit_mixture(
             embedded,
             given_labels,

@@ -157,13 +157,16 @@ def _bootstrap_rate_and_transition_bounds(
     rates, matrices = [], []
     size = min(len(given), MAX_FIT_LABELS)
     for _ in range(NUM_BOOTSTRAP_SAMPLES):
-        sample = rng.integers(0, len(given), size)
+        sample, counts = np.unique(rng.integers(0, len(given), size), return_counts=True)
         sample_given, sample_log_probs = given[sample], log_probs[sample]
         sample_trusted = None if trusted is None else trusted[sample]
         sample_before = None if given_before_review is None else given_before_review[sample]
-        refitted = fit_noise_model(sample_given, sample_log_probs, sample_trusted, sample_before, refit_from=fitted)
-        p_right = refitted.compute_posterior(sample_given, sample_log_probs)[np.arange(size), sample_given]
-        rates.append(1 - (p_right if sample_trusted is None else np.where(sample_trusted, 1.0, p_right)).mean())
+        refitted = fit_noise_model(
+            sample_given, sample_log_probs, sample_trusted, sample_before, refit_from=fitted, counts=counts
+        )
+        p_right = refitted.compute_posterior(sample_given, sample_log_probs)[np.arange(len(sample)), sample_given]
+        p_right = p_right if sample_trusted is None else np.where(sample_trusted, 1.0, p_right)
+        rates.append(1 - float(counts @ p_right) / size)
         matrices.append(refitted.transition)
     quantiles = [(1 - level) / 2, (1 + level) / 2]
     low, high = np.quantile(rates, quantiles)

@@ -83,6 +83,7 @@ def fit_noise_model(
     given_before_review: Ints | None = None,
     *,
     refit_from: NoiseModel | None = None,
+    counts: Ints | None = None,
     needs_clear_gain: bool = False,
     allow_confusions: bool = True,
     assumed_rate: float = 0.0,
@@ -93,15 +94,16 @@ def fit_noise_model(
     It shows how truth becomes a given label. Reviewing top suspects first does no harm: given x and the label before,
     who is looked at does not depend on the truth.
 
-    With `refit_from`, only its form of T is fitted, in few steps: for the bootstrap. `needs_clear_gain` asks for more
-    before some classes count as taken for each other, and without `allow_confusions` they never do. `assumed_rate` is
-    the share of wrong labels that a classifier without any knowledge leaves to be assumed.
+    With `refit_from`, only its form of T is fitted, in few steps, and `counts` says how often each label is there: for
+    the bootstrap. `needs_clear_gain` asks for more before some classes count as taken for each other, and without
+    `allow_confusions` they never do. `assumed_rate` is the share of wrong labels that a classifier without knowledge
+    leaves to be assumed.
     """
     num_classes = log_probs.shape[1]
     if not len(given) or num_classes < 2:
         return NoiseModel(1.0, np.zeros(num_classes), np.eye(num_classes))
     assumed_rate = assumed_rate if refit_from is None else refit_from.assumed_rate
-    likelihood = Likelihood(given, log_probs, trusted, given_before_review, assumed_rate)
+    likelihood = Likelihood(given, log_probs, trusted, given_before_review, assumed_rate, counts)
     if refit_from is not None:
         return likelihood.fit_most_likely_model(refit_from.form, refit_from)
     forms = [form for form in likelihood.num_free_parameters if allow_confusions or form not in CONFUSIONS]
@@ -130,27 +132,32 @@ class Likelihood:
         trusted: Bools | None,
         given_before_review: Ints | None = None,
         assumed_rate: float = 0.0,
+        counts: Ints | None = None,
     ) -> None:
         self.log_probs = log_probs
+        # Classes are rows: sums over the few classes then run along all nodes at once.
+        self.log_prob_rows = np.ascontiguousarray(log_probs.T)
+        self.counts = np.ones(len(given)) if counts is None else counts.astype(np.float64)
         self.assumed_rate = assumed_rate
         self.num_classes = log_probs.shape[1]
-        self.truth: Floats | None = None  # [nodes, classes], what is known of the truth
-        self.ignores_noise: Bools | None = None  # [nodes, 1], where T plays no part
+        self.truth: Floats | None = None  # [classes, nodes], what is known of the truth
+        self.ignores_noise: Bools | None = None  # [nodes], where T plays no part
         if trusted is not None and trusted.any():
             has_before = (
                 np.zeros(len(given), dtype=bool)
                 if given_before_review is None
                 else trusted & (given_before_review >= 0)
             )
-            self.truth = np.where(trusted[:, None], np.eye(self.num_classes)[given] + 1e-12, 1.0)
-            self.ignores_noise = (trusted & ~has_before)[:, None]
+            self.truth = np.where(trusted, np.eye(self.num_classes)[:, given] + 1e-12, 1.0)
+            self.ignores_noise = trusted & ~has_before
             given = given if given_before_review is None else np.where(has_before, given_before_review, given)
         self.given = given
-        self.one_hot = np.eye(self.num_classes)[given]
+        self.counted_one_hot = np.eye(self.num_classes)[given] * self.counts[:, None]
         # A tenth of a label off the diagonal keeps T inside; one label and a hundredth of the class on it.
         self.pseudo_counts = np.full((self.num_classes, self.num_classes), 0.1 / self.num_classes)
-        class_sizes = np.bincount(given, minlength=self.num_classes)
-        doubt = 1 - compute_agreement_above_chance(given, log_probs)
+        class_sizes = np.bincount(given, weights=self.counts, minlength=self.num_classes)
+        num_labels = self.counts.sum()
+        doubt = 1 - compute_agreement_above_chance(given, log_probs, self.counts)
         self.pseudo_counts += np.diag(1.0 + (0.01 + doubt * (1 - assumed_rate)) * class_sizes)
         wrong_class_shares = _normalize_rows_off_diagonal(np.ones(self.num_classes))
         self.pseudo_counts += doubt * assumed_rate * class_sizes[:, None] * wrong_class_shares
@@ -158,26 +165,26 @@ class Likelihood:
         confusions = self._count_given_labels_by_predicted_class()
         self.wrong_label_shares = {
             EQUAL: _normalize_rows_off_diagonal(np.where(class_sizes > 0, 1.0, MIN_PROB)),
-            BY_CLASS: _normalize_rows_off_diagonal(np.maximum(class_sizes / len(given), MIN_PROB)),
-            BY_ROOT: _normalize_rows_off_diagonal(np.maximum(np.sqrt(class_sizes / len(given)), MIN_PROB)),
+            BY_CLASS: _normalize_rows_off_diagonal(np.maximum(class_sizes / num_labels, MIN_PROB)),
+            BY_ROOT: _normalize_rows_off_diagonal(np.maximum(np.sqrt(class_sizes / num_labels), MIN_PROB)),
             CONFUSED: _normalize_rows_off_diagonal(
                 confusions + np.where(class_sizes > 0, CONFUSION_PSEUDO_COUNT, MIN_PROB)
             ),
         }
         self.num_free_parameters = {EQUAL: 1}  # of each form that is tried
         num_of_full, num_of_confused = num_present * (num_present - 1), PARAMETERS_PER_CONFUSED_CLASS * num_present
-        is_full_tried = num_of_full * MIN_LABELS_PER_PARAMETER <= len(given)
+        is_full_tried = num_of_full * MIN_LABELS_PER_PARAMETER <= num_labels
         if is_full_tried:
             self.num_free_parameters[FULL] = num_of_full
         if not is_full_tried or num_of_confused < num_of_full:
             self.num_free_parameters[CONFUSED] = num_of_confused
-        if class_sizes[class_sizes > 0].min() < RARE_CLASS_SHARE * len(given) / num_present:
+        if class_sizes[class_sizes > 0].min() < RARE_CLASS_SHARE * num_labels / num_present:
             self.num_free_parameters |= {BY_ROOT: 1, BY_CLASS: 1}
 
     def _count_given_labels_by_predicted_class(self) -> Floats:
         """How many labels of each given class are on nodes that the classifier puts into each class."""
         predicted = np.eye(self.num_classes)[self.log_probs.argmax(axis=1)]
-        return predicted.T @ self.one_hot
+        return predicted.T @ self.counted_one_hot
 
     def fit_most_likely_model(self, form: str, start: NoiseModel | None = None) -> NoiseModel:
         """The most likely model whose T has this form."""
@@ -199,13 +206,13 @@ class Likelihood:
         a, b, matrix = self._unpack_parameters(parameters, form)
         matrix = normalize_rows(matrix)
         model = NoiseModel(float(a), b, matrix, form=form, assumed_rate=self.assumed_rate)
-        log_likelihood = float(self.compute_log_likelihoods(model).sum())
+        log_likelihood = float(self.counts @ self.compute_log_likelihoods(model))
         return replace(model, penalized_log_likelihood=log_likelihood - self.num_free_parameters.get(form, 0))
 
     def compute_log_likelihoods(self, model: NoiseModel) -> Floats:
         """log P(given label | x) of every node."""
-        joint = model.predict_true_probs(self.log_probs) * self._compute_label_likelihood(model.transition)
-        return np.log(np.maximum(joint.sum(axis=1), 1e-300))
+        prior = softmax(model.inverse_temperature * self.log_prob_rows + model.bias[:, None], axis=0)
+        return np.log(np.maximum((prior * self._compute_label_likelihood(model.transition)).sum(axis=0), 1e-300))
 
     def is_gain_clear(self, model: NoiseModel, even_model: NoiseModel) -> bool:
         """Whether labels of nodes that the classifier is decided about gain enough by a model of confused classes.
@@ -223,20 +230,21 @@ class Likelihood:
     def compute_loss_and_gradient(self, parameters: Floats, form: str) -> tuple[float, Floats]:
         """The loss and its gradient."""
         a, b, matrix = self._unpack_parameters(parameters, form)
-        prior = softmax(a * self.log_probs + b, axis=-1)
-        joint = prior * self._compute_label_likelihood(matrix)
-        total = np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
-        posterior = joint / total
+        prior = softmax(a * self.log_prob_rows + b[:, None], axis=0)
+        posterior = prior * self._compute_label_likelihood(matrix)
+        total = np.maximum(posterior.sum(axis=0), 1e-300)
+        posterior /= total
         noisy = posterior if self.ignores_noise is None else posterior * ~self.ignores_noise
-        counts = noisy.T @ self.one_hot + self.pseudo_counts
+        counts = noisy @ self.counted_one_hot + self.pseudo_counts
         log_prior = (self.pseudo_counts * np.log(matrix)).sum()
-        value = -np.log(total).sum() - log_prior + 0.5 * (b**2).sum() + (a - 1) ** 2
+        value = -(self.counts @ np.log(total)) - log_prior + 0.5 * (b**2).sum() + (a - 1) ** 2
         if form == FULL:
             slope = -(counts - matrix * counts.sum(axis=1, keepdims=True)).ravel()
         else:
             slope = np.array([np.trace(counts) - matrix[0, 0] * counts.sum()])
-        difference = posterior - prior
-        gradient = [[-(difference * self.log_probs).sum() + 2 * (a - 1)], b - difference.sum(axis=0), slope]
+        difference = (posterior - prior) * self.counts
+        of_a = -np.vdot(difference, self.log_prob_rows) + 2 * (a - 1)
+        gradient = [[of_a], b - difference.sum(axis=1), slope]
         return float(value), np.concatenate(gradient)
 
     def _unpack_parameters(self, parameters: Floats, form: str) -> tuple[float, Floats, Floats]:
@@ -250,18 +258,19 @@ class Likelihood:
         return a, b, (1 - rate) * np.eye(n) + rate * self.wrong_label_shares[form]
 
     def _compute_label_likelihood(self, matrix: Floats) -> Floats:
-        """P(given label of a node | true = k), [nodes, classes]."""
-        likelihood = matrix.T[self.given]
+        """P(given label of a node | true = k), [classes, nodes]."""
+        likelihood = matrix.take(self.given, axis=1)
         if self.truth is None or self.ignores_noise is None:
             return likelihood
         return np.where(self.ignores_noise, 1.0, likelihood) * self.truth
 
 
-def compute_agreement_above_chance(given: Ints, log_probs: Floats) -> float:
+def compute_agreement_above_chance(given: Ints, log_probs: Floats, counts: Floats | None = None) -> float:
     """How far a classifier is fit to judge given labels: 0 if it agrees with them by chance, 1 from SURE_LIFT on."""
-    shares = np.bincount(given, minlength=log_probs.shape[1]) / len(given)
+    counts = np.ones(len(given)) if counts is None else counts
+    shares = np.bincount(given, weights=counts, minlength=log_probs.shape[1]) / counts.sum()
     chance = float((shares**2).sum())
-    agreement = float((log_probs.argmax(axis=1) == given).mean())
+    agreement = float(counts @ (log_probs.argmax(axis=1) == given) / counts.sum())
     return min(max((agreement - chance) / max(1 - chance, 1e-12) / SURE_LIFT, 0.0), 1.0)
 
 

@@ -2,6 +2,7 @@
 
 from .block_runs import BlockWork, block_work_and_cleanup_context, get_block_work_or_none
 from .blocks import StoredGraph
+from .node_rows import NodeRows, NodeVectors
 from .smoothing import Embedding, scale_rows_to_unit_length, smooth, to_graph_inputs
 from .views import VIEW_PARTS, NodeViews, is_view_of_fitted_graph_only
 
@@ -9,6 +10,8 @@ __all__ = [
     "VIEW_PARTS",
     "BlockWork",
     "Embedding",
+    "NodeRows",
+    "NodeVectors",
     "NodeViews",
     "StoredGraph",
     "block_work_and_cleanup_context",

@@ -5,26 +5,43 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
+from ..core.errors import PignnError, is_out_of_memory
+from ..core.memory import measure_resident_bytes
 from ..core.progress import track
 from ..core.threads import threads_context
 from ..io.digests import compute_digest_of_parts
 from ..io.files import create_folder_and_prove_writable, output_errors_context
-from .blocks import BlockTask, StoredGraph, plan_column_blocks
+from .blocks import Block, BlockTask, SmoothedBlock, StoredGraph, plan_column_blocks
+from .ray_tasks import LACK_OF_MEMORY, RayTasks, Task
 
 NUM_HOPS = 20
+Key = TypeVar("Key")
 _WORK: ContextVar[BlockWork | None] = ContextVar("block work", default=None)
+
+
+class StoredColumns:
+    """Blocks of columns in files, side by side."""
+
+    def __init__(self, paths: Mapping[Block, Path]) -> None:
+        self.blocks = {block: np.load(path, mmap_mode="r") for block, path in paths.items()}
+
+    def read(self, rows: slice = slice(None)) -> np.ndarray:
+        """Consecutive rows."""
+        return np.hstack([columns[rows] for columns in self.blocks.values()])
 
 
 @dataclass
 class BlockWork:
-    """How the features of a graph store are smoothed.
+    """How columns over the nodes of a graph store are computed.
 
     Args:
         store: folder of the graph store.
@@ -47,39 +64,62 @@ class BlockWork:
 
     def smooth_rows_and_save_blocks(self, nodes: np.ndarray, alpha: float) -> np.ndarray:
         """The rows of some nodes of the smoothed features, every feature scaled as :class:`Embedding` does."""
-        tasks, key = {}, compute_digest_of_parts(self.graph.digest, nodes, str(alpha), length=16)
-        for block in plan_column_blocks(self.graph.num_nodes, self.graph.num_features, self.memory):
-            path = self.folder / f"{key}-{block.start}-{block.stop}.npy"
-            tasks[path] = BlockTask(str(self.store.absolute()), self.graph.digest, block, alpha, NUM_HOPS)
+
+        def make_task(block: Block) -> BlockTask:
+            return SmoothedBlock(*self.location, block, NUM_HOPS, alpha)
+
+        return self.compute_and_save_blocks(make_task, self.graph.num_features, nodes, "smoothing").read()
+
+    @property
+    def location(self) -> tuple[str, str]:
+        """Where the store is and what it holds, as tasks take it."""
+        return str(self.store.absolute()), self.graph.digest
+
+    def compute_and_save_blocks(
+        self, make_task: Callable[[Block], BlockTask], num_columns: int, nodes: np.ndarray | None, stage: str
+    ) -> StoredColumns:
+        """Some columns of some nodes, or of all. Blocks that are there already are not computed again."""
+        resident = measure_resident_bytes() if self.ray is None else 0  # tasks on a cluster start afresh
+        blocks = plan_column_blocks(self.graph.num_nodes, num_columns, self.memory, resident)
+        parts = [*make_task(blocks[0]).list_digest_parts(), "all" if nodes is None else nodes]
+        key = compute_digest_of_parts(*parts, length=16)
+        paths = {block: self.folder / f"{key}-{block.start}-{block.stop}.npy" for block in blocks}
         create_folder_and_prove_writable(self.folder)
-        missing = {path: task for path, task in tasks.items() if not path.exists()}
-        self.reused += len(tasks) - len(missing)
-        for path, rows in track(self._iter_computed_blocks(missing, nodes), "audit: smoothing", len(missing)):
+        missing = {path: (make_task(block), nodes) for block, path in paths.items() if not path.exists()}
+        self.reused += len(paths) - len(missing)
+        for path, rows in track(self.iter_results(missing), stage, len(missing)):
             _save_array(path, rows)
             self.computed += 1
-        result = np.empty((len(nodes), self.graph.num_features), np.float32)
-        for path, task in tasks.items():
-            result[:, slice(*task.block)] = np.load(path, mmap_mode="r")
-        return result
+        return StoredColumns(paths)
 
-    def _iter_computed_blocks(
-        self, tasks: dict[Path, BlockTask], nodes: np.ndarray
-    ) -> Iterator[tuple[Path, np.ndarray]]:
-        if self.ray is not None:
-            from .ray_blocks import RayBlocks
+    def iter_results(self, tasks: Mapping[Key, tuple[Task, Any]]) -> Iterator[tuple[Key, Any]]:
+        """What tasks give for their inputs: one after the other here, side by side on a cluster."""
+        if self.ray is None:
+            with threads_context(self.graph.num_nodes):
+                for key, (task, shared) in tasks.items():
+                    yield key, _compute_or_tell_lack_of_memory(task, shared)
+        elif tasks:
+            before = self.cluster.repeated
+            try:
+                yield from self.cluster.iter_results(tasks)
+            finally:
+                self.repeated += self.cluster.repeated - before
 
-            with RayBlocks(self.ray, nodes) as cluster:
-                yield from cluster.iter_computed_blocks(tasks)
-                self.repeated += cluster.repeated
-            return
-        with threads_context(self.graph.num_nodes):
-            for path, task in tasks.items():
-                yield path, task.compute_smoothed_rows(nodes)
+    @cached_property
+    def cluster(self) -> RayTasks:
+        """The connection to the cluster."""
+        assert self.ray is not None
+        return RayTasks(self.ray)
+
+    def close(self) -> None:
+        """Leave the cluster, if it was joined."""
+        if "cluster" in self.__dict__:
+            self.cluster.close()
 
 
 @contextlib.contextmanager
 def block_work_and_cleanup_context(work: BlockWork, *, reuse_saved_blocks: bool) -> Iterator[BlockWork]:
-    """Inside, the features of the store are smoothed by blocks. ``reuse_saved_blocks`` uses those there.
+    """Inside, columns over the nodes are computed by blocks. ``reuse_saved_blocks`` uses those there.
 
     They are removed when the context ends without an error.
     """
@@ -90,12 +130,22 @@ def block_work_and_cleanup_context(work: BlockWork, *, reuse_saved_blocks: bool)
         yield work
     finally:
         _WORK.reset(token)
+        work.close()
     shutil.rmtree(work.folder, ignore_errors=True)
 
 
 def get_block_work_or_none() -> BlockWork | None:
     """The work of the context, None outside of one."""
     return _WORK.get()
+
+
+def _compute_or_tell_lack_of_memory(task: Task, shared: Any) -> Any:
+    try:
+        return task.compute(shared)
+    except (MemoryError, RuntimeError) as error:
+        if is_out_of_memory(error):
+            raise PignnError(LACK_OF_MEMORY) from None
+        raise
 
 
 def _save_array(path: Path, array: np.ndarray) -> None:

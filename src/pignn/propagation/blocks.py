@@ -1,4 +1,4 @@
-"""Features of a graph store smoothed by blocks of columns, in a memory that does not depend on their number.
+"""Columns over the nodes of a graph store, computed block by block in a memory that does not depend on their number.
 
 S·X is what :func:`~pignn.propagation.smooth` gives. Its columns never talk to each other: a block of w columns needs
 3·N·w numbers and one pass over the edges per step. With s = (1 + degree)^-½, g = s·h and a = α·s·(source), one step is
@@ -10,29 +10,33 @@ row by row, so that no weight of an edge is ever stored. Files are read, not map
 
 from __future__ import annotations
 
-import itertools
+import platform
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ..backbones import FeatureScaling
 from ..core.errors import ConfigError, DataError
 from ..graphs.sparse import build_csr, spmm
-from ..graphs.store import open_graph_store
+from ..graphs.store import HEADER_NAME, open_graph_store
 
 MAX_BLOCK_COLUMNS = 64
+CACHE_LINE_COLUMNS = 16  # whole cache lines: a row of fewer columns costs as much
 CHUNK_ENTRIES = 1 << 21  # of edges that are read at a time
-CHUNK_VALUES = 1 << 23  # of features that are read at a time
+CHUNK_VALUES = 1 << 21  # of features that are read at a time
 SHARE_OF_MEMORY = 0.5  # for the block itself; labels, models and libraries need the rest
+SHARE_OF_REST = 0.7  # of what libraries and arrays leave; chunks and results need some
 NUM_ARRAYS = 3  # of the size of a block
 
 
 class Block(NamedTuple):
-    """Some columns of the features."""
+    """Some columns."""
 
     start: int
     stop: int
@@ -43,12 +47,16 @@ class StoredGraph:
 
     def __init__(self, folder: str | Path, digest: str | None = None) -> None:
         self.folder = Path(folder)
+        if not (self.folder / HEADER_NAME).is_file():
+            machine = platform.node()
+            raise DataError(f"{machine} has no store at {folder}; put it on a shared file system, or copy it there")
+        self._header = (self.folder / HEADER_NAME).read_bytes()
         data = open_graph_store(folder)
         if digest is not None and data.digest != digest:
-            raise DataError(f"store {folder} was changed while it was read; start again")
+            raise self._build_change_error()
         self.digest, (self.num_nodes, self.num_features) = data.digest, data.x.shape
         self.is_weighted = data.get("edge_weight") is not None
-        self.crow = np.fromfile(self.folder / "crow.i64", "<i8")
+        self.crow = self._read_array_part("crow.i64", "<i8", self.num_nodes + 1, 0)
 
     def iter_rows_and_edge_matrices(self) -> Iterator[tuple[slice, Tensor]]:
         """Rows, and the matrix of their edges."""
@@ -70,10 +78,14 @@ class StoredGraph:
         """Rows, and their features."""
         size = max(1, CHUNK_VALUES // self.num_features)
         for start in range(0, self.num_nodes, size):
-            stop = min(start + size, self.num_nodes)
-            count = (stop - start) * self.num_features
-            x = self._read_array_part("x.f32", "<f4", count, start * self.num_features)
-            yield slice(start, stop), x.reshape(stop - start, self.num_features)
+            rows = slice(start, min(start + size, self.num_nodes))
+            yield rows, self.read_feature_rows(rows)
+
+    def read_feature_rows(self, rows: slice) -> np.ndarray:
+        """The features of consecutive nodes."""
+        width = self.num_features
+        x = self._read_array_part("x.f32", "<f4", (rows.stop - rows.start) * width, rows.start * width)
+        return x.reshape(rows.stop - rows.start, width)
 
     def read_features(self, nodes: np.ndarray) -> np.ndarray:
         """The features of some nodes, which are sorted."""
@@ -92,60 +104,161 @@ class StoredGraph:
             degree[rows] = torch.segment_reduce(matrix.values(), "sum", lengths=matrix.crow_indices().diff(), initial=0)
         return degree
 
+    def check_unchanged(self) -> None:
+        """Raise an error if the store was replaced since it was opened."""
+        try:
+            if (self.folder / HEADER_NAME).read_bytes() == self._header:
+                return
+        except OSError:
+            pass
+        raise self._build_change_error()
+
     def _read_array_part(self, name: str, dtype: str, count: int, first: int) -> np.ndarray:
-        array = np.fromfile(self.folder / name, dtype, count, offset=first * np.dtype(dtype).itemsize)
+        try:
+            array = np.fromfile(self.folder / name, dtype, count, offset=first * np.dtype(dtype).itemsize)
+        except OSError as error:
+            reason = error.strerror or error
+            raise DataError(f"cannot read {self.folder / name} any more: {reason}; then --resume goes on") from None
         if len(array) < count:
-            raise DataError(f"store {self.folder} was changed while it was read; start again")
+            raise self._build_change_error()
         return array
 
+    def _build_change_error(self) -> DataError:
+        return DataError(f"store {self.folder} was changed while it was read; start again")
 
-@dataclass(frozen=True)
-class BlockTask:
-    """A block of columns to smooth, and all that another process needs for it."""
+
+def normalize_features(x: np.ndarray, scaling: FeatureScaling | None) -> Tensor:
+    """Rows of R·X as :class:`Embedding` has them: scaled, then divided by the sum of their absolute values."""
+    values = torch.from_numpy(x)
+    values = values if scaling is None else scaling.apply(values)
+    total = values.abs().sum(dim=1, keepdim=True)
+    return values * torch.where(total > 0, 1 / total, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockTask(ABC):
+    """A block of columns to compute, and all that another process needs for it.
+
+    It begins with columns of R·X·V. V are ``components``; without them the columns are those of R·X.
+    """
 
     folder: str
     digest: str
     block: Block
-    alpha: float
     num_hops: int
+    alpha: float = 1.0
+    scaling: FeatureScaling | None = None
+    components: Tensor | None = None
 
-    def compute_smoothed_rows(self, nodes: np.ndarray) -> np.ndarray:
-        """The rows of some nodes of S·R·X, R scaling each row of X to sum 1, for the columns of the block."""
+    def compute(self, nodes: np.ndarray | None) -> np.ndarray:
+        """The rows of some nodes, or of all."""
         graph = StoredGraph(self.folder, self.digest)
-        scale = (1 + graph.compute_degree()).rsqrt_()[:, None]
-        added = self._read_scaled_columns(graph).mul_(scale)
-        g = added.clone()
-        added.mul_(self.alpha)
-        factor = scale.square().mul_(1 - self.alpha)
-        result = torch.empty_like(g)
+        columns = self.compute_columns(graph)
+        graph.check_unchanged()
+        return (columns if nodes is None else columns[torch.from_numpy(nodes)]).numpy()
+
+    @abstractmethod
+    def compute_columns(self, graph: StoredGraph) -> Tensor:
+        """The columns of the block."""
+
+    def list_digest_parts(self) -> list[Any]:
+        """What the columns depend on, apart from the block."""
+        scaling = [] if self.scaling is None else [self.scaling.kind, *self.scaling.tensors().values()]
+        components = [] if self.components is None else [self.components]
+        return [type(self).__name__, self.digest, str(self.num_hops), str(self.alpha), *scaling, *components]
+
+    def read_start(self, graph: StoredGraph) -> Tensor:
+        """The columns of R·X·V."""
+        columns = slice(*self.block)
+        v = None if self.components is None else self.components[:, columns].contiguous()
+        start = torch.empty(graph.num_nodes, columns.stop - columns.start)
+        for rows, chunk in graph.iter_rows_and_features():
+            x = normalize_features(chunk, self.scaling)
+            start[rows] = x[:, columns] if v is None else x @ v
+        return start
+
+
+class SmoothedBlock(BlockTask):
+    """S·R·X·V."""
+
+    def compute_columns(self, graph: StoredGraph) -> Tensor:
+        start = self.read_start(graph)
+        return _smooth_in_place(graph, graph.compute_degree(), start, self.alpha, self.num_hops)
+
+
+class GramBlock(BlockTask):
+    """(S·R·X)ᵀ·S·R·X·V: one row per feature, by which subspace iteration finds the leading directions."""
+
+    def compute(self, nodes: np.ndarray | None) -> np.ndarray:
+        return super().compute(None)
+
+    def compute_columns(self, graph: StoredGraph) -> Tensor:
+        degree, h = graph.compute_degree(), self.read_start(graph)
+        for _ in range(2):  # S is symmetric
+            h = _smooth_in_place(graph, degree, h, self.alpha, self.num_hops)
+        total = torch.zeros(graph.num_features, h.shape[1])
+        for rows, chunk in graph.iter_rows_and_features():
+            total += normalize_features(chunk, self.scaling).T @ h[rows]
+        return total
+
+
+class NeighborBlock(BlockTask):
+    """Rows of R·X·V of length 1, averaged over the neighbors ``num_hops`` times."""
+
+    def compute_columns(self, graph: StoredGraph) -> Tensor:
+        share = 1 / graph.compute_degree().clamp_(min=torch.finfo(torch.float32).tiny)[:, None]
+        h = self.read_start(graph)
+        result = torch.empty_like(h)
         for _ in range(self.num_hops):
             for rows, matrix in graph.iter_rows_and_edge_matrices():
-                result[rows] = spmm(matrix, g).add_(g[rows]).mul_(factor[rows]).add_(added[rows])
-            g, result = result, g
-        chosen = torch.from_numpy(nodes)
-        return (g[chosen] / scale[chosen]).numpy()
+                result[rows] = spmm(matrix, h).mul_(share[rows])
+            h, result = result, h
+        return h
 
-    def _read_scaled_columns(self, graph: StoredGraph) -> Tensor:
+    def read_start(self, graph: StoredGraph) -> Tensor:
+        assert self.components is not None
         columns = slice(*self.block)
-        x = torch.empty(graph.num_nodes, columns.stop - columns.start)
+        start = torch.empty(graph.num_nodes, columns.stop - columns.start)
         for rows, chunk in graph.iter_rows_and_features():
-            values = torch.from_numpy(chunk)
-            total = values.abs().sum(dim=1, keepdim=True)
-            x[rows] = values[:, columns] * torch.where(total > 0, 1 / total, 0.0)
+            h = normalize_features(chunk, self.scaling) @ self.components
+            length = h.norm(dim=1, keepdim=True)
+            start[rows] = torch.where(length > 0, h[:, columns] / length, 0.0)
+        return start
+
+
+def _smooth_in_place(graph: StoredGraph, degree: Tensor, x: Tensor, alpha: float, num_hops: int) -> Tensor:
+    """S·x. ``x`` is overwritten, and its memory used."""
+    if num_hops == 0:
         return x
+    scale = (1 + degree).rsqrt_()[:, None]
+    added = x.mul_(scale)
+    g = added.clone()
+    added.mul_(alpha)
+    factor = scale.square().mul_(1 - alpha)
+    result = torch.empty_like(g)
+    for _ in range(num_hops):
+        for rows, matrix in graph.iter_rows_and_edge_matrices():
+            result[rows] = spmm(matrix, g).add_(g[rows]).mul_(factor[rows]).add_(added[rows])
+        g, result = result, g
+    return g.div_(scale)
 
 
-def plan_column_blocks(num_nodes: int, num_features: int, memory: int) -> list[Block]:
-    """Blocks of equal width, as wide as the memory allows; less memory than one column needs is an error."""
+def plan_column_blocks(num_nodes: int, num_columns: int, memory: int, resident: int = 0) -> list[Block]:
+    """Blocks as wide as the memory allows, in whole cache lines; less memory than one column needs is an error.
+
+    ``resident`` is what the process has already. If that is more than the limit, the limit is too small for anything.
+    """
     per_column = 4 * NUM_ARRAYS * num_nodes
     fixed = 24 * num_nodes  # offsets and degrees
-    width = min(int((SHARE_OF_MEMORY * memory - fixed) // max(per_column, 1)), MAX_BLOCK_COLUMNS, num_features)
+    rest = memory - resident if resident < memory else memory
+    of_block = min(SHARE_OF_MEMORY * memory, SHARE_OF_REST * rest)
+    width = min(int((of_block - fixed) // max(per_column, 1)), MAX_BLOCK_COLUMNS, num_columns)
     if width < 1:
-        needed = (per_column + fixed) / SHARE_OF_MEMORY
+        needed = max((per_column + fixed) / SHARE_OF_MEMORY, resident + (per_column + fixed) / SHARE_OF_REST)
         raise ConfigError(
             f"one column of {num_nodes:,} nodes needs {needed / 1e9:.3g} GB of memory, and --memory (memory=) is "
             f"{memory / 1e9:.3g} GB; give more, or take a machine that has it"
         )
-    count = -(-num_features // width)
-    bounds = [round(i * num_features / count) for i in range(count + 1)]
-    return [Block(*pair) for pair in itertools.pairwise(bounds)]
+    if width > CACHE_LINE_COLUMNS:
+        width -= width % CACHE_LINE_COLUMNS
+    return [Block(start, min(start + width, num_columns)) for start in range(0, num_columns, width)]

@@ -7,7 +7,7 @@ dimensions and memory with nodes × dimensions, whatever the number of features.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Self
 
 import torch
@@ -21,7 +21,8 @@ from ..core.settings import SEED, Bool, Float, Int
 from ..graphs.sparse import Operator, SparseFeatures, spmm
 
 MAX_CHUNK_VALUES = 1 << 26  # numbers of a dense feature matrix that are read at a time
-COLUMNS_PER_PASS = 64  # columns that are propagated at a time
+MAX_COLUMNS_PER_PASS = 64  # columns that are propagated at a time
+CACHE_BYTES, CACHE_LINE_COLUMNS = 1 << 24, 16  # of single precision
 SUBSPACE_ROUNDS = 4  # of subspace iteration
 OVERSAMPLING = 16  # directions beyond those that are kept
 
@@ -52,13 +53,19 @@ def smooth(
         matrix, diagonal = operator.transpose if transpose else operator.matrix, operator.diagonal
         assert diagonal is not None
         blocks = []
-        for source in wide.split(COLUMNS_PER_PASS, dim=1):
+        for source in wide.split(choose_columns_per_pass(inputs.num_nodes), dim=1):
             source = source.contiguous()
             h = source
             for _ in range(num_hops):
                 h = spmm(matrix, h).addcmul_(diagonal, h).mul_(1 - alpha).add_(source, alpha=alpha)
             blocks.append(h)
         return (blocks[0] if len(blocks) == 1 else torch.cat(blocks, dim=1)).reshape(x.shape)
+
+
+def choose_columns_per_pass(num_nodes: int) -> int:
+    """As many as stay in the cache, in whole cache lines; very many where not even one line per node does."""
+    lines = CACHE_BYTES // (4 * CACHE_LINE_COLUMNS * max(num_nodes, 1))
+    return min(lines * CACHE_LINE_COLUMNS, MAX_COLUMNS_PER_PASS) if lines else MAX_COLUMNS_PER_PASS
 
 
 class Embedding:
@@ -103,20 +110,20 @@ class Embedding:
         features = _NormalizedFeatures(inputs)
         limit = min(inputs.x.shape)
         size = min(self.dimensions, limit)
-        generator = torch.Generator().manual_seed(self.seed)
-        start = torch.randn(features.width, min(size + OVERSAMPLING, limit), generator=generator).to(inputs.x)
+
+        def map_nodes(v: Tensor) -> Tensor:
+            return self._multiply_smoothed_features(inputs, features, v)
+
+        def multiply_gram(v: Tensor) -> Tensor:
+            return self._multiply_transposed_smoothed_features(inputs, features, map_nodes(v))
+
+        def compute_small_gram(v: Tensor) -> Tensor:
+            mapped = map_nodes(v)
+            return mapped.T @ mapped
+
+        start = draw_start_directions(features.width, size, limit, self.seed).to(inputs.x)
         with torch.no_grad():
-            v = torch.linalg.qr(start).Q
-            for _ in range(SUBSPACE_ROUNDS):
-                v = torch.linalg.qr(
-                    self._multiply_transposed_smoothed_features(
-                        inputs, features, self._multiply_smoothed_features(inputs, features, v)
-                    )
-                ).Q
-            # Within the subspace, the directions that vary most: singular vectors of the small factor.
-            mapped = self._multiply_smoothed_features(inputs, features, v)
-            _, vectors = torch.linalg.eigh((mapped.T @ mapped).double())
-            self.components_ = (v @ vectors.flip(1)[:, :size].to(v)).contiguous()
+            self.components_ = find_leading_directions(start, size, multiply_gram, compute_small_gram)
         return self
 
     def transform(self, graph: Data | GraphInputs) -> Tensor:
@@ -145,6 +152,27 @@ class Embedding:
     ) -> Tensor:
         """(S·R·X)ᵀ·h."""
         return features.multiply_transposed(smooth(inputs, h, alpha=self.alpha, num_hops=self.num_hops, transpose=True))
+
+
+def draw_start_directions(num_features: int, size: int, limit: int, seed: int) -> Tensor:
+    """Random directions from which as many leading ones as ``size`` are found."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(num_features, min(size + OVERSAMPLING, limit), generator=generator)
+
+
+def find_leading_directions(
+    start: Tensor,
+    size: int,
+    multiply_gram: Callable[[Tensor], Tensor],
+    compute_small_gram: Callable[[Tensor], Tensor],
+) -> Tensor:
+    """The leading right singular vectors of M by subspace iteration, where V ↦ MᵀM·V and V ↦ VᵀMᵀM·V are given."""
+    v = torch.linalg.qr(start).Q
+    for _ in range(SUBSPACE_ROUNDS):
+        v = torch.linalg.qr(multiply_gram(v)).Q
+    # Within the subspace, the directions that vary most: singular vectors of the small factor.
+    _, vectors = torch.linalg.eigh(compute_small_gram(v).double())
+    return (v @ vectors.flip(1)[:, :size].to(v)).contiguous()
 
 
 class _NormalizedFeatures:

@@ -6,15 +6,26 @@ do not, own features beside those of neighbors do. Where features say little, th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..backbones import FeatureScaling, GraphInputs
-from ..graphs.sparse import Operator
+from ..graphs.sparse import ChunkedOperator, Operator
 from ..io.digests import compute_digest_of_parts
+from .block_runs import BlockWork, get_block_work_or_none
+from .block_views import (
+    ArrayPart,
+    StoredViews,
+    ViewPart,
+    compute_neighbor_part,
+    compute_smoothed_part,
+    find_components_by_blocks,
+)
+from .node_rows import NodeRows
 from .smoothing import OVERSAMPLING, Embedding, scale_rows_to_unit_length
 
 SMOOTHED_ALPHAS = {"smoothed": 0.1, "smoothed nearby": 0.3, "features": 1.0}
@@ -66,9 +77,10 @@ class NodeViews:
         self.scaling_ = FeatureScaling.fit(inputs.raw_x, "auto")
         scaled = inputs.copy_with_scaling(self.scaling_)
         for part in SMOOTHED_ALPHAS:
-            self.components_[part] = self._build_unfitted_embedding(part).fit(scaled).components_
+            self.components_[part] = self._find_components(part, scaled)
         if inputs.adj.num_entries:
-            self.components_["degrees"] = _find_degree_quantiles_and_widths(inputs)
+            streamed = inputs if get_block_work_or_none() is None else inputs.copy_for_chunked_inference()
+            self.components_["degrees"] = _find_degree_quantiles_and_widths(streamed)
         if not self.directed and inputs.adj.num_entries and inputs.num_nodes <= MAX_STRUCTURE_NODES:
             self.basis_ = _find_structure_basis(inputs, self.dimensions, self.seed)
             self.graph_digest_ = _compute_edge_digest(inputs)
@@ -84,8 +96,27 @@ class NodeViews:
         """Whether the structure of this graph is the one that was fitted."""
         return self.basis_ is not None and _compute_edge_digest(inputs) == self.graph_digest_
 
-    def transform(self, inputs: GraphInputs, names: Iterable[str]) -> dict[str, Tensor]:
-        """The named views of the nodes of a graph, [N, d] each. A part that several views share is made once."""
+    def _find_components(self, part: str, scaled: GraphInputs) -> Tensor:
+        """The directions of an embedding; no more features than dimensions stay as they are, any basis is as good."""
+        num_features, work = scaled.raw_x.shape[1], get_block_work_or_none()
+        if num_features <= self.dimensions:
+            return torch.eye(num_features)
+        if work is None:
+            return self._build_unfitted_embedding(part).fit(scaled).components_
+        assert self.scaling_ is not None
+        alpha = SMOOTHED_ALPHAS[part]
+        return find_components_by_blocks(work, self.scaling_, self.dimensions, alpha, self.seed, part)
+
+    def transform(
+        self, inputs: GraphInputs, names: Iterable[str], nodes: Tensor | None = None
+    ) -> Mapping[str, Tensor | NodeRows]:
+        """The named views of the nodes of a graph, [N, d] each. A part that several views share is made once.
+
+        Where a graph store is read by blocks, they are :class:`NodeRows` of ``nodes``, which are sorted.
+        """
+        work = get_block_work_or_none()
+        if work is not None:
+            return self._compute_stored_views(work, inputs, names, None if nodes is None else nodes.numpy())
         scaled = inputs.copy_with_scaling(self.scaling_)
         parts: dict[str, Tensor] = {}
         views = {}
@@ -94,8 +125,40 @@ class NodeViews:
             views[name] = blocks[0] if len(blocks) == 1 else torch.cat(blocks, 1) / len(blocks) ** 0.5
         return views
 
-    def fit_transform(self, inputs: GraphInputs) -> dict[str, Tensor]:
-        return self.fit(inputs).transform(inputs, self.list_available_views())
+    def fit_transform(self, inputs: GraphInputs, nodes: Tensor | None = None) -> Mapping[str, Tensor | NodeRows]:
+        return self.fit(inputs).transform(inputs, self.list_available_views(), nodes)
+
+    def iter_transformed_rows(
+        self, inputs: GraphInputs, names: Iterable[str]
+    ) -> Iterator[tuple[slice, Mapping[str, Tensor]]]:
+        """The named views of all nodes: at once, or some rows at a time where a graph store is read by blocks."""
+        views: Any = self.transform(inputs, names)
+        if isinstance(views, StoredViews):
+            yield from views.iter_rows()
+        else:
+            yield slice(0, inputs.num_nodes), views
+
+    def _compute_stored_views(
+        self, work: BlockWork, inputs: GraphInputs, names: Iterable[str], nodes: np.ndarray | None
+    ) -> StoredViews:
+        assert self.scaling_ is not None
+        names, common = list(names), (work, self.scaling_)
+        chosen = slice(None) if nodes is None else torch.from_numpy(nodes)
+        parts: dict[str, ViewPart] = {}
+        for part in dict.fromkeys(part for name in names for part in VIEW_PARTS[name]):
+            if part in SMOOTHED_ALPHAS:
+                alpha = SMOOTHED_ALPHAS[part]
+                parts[part] = compute_smoothed_part(*common, self.components_[part], alpha, nodes, part)
+            elif part in NEIGHBOR_HOPS:
+                own, hops = self.components_["features"], NEIGHBOR_HOPS[part]
+                parts[part] = compute_neighbor_part(*common, own, hops, nodes, part)
+            elif part == "structure":
+                parts[part] = ArrayPart(self._compute_and_cache_view_part(part, inputs, {})[chosen])
+            else:
+                numbers = _compute_degrees_and_neighbor_degree_statistics(inputs.copy_for_chunked_inference())
+                parts[part] = ArrayPart(_encode_as_gaussian_bumps(numbers[:, chosen], self.components_[part]))
+        by_view = {name: [parts[part] for part in VIEW_PARTS[name]] for name in names}
+        return StoredViews(by_view, nodes, inputs.num_nodes)
 
     def _compute_and_cache_view_part(self, part: str, inputs: GraphInputs, parts: dict[str, Tensor]) -> Tensor:
         if part not in parts:
@@ -109,7 +172,8 @@ class NodeViews:
                     _multiply_by_normalized_adjacency(inputs, self.basis_.to(inputs.raw_x))
                 )
             elif part == "degrees":
-                parts[part] = _encode_degrees_as_gaussian_bumps(inputs, self.components_[part])
+                numbers = _compute_degrees_and_neighbor_degree_statistics(inputs)
+                parts[part] = _encode_as_gaussian_bumps(numbers, self.components_[part])
             else:
                 mean = self._compute_and_cache_view_part("features", inputs, parts)
                 for _ in range(NEIGHBOR_HOPS[part]):
@@ -192,20 +256,18 @@ def _find_degree_quantiles_and_widths(inputs: GraphInputs) -> Tensor:
     return torch.cat([quantiles, width[:, None]], 1).contiguous()
 
 
-def _encode_degrees_as_gaussian_bumps(inputs: GraphInputs, quantiles_and_widths: Tensor) -> Tensor:
+def _encode_as_gaussian_bumps(numbers: Tensor, quantiles_and_widths: Tensor) -> Tensor:
     """How near each of a node's numbers is to each level: Gaussian bumps, [N, 3·levels]."""
     blocks = [
         scale_rows_to_unit_length((-0.5 * ((number[:, None] - level[:-1]) / level[-1]).square()).exp())
-        for number, level in zip(
-            _compute_degrees_and_neighbor_degree_statistics(inputs), quantiles_and_widths.to(inputs.raw_x), strict=True
-        )
+        for number, level in zip(numbers, quantiles_and_widths.to(numbers), strict=True)
     ]
     return torch.cat(blocks, 1) / len(blocks) ** 0.5
 
 
-def _get_mean_operator(inputs: GraphInputs) -> Operator:
+def _get_mean_operator(inputs: GraphInputs) -> Operator | ChunkedOperator:
     operator = inputs.mean_adj
-    assert isinstance(operator, Operator)  # propagation keeps its matrix
+    assert isinstance(operator, Operator | ChunkedOperator)  # no weights are learned here
     return operator
 
 

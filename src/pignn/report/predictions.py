@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from ..io import files
 from .spreadsheet import escape_formula
 
 TEXT_COLUMNS = ("node", "given", "predicted")
+ROWS_PER_PIECE = 100_000
 
 
 def build_prediction_table(data: Data, probs: np.ndarray, class_names: Sequence[str]) -> pd.DataFrame:
@@ -46,7 +47,11 @@ def build_prediction_table(data: Data, probs: np.ndarray, class_names: Sequence[
 
 def write_predictions_csv(path: Path, table: pd.DataFrame) -> None:
     """Write a prediction table as CSV. Texts that a spreadsheet would run as formulas get an apostrophe before them."""
-    escaped_columns = {name: table[name].map(escape_formula) for name in TEXT_COLUMNS if name in table}
-    files.write_bytes_atomically(
-        path, table.assign(**escaped_columns).to_csv(index=False, lineterminator="\n").encode()
-    )
+    files.write_bytes_atomically(path, _iter_csv_pieces(table))
+
+
+def _iter_csv_pieces(table: pd.DataFrame) -> Iterator[bytes]:
+    for start in range(0, max(len(table), 1), ROWS_PER_PIECE):
+        rows = table.iloc[start : start + ROWS_PER_PIECE]
+        escaped_columns = {name: rows[name].map(escape_formula) for name in TEXT_COLUMNS if name in rows}
+        yield rows.assign(**escaped_columns).to_csv(index=False, header=start == 0, lineterminator="\n").encode()

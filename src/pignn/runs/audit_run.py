@@ -21,7 +21,7 @@ from ..auditing import Audit, tables
 from ..auditing.audit import DEFAULT_METHOD
 from ..auditing.label_files import SUFFIXES
 from ..core.errors import ConfigError, PignnWarning, warn_user
-from ..core.progress import progress_context
+from ..core.progress import ShowProgress, progress_context, stage_context
 from ..core.records import Record
 from ..graphs.tables import has_graph_suffix, open_table
 from ..io import files
@@ -195,6 +195,7 @@ def audit(
     memory: int | None = None,
     ray: str | None = None,
     resume: bool = False,
+    progress: ShowProgress = None,
     on_graph_read: Callable[[Data], None] | None = None,
     **graph_options: Any,
 ) -> AuditRun:
@@ -207,13 +208,11 @@ def audit(
         review: number of labels to choose for a check by hand, of which ``random_share`` are drawn at random.
         decisions: of an earlier review, a file or a table: their labels are trusted.
         noise: label noise to add, as :func:`pignn.corrupt` takes it with its ``rate``, or a file with labels or matrix.
-        seed: random seed for folds, models, review and noise.
-        intervals: also bootstrap intervals of the noise rate and the transition matrix.
+        seed: of folds, models, review and noise; ``intervals`` also bootstraps intervals of the noise.
         warn: warn of what the notes say; ``on_graph_read`` is called with the graph before.
+        progress: show stages and the time left (None: where somebody looks), or a function to tell of them.
         out: folder for audit.html and the tables; ``force`` replaces an audit that is there.
-        memory: bytes to stay within, about, for a graph store that is larger than memory; with ``ray`` those of a task.
-        ray: address of a Ray cluster that smooths the features of a graph store, ``"auto"`` for the one here.
-        resume: go on with what an audit with ``memory`` or ``ray`` into ``out`` had finished when it was stopped.
+        memory: bytes to stay within, about, for a graph store, with ``ray`` and ``resume``: see ``StoreLimits``.
         graph_options: those of :func:`pignn.read_graph`, or of :func:`pignn.load`; see ``GraphSource``.
     """
     judge = _make_checked_audit_method(method, settings or {}, seed)
@@ -224,22 +223,29 @@ def audit(
     if folder is not None:
         check_can_take_audit(folder, review is not None, inputs, force=force, more_files=list_consensus_files(source))
     table = auditing.read_decisions(decisions) if isinstance(decisions, str | Path) else decisions
-    limits = StoreLimits(memory, ray, resume).check_options_fit_audit(source, judge)
-    with locked_output_folder_or_cleanup_context(folder), limits.block_work_context(source, folder):
-        data = _load_corrupt_and_apply_decisions(source, corruption, table, on_graph_read)
+    limits = StoreLimits(memory, ray, resume).check_options_fit(source, judge, DEFAULT_METHOD)
+    work = limits.block_work_context(source, folder)
+    with locked_output_folder_or_cleanup_context(folder), work, progress_context(progress):
+        with stage_context("reading"):
+            data = _load_corrupt_and_apply_decisions(source, corruption, table, on_graph_read)
         start, chosen = time.perf_counter(), None
         result = _audit_labels_and_warn_if_asked(data, judge, warn, folds=folds, seed=seed, intervals=intervals)
         seconds = time.perf_counter() - start
         if review is not None:
             chosen = auditing.sample_for_review(result.issues, review, random_share=random_share, seed=seed)
         run = AuditRun(result, data, seconds, chosen, tuple(inputs))
-        if folder is not None:
-            run.write_files(folder)
+        _write_files_if_folder(run, folder)
     return run
 
 
+def _write_files_if_folder(run: AuditRun, folder: Path | None) -> None:
+    if folder is not None:
+        with stage_context("writing"):
+            run.write_files(folder)
+
+
 def _audit_labels_and_warn_if_asked(data: Data, judge: str | Method, warn: bool, **options: Any) -> Audit:
-    with warnings.catch_warnings(), progress_context():
+    with warnings.catch_warnings():
         if not warn:
             warnings.simplefilter("ignore")
         return auditing.audit_labels(data, judge, **options)

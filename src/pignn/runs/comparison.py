@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from .. import methods as method_registry
 from ..core.errors import ConfigError
-from ..core.progress import progress_context, track
+from ..core.progress import ShowProgress, progress_context, track
 from ..core.settings import Int, list_settings
 from ..io.digests import compute_digest_of_parts
 from ..methods import Method
@@ -52,7 +52,7 @@ def compare(
     seed: int = 0,
     out: str | Path | None = None,
     force: bool = False,
-    progress: bool | None = None,
+    progress: ShowProgress = None,
     on_graph_read: Callable[[Data], None] | None = None,
     **graph_options: Any,
 ) -> Comparison:

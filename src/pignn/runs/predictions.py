@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 from .. import graphs
 from ..core.errors import ConfigError, ModelFileError, warn_user
 from ..core.notebook import CardTable, render_card_html
+from ..core.progress import ShowProgress, progress_context
 from ..core.records import Record
 from ..graphs.checks import has_csr_edges
 from ..methods import Method, load_model
@@ -24,6 +25,7 @@ from ..training.metrics import score as metric_score
 from .graph_source import GraphSource
 from .known_nodes import copy_first_nodes_without_features, join_node_tables_preferring_new
 from .run_folder import check_outputs_may_be_written
+from .store_limits import StoreLimits
 
 NUM_SHOWN_NODES, MAX_SHOWN_COLUMNS = 10, 12  # in a notebook
 
@@ -125,6 +127,10 @@ def predict(
     out: str | Path | None = None,
     force: bool = False,
     known: str | Path | pd.DataFrame | None = None,
+    memory: int | None = None,
+    ray: str | None = None,
+    resume: bool = False,
+    progress: ShowProgress = None,
     **graph_options: Any,
 ) -> Predictions:
     """Predict classes and probabilities of all nodes of a graph with a trained model.
@@ -137,6 +143,8 @@ def predict(
         out: the CSV file to write, if any.
         force: replace ``out`` if it exists.
         known: table of old nodes that ``edges`` join the new ones to. They are read, and not predicted.
+        memory: bytes to stay within, for ``auto`` and a graph store, with ``ray`` and ``resume``: see ``StoreLimits``.
+        progress: show stages and the time left (None: where somebody looks), or a function to tell of them.
         graph_options: of files, as :func:`pignn.read_graph` takes them (``nodes=``, ``edges=``, ...); of a dataset, as
             :func:`pignn.load` takes them.
     """
@@ -152,13 +160,15 @@ def predict(
     fitted = model if isinstance(model, Method) else load_model(model)
     if known is not None:
         return _predict_with_known_nodes(fitted, folder, source, known, out)
+    limits = StoreLimits(memory, ray, resume).check_options_fit(source, fitted, "auto")
     data = _load_graph_with_model_features(fitted, folder, source) if source.graph is None else source.load()
     if (
         isinstance(graph, str | Path) and not source.is_dataset_or_experiment_store
     ):  # a graph store, whose labels are compared and no more
         data.train_mask = data.train_mask & False
     has_true_labels = source.is_dataset_or_experiment_store or data.get("y_true") is not None
-    predictions = Predictions.infer(fitted, data, model_folder=folder, has_true_labels=has_true_labels)
+    with limits.block_work_context(source, None if out is None else Path(out)), progress_context(progress):
+        predictions = Predictions.infer(fitted, data, model_folder=folder, has_true_labels=has_true_labels)
     if out is not None:
         write_predictions_csv(Path(out), predictions.table)
     if has_true_labels and list(data.get("class_names") or []) != fitted.class_names_:

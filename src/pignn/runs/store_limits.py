@@ -1,4 +1,4 @@
-"""What an audit of a graph store may use: memory of this machine, or machines of a cluster."""
+"""What a run on a graph store may use: memory of this machine, or machines of a cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from ..auditing.audit import DEFAULT_METHOD
 from ..core.errors import ConfigError
 from ..methods import Method
 from ..propagation import BlockWork, block_work_and_cleanup_context
@@ -21,7 +20,13 @@ DEFAULT_MEMORY = 4_000_000_000  # of a task on a cluster
 
 @dataclass(frozen=True)
 class StoreLimits:
-    """Memory in bytes, the address of a Ray cluster, and whether to go on with what an earlier run had finished."""
+    """What a run on a graph store may use, as commands and functions take it.
+
+    Args:
+        memory: bytes to stay within, about, for a store that is larger than memory; on a cluster, those of one task.
+        ray: address of a Ray cluster that works on the store, ``"auto"`` for the one here.
+        resume: go on with what a run with ``memory`` or ``ray`` into the same output had finished when it was stopped.
+    """
 
     memory: int | None
     ray: str | None
@@ -31,18 +36,19 @@ class StoreLimits:
     def are_given(self) -> bool:
         return self.memory is not None or self.ray is not None
 
-    def check_options_fit_audit(self, source: GraphSource, method: str | Method) -> Self:
-        """Refuse options that do not go together."""
+    def check_options_fit(self, source: GraphSource, method: str | Method, expected: str) -> Self:
+        """Refuse options that do not go together. Only the method ``expected`` works by blocks."""
         if self.resume and not self.are_given:
-            raise ConfigError("--resume goes on with an audit that has --memory or --ray; give the same options again")
+            raise ConfigError("--resume goes on with a run that has --memory or --ray; give the same options again")
         if not self.are_given:
             return self
         if self.memory is not None and self.memory < 1:
             raise ConfigError(f"memory must be a positive number of bytes, not {self.memory}")
         if not isinstance(source.graph, str | Path) or not is_graph_store(str(source.graph)):
             raise ConfigError("--memory and --ray are for graph stores; make one with pignn convert")
-        if method != DEFAULT_METHOD:
-            raise ConfigError(f"--memory and --ray are for audits by '{DEFAULT_METHOD}'; leave the method out")
+        name = method.name if isinstance(method, Method) else method
+        if name != expected:
+            raise ConfigError(f"--memory and --ray are for the method '{expected}', not '{name}'; leave them out")
         return self
 
     @contextlib.contextmanager

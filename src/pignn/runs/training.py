@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import time
@@ -17,6 +18,7 @@ from torch_geometric.data import Data
 from .. import auditing, methods
 from ..auditing import Audit
 from ..core.errors import ConfigError, DataError, OutputError, build_unknown_name_error
+from ..core.progress import ShowProgress, progress_context
 from ..core.settings import list_settings
 from ..methods import Method
 from ..methods.registry import METHODS
@@ -36,6 +38,7 @@ from .run_folder import (
     note_checkpoint_on_interrupt_context,
 )
 from .saved_audit import SavedAudit, read_saved_audit
+from .store_limits import StoreLimits
 from .training_run import TREATMENTS, TrainingRun, list_run_files
 
 
@@ -67,6 +70,7 @@ class TrainingJob:
     force: bool
     assess: bool
     fit_options: dict[str, Any]
+    limits: StoreLimits
 
     def check_options_and_outputs(self, noise: Any) -> None:
         """Refuse options that contradict each other, and outputs that would replace what must stay."""
@@ -90,6 +94,7 @@ class TrainingJob:
 
     def train_and_save(self, on_graph_read: Callable[[Data], None] | None = None) -> TrainingRun:
         """Read the graph, train and save, as one of several processes where torchrun started several."""
+        limits = self.limits.check_options_fit(self.source, self.model, "auto")
         deferred = DeferredInterrupt()
         device = str(self.model.get_params().get("device", "cpu"))
         noted_folder = None if self.force else self.folder
@@ -97,6 +102,9 @@ class TrainingJob:
             locked_output_folder_or_cleanup_context(self.folder),
             note_checkpoint_on_interrupt_context(noted_folder),
             distributed.process_group_context(device),
+            limits.block_work_context(self.source, self.folder),
+            # A network shows its epochs in a bar of its own.
+            contextlib.nullcontext() if has_epochs(self.model) else progress_context(self.fit_options.get("progress")),
         ):
             data = self.source.load()
             if on_graph_read is not None:
@@ -187,6 +195,9 @@ def train(
     resume: bool = False,
     force: bool = False,
     assess: bool = True,
+    memory: int | None = None,
+    ray: str | None = None,
+    progress: ShowProgress = None,
     checkpoint_every: int = 50,
     checkpoint_minutes: float = 5.0,
     callbacks: Iterable[str | Callback] = (),
@@ -205,32 +216,38 @@ def train(
         seed: random seed for label noise, audit and training.
         out: folder for all results, with ``report`` a page too; ``resume`` continues its run, ``force`` replaces it.
         assess: estimate the model's accuracy by cross-validation on given labels, in up to thrice the training time.
+        memory: bytes to stay within, about, for ``auto`` on a graph store, with ``ray``: see ``StoreLimits``.
+        progress: show stages or epochs and the time left (None: where somebody looks), or a function to tell.
         checkpoint_every: epochs between two checkpoints, at most ``checkpoint_minutes`` apart.
         callbacks: objects that follow the epochs, or their names; ``on_graph_read`` is called with the graph before.
         graph_options: those of :func:`pignn.read_graph`, or of :func:`pignn.load`; see ``GraphSource``.
     """
     folder, audit_folder = (None if path is None else Path(path) for path in (out, audit))
     model, reason = choose_method_and_reason(method, settings or {}, seed, folder if resume else None)
-    model = copy_method_to_learn_without_val_labels(model, settings or {}) if graph_options.get("val") else model
-    source = GraphSource(graph, _add_default_directed_of_model(graph, graph_options, model), not is_no_noise(noise))
+    model, source = _fit_model_and_source_together(model, settings or {}, graph, graph_options, noise)
+    flags: dict[str, Any] = {"seed": seed, "report": report, "resume": resume, "force": force, "assess": assess}
+    flags |= {"folder": folder, "audit_folder": audit_folder, "model": model, "method_reason": reason, "source": source}
+    checkpoints = _build_checkpoint_options(folder, checkpoint_every, checkpoint_minutes, resume)
     job = TrainingJob(
-        model=model,
-        method_reason=reason,
-        source=source,
+        **flags,
         corruption=build_corruption_or_none(noise, rate, seed, source),
         clean=clean or ("drop" if audit is not None else None),
         decisions=auditing.read_decisions(decisions) if isinstance(decisions, str | Path) else decisions,
-        audit_folder=audit_folder,
-        seed=seed,
-        folder=folder,
-        report=report,
-        resume=resume,
-        force=force,
-        assess=assess,
-        fit_options=_build_fit_options(model, callbacks, folder, checkpoint_every, checkpoint_minutes, resume),
+        fit_options=_build_fit_options(model, callbacks, checkpoints, progress),
+        limits=StoreLimits(memory, ray, resume and (memory, ray) != (None, None)),
     )
     job.check_options_and_outputs(noise)
     return job.train_and_save(on_graph_read)
+
+
+def _fit_model_and_source_together(
+    model: Method, settings: Mapping[str, Any], graph: Any, graph_options: dict[str, Any], noise: Any
+) -> tuple[Method, GraphSource]:
+    """The method without the labels that the graph's options hold out, and the graph with edges that suit it."""
+    model = copy_method_to_learn_without_val_labels(model, settings) if graph_options.get("val") else model
+    return model, GraphSource(
+        graph, _add_default_directed_of_model(graph, graph_options, model), not is_no_noise(noise)
+    )
 
 
 def copy_method_to_learn_without_val_labels(model: Method, settings: Mapping[str, Any]) -> Method:
@@ -247,20 +264,24 @@ def is_restarted_by_torchrun() -> bool:
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
 
 
-def _build_fit_options(
-    model: Method, callbacks: Iterable[Any], folder: Path | None, every: int, minutes: float, resume: bool
-) -> dict[str, Any]:
-    """What :meth:`Method.fit` takes; methods without epochs have nothing to follow or to continue."""
+def _build_checkpoint_options(folder: Path | None, every: int, minutes: float, resume: bool) -> dict[str, Any]:
     if every < 1:
         raise ConfigError(f"checkpoint_every must be at least 1, not {every}")
-    if not has_epochs(model):
-        if callbacks:
-            raise ConfigError(f"callbacks follow epochs, and '{model.name}' has none; leave them out")
+    if folder is None:
         return {}
-    options: dict[str, Any] = {"callbacks": callbacks}
-    if folder is not None:
-        options |= {"checkpoint": folder, "checkpoint_every": every, "checkpoint_minutes": minutes}
-        options["resume"] = resume or is_restarted_by_torchrun()
+    options = {"checkpoint": folder, "checkpoint_every": every, "checkpoint_minutes": minutes}
+    return options | {"resume": resume or is_restarted_by_torchrun()}
+
+
+def _build_fit_options(
+    model: Method, callbacks: Iterable[Any], checkpoints: dict[str, Any], progress: ShowProgress
+) -> dict[str, Any]:
+    """What :meth:`Method.fit` takes; methods without epochs have nothing to follow or to continue."""
+    options: dict[str, Any] = {} if progress is None else {"progress": progress}
+    if has_epochs(model):
+        return options | {"callbacks": callbacks} | checkpoints
+    if callbacks:
+        raise ConfigError(f"callbacks follow epochs, and '{model.name}' has none; leave them out")
     return options
 
 

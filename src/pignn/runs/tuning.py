@@ -12,7 +12,7 @@ from sklearn.base import clone
 from torch_geometric.data import Data
 
 from ..core.errors import ConfigError, DataError
-from ..core.progress import progress_context, track
+from ..core.progress import ShowProgress, progress_context, track
 from ..core.settings import Float, Int
 from ..methods import Method, make
 from ..training.callbacks import Callback
@@ -52,7 +52,7 @@ def tune(
     seed: int = 0,
     out: str | Path | None = None,
     force: bool = False,
-    progress: bool | None = None,
+    progress: ShowProgress = None,
     on_graph_read: Callable[[Data], None] | None = None,
     **graph_options: Any,
 ) -> Tuning:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from torch_geometric.data import Data
 
-from ..core.errors import DataError, PignnError, PignnWarning, warn_user
+from ..core.errors import DataError, PignnError, PignnWarning, is_out_of_memory, warn_user
 from ..core.text import format_error_in_one_line
 from ..core.versions import collect_versions
 from ..training.metrics import METRICS, get_metric, score, score_on_training_labels
@@ -33,7 +33,7 @@ def execute_run_and_catch_errors(spec: RunSpec) -> RunResult:
         result.notes = list(dict.fromkeys(str(warning.message) for warning in caught))
         return result
     except Exception as error:
-        if isinstance(error, MemoryError) or "allocate memory" in str(error):  # torch's way of saying so
+        if is_out_of_memory(error):
             return RunResult(error="out of memory", died=True)
         return RunResult(error=format_error_in_one_line(error, 400))
 

@@ -20,6 +20,6 @@ divided by ranges into files, then each range is sorted on its own.
 
 from .conversion import convert
 from .result import Conversion
-from .store import open_graph_store, open_graph_store_with_masks
+from .store import HEADER_NAME, open_graph_store, open_graph_store_with_masks
 
-__all__ = ["Conversion", "convert", "open_graph_store", "open_graph_store_with_masks"]
+__all__ = ["HEADER_NAME", "Conversion", "convert", "open_graph_store", "open_graph_store_with_masks"]

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..._version import __version__
 from ...core.errors import ConfigError
+from ...core.progress import ShowProgress
 from ..tables.arrays import ArrayOrFile, PathLike, is_array_or_npy_path
 from ..tables.edge_columns import choose_edge_columns
 from ..tables.reader import open_edge_table, open_table
@@ -47,7 +48,7 @@ def convert(
     num_nodes: int | None = None,
     memory: int = 1 << 30,
     force: bool = False,
-    progress: bool | None = None,
+    progress: ShowProgress = None,
 ) -> Conversion:
     """Convert files of any size to a graph store, whole or not at all; :func:`open_graph_store` reads it.
 
@@ -72,7 +73,7 @@ def convert(
         num_nodes: number of nodes; required if nothing else tells it.
         memory: number of bytes to stay within, about.
         force: replace an existing store.
-        progress: show a progress bar. Default: on a terminal only.
+        progress: show a progress bar, or a function of (stage, done, total, seconds_left). Default: on a terminal only.
     """
     return _check_and_convert_inputs(_Inputs(**locals()))
 
@@ -100,7 +101,7 @@ class _Inputs:
     num_nodes: int | None
     memory: int
     force: bool
-    progress: bool | None
+    progress: ShowProgress
 
     @property
     def masks_by_name(self) -> dict[str, Any]:

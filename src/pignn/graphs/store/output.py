@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
 from ...core.errors import OutputError
+from ...core.progress import ShowProgress, is_progress_visible, make_progress_bar
 from ...io.files import new_folder_context, output_errors_context
 from .store import DTYPES, HEADER_NAME
 
@@ -73,30 +73,33 @@ class StoreFile:
 
 
 class ProgressBar:
-    """Shows how far each step is. With ``show=None`` on a terminal only."""
+    """Shows how many percent of each step are done, on a terminal only or as ``show`` says."""
 
-    def __init__(self, show: bool | None) -> None:
-        self.show = sys.stderr.isatty() if show is None else show
+    def __init__(self, show: ShowProgress) -> None:
+        self._bar: Any = None
+        if callable(show):
+            self._bar = make_progress_bar(function=show)
+        elif is_progress_visible() if show is None else show:
+            self._bar = make_progress_bar("%")
+        self._task: Any = None
 
     def __enter__(self) -> ProgressBar:
-        if self.show:
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-            text, left = TextColumn("{task.description}"), TextColumn("· left")
-            columns = (text, BarColumn(), TaskProgressColumn(), left, TimeRemainingColumn())
-            self.bar = Progress(*columns, console=Console(stderr=True))
-            self.bar.start()
+        if self._bar is not None:
+            self._bar.start()
         return self
 
     def start_step(self, title: str) -> None:
-        if self.show:
-            self.task = self.bar.add_task(title, total=1.0)
+        self.update(1.0)
+        if self._bar is not None:
+            self._task = self._bar.add_task(title, total=100, note="")
 
     def update(self, fraction: float) -> None:
-        if self.show:
-            self.bar.update(self.task, completed=min(fraction, 1.0))
+        """Tell the share of the step that is done."""
+        if self._task is not None:
+            self._bar.update(self._task, completed=min(int(100 * fraction), 100))
 
-    def __exit__(self, *_: object) -> None:
-        if self.show:
-            self.bar.stop()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._bar is not None:
+            if kind is None:
+                self.update(1.0)
+            self._bar.stop()

@@ -18,6 +18,7 @@ from ... import backbones, graphs
 from ..._version import __version__
 from ...core.errors import DataError, ModelFileError, NotFittedError, warn_user
 from ...core.notebook import render_card_html
+from ...core.progress import ShowProgress
 from ...core.settings import SEED, check_settings, setting
 from ...io import files
 from ...training.metrics import score as metric_score
@@ -74,10 +75,11 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
             cls.name = METHODS.find_name_by_import_path_or_none(f"{cls.__module__}:{cls.__qualname__}") or cls.__name__
 
     @abstractmethod
-    def fit(self, data: Data, *, split_index: int | None = None, progress: bool | None = None) -> Self:
+    def fit(self, data: Data, *, split_index: int | None = None, progress: ShowProgress = None) -> Self:
         """Learn from the given labels ``data.y`` of the nodes in ``data.train_mask``.
 
-        ``progress`` shows a bar with the time left where there is something to wait for; None does so on a terminal.
+        ``progress`` shows a bar with the time left where there is something to wait for, or tells a function of a
+        ``pignn.core.progress.Progress``; None shows it on a terminal.
         """
 
     def check_settings(self) -> None:
@@ -113,7 +115,11 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
         self.class_names_ = get_class_names_or_numbers(data)
         self.settings_ = self.get_json_compatible_settings()
 
-    def _check_and_compute_logits(self, data: Data) -> Tensor:
+    def _compute_logits_of_nodes(self, data: Data, nodes: Tensor) -> Tensor:
+        """Logits of some nodes of a checked graph."""
+        return self._compute_logits(data)[nodes]
+
+    def _check_and_compute_logits(self, data: Data, nodes: np.ndarray | None = None) -> Tensor:
         self._check_fitted()
         data = graphs.copy_checked_graph(data, needs_labels=False)
         if data.x.shape[1] != self.num_features_:
@@ -122,7 +128,10 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
                 "give it a graph with the same features"
             )
         with torch.no_grad():
-            logits = self._compute_logits(data).cpu()
+            if nodes is None:
+                logits = self._compute_logits(data).cpu()
+            else:
+                logits = self._compute_logits_of_nodes(data, torch.from_numpy(nodes)).cpu()
         if logits.shape[1] != self.num_classes_:
             raise ModelFileError(
                 f"the model is damaged: it knows {logits.shape[1]} classes and names {self.num_classes_}"
@@ -133,9 +142,9 @@ class Method(ClassifierMixin, BaseEstimator, ABC):
         """The classifier's raw output (logits) in evaluation mode, [N, classes]."""
         return self._check_and_compute_logits(data).numpy()
 
-    def predict_proba(self, data: Data) -> np.ndarray:
-        """Class probabilities [N, classes]."""
-        return self._check_and_compute_logits(data).softmax(dim=1).numpy()
+    def predict_proba(self, data: Data, nodes: np.ndarray | None = None) -> np.ndarray:
+        """Class probabilities [N, classes], or those of some ``nodes``."""
+        return self._check_and_compute_logits(data, nodes).softmax(dim=1).numpy()
 
     def predict(self, data: Data) -> np.ndarray:
         """The most probable class of every node, as an integer."""

@@ -13,9 +13,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ... import backbones, graphs
+from ...core.progress import ShowProgress
 from ...core.settings import Anything, Bool, Choice, Float, Int, setting
 from ...core.threads import threads_context
-from ...propagation import Embedding
+from ...propagation import Embedding, NodeVectors
 from .base import FitFacts, Method, build_inputs_and_warn_of_edge_changes
 from .calibration import NUM_FOLDS, cross_val_predict_scores, fit_inverse_temperature_and_likelihoods
 from .labels import (
@@ -54,7 +55,7 @@ class EmbeddingClassifier(Method):
     class_weight: str | Sequence[float] | None = setting(None, Anything("balanced, list of numbers"), CLASS_WEIGHT_HELP)
     directed: bool = setting(False, Bool(), "propagate along the direction of edges only")
 
-    def fit(self, data: Data, *, split_index: int | None = None, progress: bool | None = None) -> Self:
+    def fit(self, data: Data, *, split_index: int | None = None, progress: ShowProgress = None) -> Self:
         """Learn from the given labels of the training nodes, and of validation nodes with ``labels="train+val"``."""
         self.check_settings()
         data = graphs.copy_checked_graph(data, split_index=split_index)
@@ -69,7 +70,7 @@ class EmbeddingClassifier(Method):
         return self
 
     def fit_with_temperature(
-        self, embedded: Tensor, given_labels: GivenLabels, transitions: list[Tensor] | None = None
+        self, embedded: NodeVectors, given_labels: GivenLabels, transitions: list[Tensor] | None = None
     ) -> Self:
         """Learn from vectors of all nodes, ``embedded``, and fit the temperature to held-out labels.
 
@@ -93,7 +94,7 @@ class EmbeddingClassifier(Method):
         return self
 
     def fit_uncalibrated(
-        self, embedded: Tensor, given_labels: GivenLabels, transitions: list[Tensor] | None = None
+        self, embedded: NodeVectors, given_labels: GivenLabels, transitions: list[Tensor] | None = None
     ) -> Self:
         """Learn the weights only: no label is held out, and the temperature is 1."""
         self.transitions_ = transitions  # possible transition matrices, if they are known or the method estimates them
@@ -103,7 +104,7 @@ class EmbeddingClassifier(Method):
         self.held_out_, self.inverse_temperature_ = torch.zeros(0, given_labels.num_classes), 1.0
         return self
 
-    def copy_refitted_to_subset(self, subset_labels: GivenLabels, embedded: Tensor) -> Self:
+    def copy_refitted_to_subset(self, subset_labels: GivenLabels, embedded: NodeVectors) -> Self:
         """A copy that has learned from a part of the labels, with the noise that was estimated from all."""
         other = copy.copy(self)
         other.labeled_, other.posterior_ = (
@@ -114,11 +115,11 @@ class EmbeddingClassifier(Method):
         return other
 
     @abstractmethod
-    def _fit_weights_and_set_posterior(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_and_set_posterior(self, embedded: NodeVectors, given_labels: GivenLabels) -> Tensor:
         """The weights W, [dimensions, classes]. Sets ``transition_`` and ``posterior_``."""
 
     @abstractmethod
-    def _fit_weights_with_known_transitions(self, embedded: Tensor, given_labels: GivenLabels) -> Tensor:
+    def _fit_weights_with_known_transitions(self, embedded: NodeVectors, given_labels: GivenLabels) -> Tensor:
         """W from a part of the labels. Sets nothing."""
 
     def _set_transition_if_no_noise_model(self, given_labels: GivenLabels) -> None:

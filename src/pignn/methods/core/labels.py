@@ -84,6 +84,20 @@ class GivenLabels:
         return torch.bincount(self.y, weights=self.weight, minlength=self.num_classes) > 0
 
 
+def draw_unlabeled_nodes(num_nodes: int, given_labels: GivenLabels, max_count: int, seed: int) -> Tensor:
+    """Nodes without one of these labels, at most so many, sorted.
+
+    All label sets take them from one random order of the nodes, so that those of subsets are mostly the same.
+    """
+    unlabeled = torch.ones(num_nodes, dtype=torch.bool)
+    unlabeled[given_labels.nodes] = False
+    if int(unlabeled.sum()) <= max_count:
+        return unlabeled.nonzero().view(-1)
+    order = torch.randperm(num_nodes, generator=torch.Generator().manual_seed(seed))
+    prefix = order[: max_count + len(given_labels.nodes)]
+    return prefix[unlabeled[prefix]][:max_count].sort().values
+
+
 def compute_class_weights(class_weight: str | Sequence[float] | None, y: Tensor, num_classes: int) -> Tensor:
     """How much a label of each class counts, [classes]."""
     if class_weight is None:

@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 
 from ... import backbones, graphs, pairs
 from ...core.errors import ConfigError, ModelFileError, warn_user
+from ...core.progress import ShowProgress
 from ...core.settings import Float, Int
 from ...core.threads import threads_context
 from ...training import SELECTIONS, DivergedError, Phase, Selection, TrainingLoop, distributed
@@ -126,7 +127,7 @@ class NetworkMethod(NetworkSettings):
         checkpoint_every: int = 50,
         checkpoint_minutes: float = 5.0,
         resume: bool = False,
-        progress: bool | None = None,
+        progress: ShowProgress = None,
     ) -> Self:
         """Learn from the given labels of the training nodes.
 
@@ -137,7 +138,7 @@ class NetworkMethod(NetworkSettings):
             checkpoint: a folder for the state of the training, written every ``checkpoint_every`` epochs or
                 ``checkpoint_minutes``, whichever comes first.
             resume: continue from that state if there is one. The result is the same as without the interruption.
-            progress: whether to show a progress bar; ``None`` shows it on a terminal only.
+            progress: whether to show a progress bar, or a function to tell; ``None`` shows it on a terminal only.
 
         Ctrl-C ends the training after the current epoch, keeps the best classifier so far, and is raised again as
         ``KeyboardInterrupt``.

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ... import backbones, graphs
+from ...core.progress import ShowProgress
 from ...core.settings import Bool, setting
 from ...core.threads import threads_context
 from .base import Method, build_inputs_and_warn_of_edge_changes
@@ -33,7 +34,7 @@ class NonIterativeMethod(Method):
     def compute_logits(self, inputs: backbones.GraphInputs, state: dict[str, Tensor]) -> Tensor:
         """Logits of all nodes, [N, classes]."""
 
-    def fit(self, data: Data, *, split_index: int | None = None, progress: bool | None = None) -> Self:
+    def fit(self, data: Data, *, split_index: int | None = None, progress: ShowProgress = None) -> Self:
         """Learn from the given labels of the training nodes."""
         self.check_settings()
         data = graphs.copy_checked_graph(data, split_index=split_index)
