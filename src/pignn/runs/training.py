@@ -98,7 +98,7 @@ class TrainingJob:
             note_checkpoint_on_interrupt_context(noted_folder),
             distributed.process_group_context(device),
         ):
-            data = self.source.load()
+            data = self.source.load_to_learn_from()
             if on_graph_read is not None:
                 on_graph_read(data)
             run, signal = self._prepare_labels_and_train(data if self.corruption is None else self.corruption(data))

@@ -89,7 +89,7 @@ def tune(
     source = GraphSource(graph, graph_options)
     corruption = build_corruption_or_none(noise, rate, seed, source)
     with locked_output_folder_or_cleanup_context(folder), progress_context(progress):
-        data = source.load()
+        data = source.load_to_learn_from()
         if on_graph_read is not None:
             on_graph_read(data)
         design = RepeatedFolds.draw(data if corruption is None else corruption(data), folds, 1, seed)

@@ -147,7 +147,7 @@ JUNK = ["x", "12o", "see note", "1,2,3", "<5", "--1", "1/2"]
 LOCALES = [(".", ""), (",", ""), (".", ","), (",", "."), (",", " "), (".", "'"), (",", "\u00a0")]
 DELIMITERS = [",", ";", "\t", "|"]
 ROWS, COLUMNS_PER_TABLE = 40, 100
-NUM_COLUMNS = int(os.environ.get("PIGNN_FUZZ_COLUMNS", "1000"))  # docs/howto/own_data.md has the command for 100,000
+NUM_COLUMNS = int(os.environ.get("PIGNN_FUZZ_COLUMNS", "1000"))  # docs/howto/own_tables.md has the command for 100,000
 
 
 class Column(NamedTuple):

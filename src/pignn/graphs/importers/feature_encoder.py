@@ -120,6 +120,11 @@ class FeatureEncoder(msgspec.Struct, eq=False):
         others: dict[type, str] = {PassthroughEncoder: "(given)", StructureEncoder: "(structure)"}
         return {getattr(encoder, "name", others.get(type(encoder), "")): encoder.width for encoder in self.encoders}
 
+    @property
+    def sentence_model_folder(self) -> str | None:
+        """The folder of the sentence model, where texts are embedded by one."""
+        return next((each.model for each in self.encoders if isinstance(each, SentenceEncoder)), None)
+
     def set_sentence_model_folder(self, folder: str) -> None:
         """Read the sentence model from another folder than where it was when the columns were fitted."""
         for encoder in self.encoders:
