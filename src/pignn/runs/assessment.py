@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from torch_geometric.data import Data
 from ..auditing.crossfit import VAL_SHARE, Bools, assign_stratified_or_source_folds, iter_positions_and_probs_per_fold
 from ..auditing.evidence import build_checked_evidence
 from ..auditing.judging import judge_labels
-from ..auditing.stacking import compute_view_weights, mix_log_probs
 from ..core.errors import DataError, PignnWarning
 from ..core.notebook import CardTable, render_card_html
 from ..core.threads import threads_context
@@ -23,7 +22,6 @@ from ..graphs import num_classes
 from ..methods import Method
 from ..methods.core.base import get_class_names_or_numbers
 from ..noise.kinds import Floats, Ints
-from ..noise.model import compute_log_probs
 from ..report.predictions import build_prediction_table
 from .accuracy import AccuracyEstimate, HeldOutLabels, estimate_accuracy
 
@@ -216,7 +214,7 @@ def build_assessment(
     done = np.flatnonzero(np.isfinite(probs).all(axis=1))
     given, classes = evidence.given[done], probs[done].argmax(axis=1)
     labels = HeldOutLabels(given, classes[:, None], evidence.log_probs[done], evidence.trusted[done].astype(bool))
-    estimate = estimate_accuracy(mix_in_held_out_probs(labels, probs[done], seed), seed=seed)
+    estimate = estimate_accuracy(labels, share_learned_from=1 - 1 / folds, seed=seed)
     notes = []
     if len(done) < len(probs):
         notes.append(f"the time sufficed for {len(done):,} of {len(probs):,} labels; the interval is wider for it")
@@ -232,18 +230,6 @@ def build_assessment(
         true_accuracy=_score_by_truth_or_none(data, evidence.nodes[done], classes, predicted),
         notes=notes,
     )
-
-
-def mix_in_held_out_probs(labels: HeldOutLabels, probs: Floats, seed: int) -> HeldOutLabels:
-    """The labels as judged by the audit's views together with the method, which has not seen them either.
-
-    A method that is better than the views knows of wrong labels that they take for hard nodes. How much each counts is
-    what given labels say of both.
-    """
-    views = [labels.log_probs, compute_log_probs(probs)]
-    transition = labels.fit_noise().transition
-    weights = compute_view_weights(views, labels.given, labels.trusted, transition, seed)
-    return replace(labels, log_probs=mix_log_probs(views, weights))
 
 
 def _build_class_accuracy_table(

@@ -219,7 +219,7 @@ def build_comparison(
     values: dict[str, Floats] = {}
     for label, classes in predicted.items():
         labels = HeldOutLabels(design.given, classes, evidence.log_probs, evidence.trusted.astype(bool))
-        estimates[label] = estimate_accuracy(labels, seed=design.seed)
+        estimates[label] = estimate_accuracy(labels, share_learned_from=1 - 1 / design.folds, seed=design.seed)
         values[label] = np.mean(labels.score_by_matrix_and_by_posterior(estimates[label].model), axis=0)
     best = max(values, key=lambda label: float(values[label].mean()))
     scores = []
