@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from typer import Option
 
+from ..core.settings import Float
 from .graph_options import LabeledGraphOptions
 from .option_groups import expand_option_groups
 from .options import Json, Noise, Rate, Setting, parse_search_or_none, parse_settings_and_refuse_seed
@@ -73,6 +74,8 @@ def tune(
     arguments, chosen, out = graph.to_arguments("tune", val), options.to_arguments(), options.out
     from ..runs import early_checks, run_folder
 
+    if chosen["time_limit"] is not None:
+        Float(open_min=True).raise_unless_valid("time", chosen["time_limit"])
     early_checks.check_noise_exists_and_rate_valid(chosen["noise"], chosen["rate"])
     run_folder.check_folder_holds_no_run_or_audit(out)
     check_method_exists_and_settings_fit(chosen["method"], chosen["settings"])

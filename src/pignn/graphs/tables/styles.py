@@ -25,6 +25,7 @@ MAX_PLACEHOLDERS = 3  # repeated words that stand for missing numbers
 _NAMED_CURRENCIES = "USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN|US\\$|R\\$|A\\$|C\\$|Rs\\.?|kr\\.?|zł"
 _CURRENCY = rf"[$€£¥₹₽₩₺₪₴฿]|{_NAMED_CURRENCIES}"
 _MAGNITUDES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "mn": 1e6, "Mio": 1e6, "bn": 1e9, "Mrd": 1e9}
+_USUAL_UNIT = re.compile(rf"{_CURRENCY}|[mck]?m|[mk]?g|t|m?l|m?s|min|h|days?|years?", re.IGNORECASE)
 _SCALES = {"%": 0.01, "‰": 0.001}
 _MAGNITUDE = rf"Mio|Mrd|mn|bn|[kKMGT](?=\s*(?:m|g|l|B|b|W|Wh|Hz|V|J|Pa|cal|{_CURRENCY})?\s*\)?$)"
 _SHAPE = re.compile(
@@ -138,6 +139,9 @@ def guess_number_style(texts: pd.Series[Any], decimal_hint: str = "") -> StyleGu
     for text in good:
         units[parsed[text].unit] += sizes[text]
     unit = next((name for name, size in units.items() if name and 2 * size > totals[decimal]), "")
+    named = [name for name in units if name]
+    if not unit and len(named) == 1 and _USUAL_UNIT.fullmatch(named[0]):  # 1.75 m beside 1.82, but not 12a beside 14
+        unit = named[0]
     good = [text for text in good if parsed[text].unit in ("", unit)]
     if unit:  # kg, where g is the unit
         written = Counter[str]()
