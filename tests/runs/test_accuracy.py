@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 
 from pignn.runs.accuracy import MEAN_LEARNING_EXPONENT, HeldOutLabels, estimate_accuracy
 
@@ -19,8 +20,8 @@ def make_labels(accuracy: float, seed: int) -> HeldOutLabels:
         other = (true + rng.integers(1, NUM_CLASSES, NUM_LABELS)) % NUM_CLASSES
         return np.where(rng.random(NUM_LABELS) < share, other, true)
 
-    seen = np.eye(NUM_CLASSES)[replace_some(0.05)]
-    log_probs = np.log(0.95 * seen + 0.05 * (1 - seen) / (NUM_CLASSES - 1))
+    seen = 3 * np.eye(NUM_CLASSES)[true] + rng.normal(size=(NUM_LABELS, NUM_CLASSES))
+    log_probs = log_softmax(3 * seen, axis=1)  # of these Gaussians
     predicted = replace_some(1 - accuracy)[:, None]
     return HeldOutLabels(replace_some(RATE), predicted, log_probs, np.zeros(NUM_LABELS, dtype=bool))
 
