@@ -1,7 +1,7 @@
 """How often the accuracy that `train` claims contains the true one, and how wide its interval is.
 
-    PIGNN_DATA=data python benchmarks/worth.py --runs 8
-    PIGNN_DATA=data python benchmarks/worth.py --runs 2 --datasets debian --debian FOLDER
+    PIGNN_DATA=data python benchmarks/worth.py --seeds 0-4
+    PIGNN_DATA=data python benchmarks/worth.py --seeds 0 --datasets debian --debian FOLDER
     PIGNN_DATA=data python benchmarks/worth.py --table
 
 FOLDER has Debian's packages as tables: packages.csv (package, section, description, …) and depends.csv (package,
@@ -20,16 +20,24 @@ import itertools
 import json
 import time
 import warnings
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import torch
 from torch_geometric.data import Data
 
 import pignn
 from pignn.graphs.splits import build_masks_from_indices
-from pignn.runs.assessment import assess
+from pignn.runs.assessment import (
+    NUM_FOLDS,
+    LabelEvidence,
+    build_assessment,
+    find_labeled_train_nodes,
+    predict_held_out_probs,
+)
 
 FILE = Path(__file__).parent / "results" / "worth.jsonl"
 DATASETS = ("csbm", "digits", "cora", "photo", "computers", "debian")
@@ -62,18 +70,31 @@ def sample_labels(data: Data, seed: int) -> Data:
     return data
 
 
-def measure(dataset: str, noise: str, method: str, seed: int, debian: Path | None) -> dict[str, object]:
-    data = pignn.corrupt(sample_labels(load(dataset, debian), seed), noise, RATE, seed=seed)
+def iter_runs(dataset: str, noise: str, seed: int, arguments: argparse.Namespace) -> Iterator[dict[str, object]]:
+    """One run per method. What the audit says of the labels is asked once for all of them."""
+    data = pignn.corrupt(sample_labels(load(dataset, arguments.debian), seed), noise, RATE, seed=seed)
+    nodes = find_labeled_train_nodes(data, with_val=False)
     start = time.perf_counter()
-    model = pignn.make(method, seed=seed, **METHODS[method]).fit(data)
-    fitted = time.perf_counter()
-    found = assess(model, data, seed=seed)
-    return {
-        **{"dataset": dataset, "noise": noise, "method": method, "seed": seed, "labels": found.num_labels},
-        **{"true": model.score(data), "claimed": found.accuracy, "low": found.interval[0], "high": found.interval[1]},
-        **{"agreement": found.agreement, "noise_rate": found.estimate.noise_rate},
-        **{"fit_seconds": fitted - start, "assess_seconds": found.seconds},
-    }
+    evidence = LabelEvidence.from_audit(data, nodes, data.y[nodes].numpy(), seed)
+    audit_seconds = time.perf_counter() - start
+    for name in arguments.methods.split(","):
+        start = time.perf_counter()
+        model = pignn.make(name, seed=seed, **METHODS[name]).fit(data)
+        fitted = time.perf_counter()
+        probs = predict_held_out_probs(model, evidence, NUM_FOLDS, seed)
+        found = build_assessment(model, data, evidence, probs, NUM_FOLDS, seed, fitted - audit_seconds)
+        truth = model.score(data)
+        if arguments.arrays is not None:
+            arguments.arrays.mkdir(parents=True, exist_ok=True)
+            arrays = {"given": evidence.given, "true": data.y_true[nodes].numpy(), "probs": probs, "accuracy": truth}
+            file = arguments.arrays / f"{dataset}-{noise}-{name}-{seed}.npz"
+            np.savez_compressed(file, log_probs=evidence.log_probs, **arrays)
+        yield {
+            **{"dataset": dataset, "noise": noise, "method": name, "seed": seed, "labels": found.num_labels},
+            **{"true": truth, "claimed": found.accuracy, "low": found.interval[0], "high": found.interval[1]},
+            **{"agreement": found.agreement, "noise_rate": found.estimate.noise_rate},
+            **{"fit_seconds": fitted - start, "assess_seconds": found.seconds},
+        }
 
 
 def print_table() -> None:
@@ -91,7 +112,10 @@ def print_table() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=2, help="seeds per graph, noise and method")
+    parser.add_argument("--seeds", default="0-4", help="as 0-4 or 7")
+    parser.add_argument("--noises", default=",".join(NOISES), help="those to run, separated by commas")
+    parser.add_argument("--methods", default=",".join(METHODS), help="those to run, separated by commas")
+    parser.add_argument("--arrays", type=Path, help="folder for what the estimates are made of")
     parser.add_argument("--datasets", default=",".join(DATASETS), help="those to run, separated by commas")
     parser.add_argument("--debian", type=Path, help="folder with the tables of Debian's packages")
     parser.add_argument("--table", action="store_true", help="print what was measured")
@@ -102,13 +126,17 @@ def main() -> None:
     warnings.simplefilter("ignore")
     lines = FILE.read_text(encoding="utf-8").splitlines() if FILE.exists() else []
     done = {tuple(json.loads(line)[key] for key in ("dataset", "noise", "method", "seed")) for line in lines}
-    datasets = arguments.datasets.split(",")
-    for seed, noise, dataset, method in itertools.product(range(arguments.runs), NOISES, datasets, METHODS):
-        if (dataset, noise, method, seed) not in done:
-            run = measure(dataset, noise, method, seed, arguments.debian)
+    first, _, last = arguments.seeds.partition("-")
+    seeds, noises = range(int(first), int(last or first) + 1), arguments.noises.split(",")
+    for seed, noise, dataset in itertools.product(seeds, noises, arguments.datasets.split(",")):
+        if all((dataset, noise, method, seed) in done for method in arguments.methods.split(",")):
+            continue
+        for run in iter_runs(dataset, noise, seed, arguments):
             with FILE.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(run) + "\n")
-            print(f"{dataset} {noise} {method} {seed}: {run['true']:.3f} in {run['low']:.3f} to {run['high']:.3f}")
+            print(
+                f"{dataset} {noise} {run['method']} {seed}: {run['true']:.3f} in {run['low']:.3f} to {run['high']:.3f}"
+            )
 
 
 if __name__ == "__main__":

@@ -56,7 +56,10 @@ MISTAKES = {
     "edges out of range": (lambda g: fit(change(g, edge_index=g.edge_index + 1000)), "edge_index"),
     "edges as floats": (lambda g: fit(change(g, edge_index=g.edge_index.float())), "edge_index"),
     "no labels": (lambda g: fit(change(g, y=torch.full_like(g.y, -1))), "label"),
-    "no mask": (lambda g: fit(Data(x=g.x, edge_index=g.edge_index, y=g.y)), "train_mask"),
+    "no label and no mask": (
+        lambda g: fit(Data(x=g.x, edge_index=g.edge_index, y=torch.full_like(g.y, -1))),
+        "labels",
+    ),
     "mask of another size": (lambda g: fit(change(g, train_mask=g.train_mask[:3])), "train_mask"),
     "no graph": (lambda g: pignn.train(), "nodes="),
     "options beside a graph": (lambda g: pignn.train(g, label="y"), "leave it out"),

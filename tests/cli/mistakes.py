@@ -210,6 +210,7 @@ def list_mistakes() -> list[tuple[str, str]]:
         ("methods --jason", "--json"),
         ("inspect --dataset csbm", "--nodes"),
     ]
+    rows += OTHER_HABITS
     for command in ("train", "audit", "inspect", "compare", "tune"):
         rows += [(f"{command} {text}", word) for text, word in OWN_GRAPH if (command, text) != ("inspect", "{own}")]
     rows += [(f"train --dataset csbm --{name}={value}", "") for name, values in SETTINGS.items() for value in values]
@@ -250,4 +251,49 @@ OWN_GRAPH = [
     ("{own} --label topic,topic", "twice"),
     ("{own} --label topic --name tittle", "known"),
     ("{own} --label topic --split own", "--val"),
+]
+# What people bring from other programs, shells and languages.
+OTHER_HABITS = [
+    ("train {p}/n.csv {p}/e.csv --label topic", "--nodes FILE --edges FILE"),
+    ("inspect {p}/n.csv {p}/e.csv", "--nodes FILE --edges FILE"),
+    ("train -nodes {p}/n.csv", "two dashes: --nodes"),
+    ("train --config run.yaml", "--help"),
+    ("help train", "--help"),
+    ("train {own} --labels topic", "--label"),
+    ("train {own} --label topic --out ''", "empty value"),
+    ("train {own} --label ''", "empty value"),
+    ("train {own} --label topic --id", "argument"),
+    ("train {own} --label 3", "topic"),
+    ("train {own} --label topic --val 20", "below 1"),
+    ("train {own} --label topic --val 20%", "write 0.2"),
+    ("train {own} --label topic --lr 0,01", "write 0.01"),
+    ("train {own} --label topic --epochs 1e3", "write 1000"),
+    ("train {own} --label topic --seed 1,2,3", "give one"),
+    ("train {own} --label topic --set lr:0.01", "KEY=VALUE"),
+    ("train {own} --label topic --noise 0.2", "--rate 0.2"),
+    ("train {own} --label topic --truth topc", "topic"),
+    ("train {own} --label topic --truth topic", "two things"),
+    ("train {own} --label topic --device gpu", "cuda"),
+    ("train {own} --label topic --metric accuracy", "--help"),
+    ("train {own} --label topic --drop-suspects 0.5", "no value"),
+    ("train --dataset csbm,digits", "digits"),
+    ("compare {own} --label topic --methods auto GCN", "commas"),
+    ("tune {own} --label topic --method GCN --search lr=0.1-0.2", "two dots"),
+    ("tune {own} --label topic --method GCN --search dropout=[0.1,2]", "dropout"),
+    ("audit {own} --label topic --review 10% --out {p}/new", "whole number"),
+    ("audit {own} --label topic --features all", "color"),
+    ("audit {own} --label topic --features color:string", "category"),
+    ("audit {own} --label topic --features x.npy", "no such file"),
+    ("audit {own} --label topic --text-model all-MiniLM-L6-v2", "folder"),
+    ("audit {own} --label topic --votes {p}/v_cols.csv", "annotator"),
+    ("audit {own} --label topic --edge-types relation", "source"),
+    ("audit --nodes {p}/n.csv,{p}/n.csv --edges {p}/e.csv --label topic", "no such file"),
+    ("predict {p}/n.csv --nodes {p}/n.csv --edges {p}/e.csv", "pignn train"),
+    ("predict {p}/run --nodes {p}/n.csv --edges {p}/e.csv", "no model"),
+    ("apply {p}/n.csv --nodes {p}/d_class.csv --label topic --out {p}/c.csv", "column 'node'"),
+    ("apply {p}/d_class.csv --nodes {p}/n.csv --label topic", "--out"),
+    ("serve {p}/none", "pignn train"),
+    ("serve {p}/folder --port 99999", "65535"),
+    ("export {p}/none", "pignn train"),
+    ("review {p}/none.csv", "--nodes"),
 ]

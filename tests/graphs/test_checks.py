@@ -45,7 +45,6 @@ BAD = {
     "no x": (lambda: graph(x=None), {}, "x is missing"),
     "no edge_index": (lambda: graph(edge_index=None), {}, "edge_index is missing"),
     "no y": (lambda: graph(y=None), {}, "y is missing"),
-    "no train_mask": (lambda: graph(train_mask=None), {}, "train_mask is missing"),
     "no nodes": (
         lambda: Data(x=torch.empty(0, 2), edge_index=torch.empty(2, 0, dtype=torch.long)),
         {},
@@ -330,3 +329,25 @@ def test_number_of_classes_is_declared_not_inferred_from_what_is_left():
     assert num_classes(graph(y_true=torch.tensor([0, 1, 0, 1, 4, 1]))) == 2  # the truth has no say
     assert num_classes(graph(class_names=["a", "b", "c"])) == 3
     assert num_classes(Data()) == 0
+
+
+def test_without_a_train_mask_all_labels_that_are_not_held_out_are_learned_from():
+    data = graph(train_mask=None)
+    data.y[0] = -1
+    data.val_mask = torch.arange(N) == 1
+    with pytest.warns(PignnWarning, match="no train_mask: all 2 labels"):
+        checked = copy_checked_graph(data)
+    assert checked.train_mask.tolist() == [False, False, True, True, False, False]
+    assert data.get("train_mask") is None
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3,)])
+def test_edge_attr_is_not_ignored_silently(shape):
+    data = graph()
+    data.edge_attr = torch.rand(data.edge_index.shape[1], *shape)
+    with pytest.warns(PignnWarning, match="edge_attr is not used; if it holds the weights"):
+        copy_checked_graph(data)
+    data.edge_weight = torch.ones(data.edge_index.shape[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        copy_checked_graph(data)

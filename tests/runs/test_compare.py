@@ -158,20 +158,22 @@ def _score(method, difference, as_good, seconds, error=0.01):
     return MethodScore(method, 0.9 + difference, 0.8, 1.0, 0.7, difference, error, as_good, seconds)
 
 
-def test_the_cheaper_one_of_equal_methods_is_taken():
+def test_the_method_named_first_is_taken_unless_another_is_better_by_a_standard_error():
     scores = [
-        _score("dear", 0.0, True, 9.0, error=0.0),
-        _score("cheap", -0.004, True, 1.0),
+        _score("best", 0.0, True, 9.0, error=0.0),
+        _score("first", -0.03, True, 1.0, error=0.04),
         _score("unsure", -0.03, True, 0.1),
         _score("bad", -0.1, False, 0.1),
     ]
-    found = Comparison(scores, {}, {}, 100, 5, 2, 0.3)
+    methods = {name: pignn.make("vanilla") for name in ("first", "best", "unsure", "bad")}
+    found = Comparison(scores, {}, methods, 100, 5, 2, 0.3)
     assert found.recommendation == (
-        "take cheap, which is as good as dear and 9.0 times as fast; unsure is as good within the error; "
-        "bad is worse by 10.0 points"
+        "take first, which was named first: best is better by 3.0 points, within the error of 4.0; "
+        "unsure is as good within the error; bad is worse by 10.0 points"
     )
-    hardly_known = [scores[0], _score("cheap", -0.004, True, 1.0, error=0.05)]
-    assert Comparison(hardly_known, {}, {}, 100, 5, 2, 0.3).recommended_method_score.method == "dear"
+    scores[1] = _score("first", -0.05, True, 1.0, error=0.04)
+    assert Comparison(scores, {}, methods, 100, 5, 2, 0.3).recommended_method_score.method == "best"
+    assert Comparison(scores[:1], {"first": "failed"}, methods, 100, 5, 2, 0.3).recommended_method is methods["best"]
 
 
 def test_the_error_is_that_of_the_corrected_resampled_t_test(noisy):

@@ -9,6 +9,7 @@ from torch_geometric.data import Data
 
 from ..core.errors import DataError
 from ..graphs.checks import parse_node_ids_or_none
+from .tables import get_labels_shown_in_review
 
 
 def apply_decisions_to_graph(data: Data, decisions: pd.DataFrame) -> Data:
@@ -47,13 +48,6 @@ def apply_decisions_to_graph(data: Data, decisions: pd.DataFrame) -> Data:
     result.y_before = torch.full_like(data.y, -1) if before is None else before.clone()
     result.y_before[torch.from_numpy(decided)] = data.y[torch.from_numpy(decided)]
     return result
-
-
-def get_labels_shown_in_review(decided_rows: pd.DataFrame) -> pd.Series[str]:
-    """The label that each decided node had in the review: `given`, else that of a `keep`; empty if unknown."""
-    if "given" in decided_rows:
-        return decided_rows["given"].astype(str).str.strip()
-    return decided_rows["label"].astype(str).str.strip().where(decided_rows["decision"] == "keep", "")
 
 
 def _check_labels_unchanged_since_review(

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from ..core.errors import DataError
 from ..core.settings import Float, Int
@@ -211,6 +211,6 @@ class _ReviewPart:
 
 def compute_binomial_interval(count: int, total: int, error: float) -> tuple[float, float]:
     """Clopper and Pearson's interval, with ends at least one count away (see the module)."""
-    low = 0.0 if count == 0 else float(beta.ppf(error / 2, count, total - count + 1))
-    high = 1.0 if count == total else float(beta.ppf(1 - error / 2, count + 1, total - count))
+    low = 0.0 if count == 0 else float(betaincinv(count, total - count + 1, error / 2))
+    high = 1.0 if count == total else float(betaincinv(count + 1, total - count, 1 - error / 2))
     return max(min(low, (count - 1) / total), 0.0), min(max(high, (count + 1) / total), 1.0)

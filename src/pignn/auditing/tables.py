@@ -13,7 +13,7 @@ import pandas as pd
 from ..core.errors import DataError
 from ..graphs.tables import find_format_name_or_none, open_table
 from ..io import files
-from ..report.audit import DECISION_COLUMNS, REVIEW_COLUMNS
+from ..report.audit.decision_columns import DECISION_COLUMNS, REVIEW_COLUMNS
 from ..report.spreadsheet import escape_formula, unescape_formula
 from .label_files import normalize_label
 from .review import DECISIONS, PARTS
@@ -168,3 +168,10 @@ def _guess_delimiter(text: str) -> str:
         return sum(name in names for name in NEEDED_COLUMNS)
 
     return max(DELIMITERS, key=count_columns)
+
+
+def get_labels_shown_in_review(decided_rows: pd.DataFrame) -> pd.Series[str]:
+    """The label that each decided node had in the review: `given`, else that of a `keep`; empty if unknown."""
+    if "given" in decided_rows:
+        return decided_rows["given"].astype(str).str.strip()
+    return decided_rows["label"].astype(str).str.strip().where(decided_rows["decision"] == "keep", "")

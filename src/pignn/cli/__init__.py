@@ -11,6 +11,7 @@ import warnings
 from types import FrameType
 
 from ..core.errors import PignnError, PignnWarning, is_out_of_memory
+from .usage_hints import add_usage_hint, check_no_option_is_empty
 
 
 class Stopped(KeyboardInterrupt):
@@ -35,12 +36,14 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code. What goes wrong is printed to stderr."""
+    arguments = sys.argv[1:] if arguments is None else arguments
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", PignnWarning)
             warnings.showwarning = _print_own_warning_as_note
-            return _run_command_and_get_exit_code(sys.argv[1:] if arguments is None else arguments)
+            check_no_option_is_empty(arguments)
+            return _run_command_and_get_exit_code(arguments)
     except PignnError as error:
         return _print_error_and_get_exit_code(str(error))
     except KeyboardInterrupt as error:
@@ -64,7 +67,8 @@ def run(arguments: list[str] | None = None) -> int:
             return 0
         if hasattr(error, "format_message"):  # how click, vendored or not, says that a flag is wrong
             command = getattr(getattr(error, "ctx", None), "command_path", "pignn")
-            return _print_error_and_get_exit_code(f"{error.format_message().rstrip('.')} (see {command} --help)")
+            message = add_usage_hint(error.format_message().strip().rstrip("."), arguments)
+            return _print_error_and_get_exit_code(f"{message} (see {command} --help)")
         if is_out_of_memory(error):
             return _print_error_and_get_exit_code(
                 "out of memory; a smaller graph, or fewer programs beside this one, would help"

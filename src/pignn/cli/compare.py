@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Option
 
 from .graph_options import LabeledGraphOptions
 from .option_groups import expand_option_groups
 from .options import Json, Noise, Rate, parse_settings_and_refuse_seed, split_at_commas
-from .output import show_import_summary_of_own_graph, show_json, show_message_on_stderr
+from .output import run_and_show_page_result
 from .stored_settings import check_method_exists_and_settings_fit, may_method_have_setting
-
-if TYPE_CHECKING:
-    from ..runs import Comparison
 
 
 @dataclass(kw_only=True)
@@ -83,13 +80,7 @@ def compare(
     early_checks.check_graph_arguments_can_be_read(arguments)
     from .. import runs
 
-    try:
-        found = runs.compare(on_graph_read=None if json else show_import_summary_of_own_graph, **chosen, **arguments)
-    except KeyboardInterrupt as interrupt:
-        if out is not None:
-            interrupt.add_note(f"finished fits are in {out}; the same command goes on")
-        raise
-    _show_comparison(found, out, json)
+    run_and_show_page_result(runs.compare, "fits", "comparison.html", out, json, chosen | arguments)
 
 
 def _check_before_importing_torch(chosen: dict[str, Any]) -> None:
@@ -103,12 +94,3 @@ def _check_before_importing_torch(chosen: dict[str, Any]) -> None:
         check_method_exists_and_settings_fit(method.name, method.settings)
     for method in method_list.build_named_methods_or_short_list(names, chosen["settings"], may_method_have_setting):
         check_method_exists_and_settings_fit(method.name, method.settings)
-
-
-def _show_comparison(found: Comparison, out: Path | None, json: bool) -> None:
-    if json:
-        show_json(found.to_dict())
-        return
-    print(found)
-    if out is not None:
-        show_message_on_stderr(f"written to {out}; open {out / 'comparison.html'} to look at it")

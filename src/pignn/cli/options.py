@@ -104,5 +104,9 @@ def parse_search_or_none(texts: list[str] | None) -> dict[str, Any] | None:
                 raise ConfigError(f"--search takes numbers as the ends of a range, such as lr=0.001..0.1, not '{text}'")
             search[name] = ends
         else:
-            search[name] = [parse_json_or_text(value) for value in values.split(",")] if equals else None
+            if re.fullmatch(r"[\d.e]+\s*[-:]\s*[\d.]+(e-?\d+)?", values):
+                raise ConfigError(
+                    f"--search takes two dots between the ends of a range, as in lr=0.001..0.1, not '{text}'"
+                )
+            search[name] = [parse_json_or_text(each) for each in values.strip("[]").split(",")] if equals else None
     return search

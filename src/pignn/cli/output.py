@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isnan
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+    from ..runs.held_out_runs import PageResult
 
 from ..core.text import format_value
 from ..report.table import Table
@@ -47,3 +50,21 @@ def show_import_summary_of_own_graph(graph: Data) -> None:
 def show_message_on_stderr(text: str) -> None:
     """A line for people, out of the way of what a pipe reads."""
     print(text, file=sys.stderr, flush=True)
+
+
+def run_and_show_page_result(
+    run: Callable[..., PageResult], noun: str, page: str, out: Path | None, json: bool, arguments: Mapping[str, Any]
+) -> None:
+    """Run what keeps its finished parts in a folder, show what came out, and say where the page is."""
+    try:
+        found = run(on_graph_read=None if json else show_import_summary_of_own_graph, **arguments)
+    except KeyboardInterrupt as interrupt:
+        if out is not None:
+            interrupt.add_note(f"finished {noun} are in {out}; the same command goes on")
+        raise
+    if json:
+        show_json(found.to_dict())
+        return
+    print(found)
+    if out is not None:
+        show_message_on_stderr(f"written to {out}; open {out / page} to look at it")

@@ -6,6 +6,7 @@ The file is written with that of :mod:`pignn.cli.method_options`. Anything that 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from importlib.metadata import entry_points
@@ -15,10 +16,11 @@ from typing import Any
 from ..core import settings as declarations
 from ..core.errors import ConfigError, build_unknown_name_error
 from ..core.registry import Registry
-from ..methods.registry import METHODS, resolve_method_and_backbone_names
+from ..methods.registry import METHODS, resolve_method_name_and_settings
 
 FILE = Path(__file__).with_name("all_settings.json")
 NETWORK = "vanilla"
+DEVICE = re.compile(r"(cpu|cuda)(:\d+)?")
 
 
 def check_method_exists_and_settings_fit(name: str | None, settings: Mapping[str, Any]) -> None:
@@ -29,7 +31,7 @@ def check_method_exists_and_settings_fit(name: str | None, settings: Mapping[str
     stored = json.loads(FILE.read_text(encoding="utf-8"))
     if name is None:
         name = "auto" if all(setting in stored["methods"]["auto"] for setting in settings) else "pi-gnn"
-    name, _ = resolve_method_and_backbone_names(name)
+    name, _ = resolve_method_name_and_settings(name)
     if METHODS.resolve_name(name) not in stored["methods"]:
         return  # of another package
     known = stored["methods"][name]
@@ -41,6 +43,8 @@ def check_method_exists_and_settings_fit(name: str | None, settings: Mapping[str
                     f"out, or take {NETWORK} or pi-gnn"
                 )
             raise ConfigError(f"method '{name}': {build_unknown_name_error('setting', setting, known)}")
+        if setting == "device" and not DEVICE.fullmatch(str(value)):
+            raise ConfigError(f"unknown device '{value}'; use 'cpu', 'cuda' or 'cuda:0'")
         constraint = _decode_constraint_or_none(stored["constraints"][known[setting]["accepts"]])
         optional = known[setting]["optional"]
         if setting in ("backbone", "estimator"):
@@ -54,7 +58,7 @@ def check_method_exists_and_settings_fit(name: str | None, settings: Mapping[str
 def may_method_have_setting(name: str, setting: str) -> bool:
     """Whether a method has a setting; one of another package may have any."""
     known = json.loads(FILE.read_text(encoding="utf-8"))["methods"].get(
-        METHODS.resolve_name(resolve_method_and_backbone_names(name)[0])
+        METHODS.resolve_name(resolve_method_name_and_settings(name)[0])
     )
     return known is None or setting in known
 

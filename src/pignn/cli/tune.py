@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Option
 
+from ..core.settings import Float
 from .graph_options import LabeledGraphOptions
 from .option_groups import expand_option_groups
 from .options import Json, Noise, Rate, Setting, parse_search_or_none, parse_settings_and_refuse_seed
-from .output import show_import_summary_of_own_graph, show_json, show_message_on_stderr
+from .output import run_and_show_page_result
 from .stored_settings import check_method_exists_and_settings_fit, may_method_have_setting
-
-if TYPE_CHECKING:
-    from ..runs import Tuning
 
 
 @dataclass(kw_only=True)
@@ -76,28 +74,17 @@ def tune(
     arguments, chosen, out = graph.to_arguments("tune", val), options.to_arguments(), options.out
     from ..runs import early_checks, run_folder
 
+    if chosen["time_limit"] is not None:
+        Float(open_min=True).raise_unless_valid("time", chosen["time_limit"])
     early_checks.check_noise_exists_and_rate_valid(chosen["noise"], chosen["rate"])
     run_folder.check_folder_holds_no_run_or_audit(out)
     check_method_exists_and_settings_fit(chosen["method"], chosen["settings"])
-    for name in chosen["search"] or ():
-        if not may_method_have_setting(chosen["method"], name):
-            check_method_exists_and_settings_fit(chosen["method"], {name: None})
+    for name, values in (chosen["search"] or {}).items():
+        if values is None and may_method_have_setting(chosen["method"], name):
+            continue
+        for value in [None] if values is None else values:
+            check_method_exists_and_settings_fit(chosen["method"], {name: value})
     early_checks.check_graph_arguments_can_be_read(arguments)
     from .. import runs
 
-    try:
-        found = runs.tune(on_graph_read=None if json else show_import_summary_of_own_graph, **chosen, **arguments)
-    except KeyboardInterrupt as interrupt:
-        if out is not None:
-            interrupt.add_note(f"finished trials are in {out}; the same command goes on")
-        raise
-    _show_tuning(found, out, json)
-
-
-def _show_tuning(found: Tuning, out: Path | None, json: bool) -> None:
-    if json:
-        show_json(found.to_dict())
-        return
-    print(found)
-    if out is not None:
-        show_message_on_stderr(f"written to {out}; open {out / 'tuning.html'} to look at it")
+    run_and_show_page_result(runs.tune, "trials", "tuning.html", out, json, chosen | arguments)

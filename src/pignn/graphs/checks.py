@@ -108,6 +108,7 @@ def copy_checked_graph(data: Any, *, split_index: int | None = None, needs_label
     if data.get("edge_weight") is not None:
         data.edge_weight = _parse_weights(data.edge_weight, "edge_weight", num_edges, "edge", is_checked)
     if needs_labels:
+        _drop_unused_edge_attr_in_place(data)
         _parse_labels_in_place(data, num_nodes)
         _parse_masks_in_place(data, num_nodes, split_index)
         _check_training_labels_and_drop_unlabeled_in_place(data)
@@ -250,11 +251,7 @@ def _parse_class_numbers(value: Any, name: str, num_nodes: int) -> Tensor:
 
 
 def _parse_masks_in_place(data: Data, num_nodes: int, split_index: int | None) -> None:
-    if data.get("train_mask") is None:
-        raise DataError(
-            "train_mask is missing; say which nodes to learn from, as booleans of shape [nodes]: data.y >= 0 for all "
-            "that have a label"
-        )
+    fill_missing_train_mask_in_place(data)
     if split_index is not None:
         try:
             Int().raise_unless_valid("split_index", split_index)
@@ -268,6 +265,34 @@ def _parse_masks_in_place(data: Data, num_nodes: int, split_index: int | None) -
             data[name] = _parse_mask(masks[name], name, num_nodes, split_index)
         else:
             data[name] = torch.zeros(num_nodes, dtype=torch.bool, device=data.x.device)
+
+
+def fill_missing_train_mask_in_place(data: Data) -> None:
+    """Where no mask says what to learn from, learn from all labels that are not held out, and say so."""
+    if data.get("train_mask") is not None or data.get("y") is None:
+        return
+    mask = to_tensor(data.y, "y").reshape(-1) >= 0
+    for name in ("val_mask", "test_mask"):
+        held_out = data.get(name)
+        if held_out is not None and to_tensor(held_out, name).shape == mask.shape:
+            mask = mask & ~to_tensor(held_out, name).bool()
+    if not bool(mask.any()):
+        raise DataError("no node has a label to learn from (y is -1, or a mask holds it out); give some labels")
+    data.train_mask = mask
+    warn_user(
+        f"no train_mask: all {format_count(int(mask.sum()), 'label')} (y >= 0) that no val_mask or test_mask holds out "
+        "are learned from; set data.train_mask to learn from fewer"
+    )
+
+
+def _drop_unused_edge_attr_in_place(data: Data) -> None:
+    attr = data.get("edge_attr")
+    data.edge_attr = None
+    if attr is not None and data.get("edge_weight") is None:
+        warn_user(
+            "edge_attr is not used; if it holds the weights of the edges, set data.edge_weight = "
+            "data.edge_attr.view(-1), else data.edge_attr = None"
+        )
 
 
 def _parse_mask(value: Any, name: str, num_nodes: int, split_index: int | None) -> Tensor:

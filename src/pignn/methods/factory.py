@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ConfigError, build_unknown_name_error
-from .registry import METHODS, resolve_method_and_backbone_names
+from .registry import METHODS, resolve_method_name_and_settings
 
 if TYPE_CHECKING:
     from .core.base import Method
@@ -25,14 +25,16 @@ def resolve_method_class(name: str) -> type[Method]:
 def make(name: str, **settings: Any) -> Method:
     """The method called ``name``, with its settings: ``make("pi-gnn", backbone="gat", warmup=20)``.
 
-    The name of a plain network, such as ``"GCN"``, is ``vanilla`` with that backbone.
+    The name of a plain network, such as ``"GCN"``, is ``vanilla`` with that backbone; ``"class mean"`` is
+    ``prototypes`` without noise.
     """
-    asked, (name, backbone) = name, resolve_method_and_backbone_names(name)
-    if backbone is not None and str(settings.setdefault("backbone", backbone)).lower() != backbone:
-        raise ConfigError(
-            f"'{asked}' is method 'vanilla' with backbone '{backbone}', and backbone is '{settings['backbone']}'; "
-            "give one of them"
-        )
+    asked, (name, implied) = name, resolve_method_name_and_settings(name)
+    for setting, value in implied.items():
+        if str(settings.setdefault(setting, value)).lower() != value:
+            raise ConfigError(
+                f"'{asked}' is method '{name}' with {setting} '{value}', and {setting} is '{settings[setting]}'; "
+                "give one of them"
+            )
     kind = resolve_method_class(name)
     names = kind._get_param_names()
     for setting in settings:

@@ -128,22 +128,28 @@ METHODS: Registry[Any] = Registry(
 )
 
 
-# A plain network by its own name is a method too, as papers call it.
-PLAIN_NETWORKS = {"gcn": "gcn", "gat": "gat", "sage": "sage", "graphsage": "sage"}
+# Names of papers and tables that are a method with a setting: plain networks, the nearest mean of smoothed features.
+NAMED_SETTINGS: dict[str, tuple[str, dict[str, str]]] = {
+    "gcn": ("vanilla", {"backbone": "gcn"}),
+    "gat": ("vanilla", {"backbone": "gat"}),
+    "sage": ("vanilla", {"backbone": "sage"}),
+    "graphsage": ("vanilla", {"backbone": "sage"}),
+    "classmean": ("prototypes", {"noise": "none"}),
+}
 
 
-def resolve_method_and_backbone_names(name: str) -> tuple[str, str | None]:
-    """The method that a name means, and its backbone where the name says it: "GCN" is vanilla with a GCN.
+def resolve_method_name_and_settings(name: str) -> tuple[str, dict[str, str]]:
+    """The method that a name means, and the setting that the name says: "GCN" is vanilla with a GCN.
 
     Case, blanks and hyphens do not matter: "PI-GNN", "Co-Teaching" and "label propagation" are names too.
     """
     if not isinstance(name, str) or name in METHODS:
-        return name, None
+        return name, {}
     squeezed = _normalize_name(name)
-    if squeezed in PLAIN_NETWORKS:
-        return "vanilla", PLAIN_NETWORKS[squeezed]
+    if squeezed in NAMED_SETTINGS:
+        return NAMED_SETTINGS[squeezed]
     known = {_normalize_name(each): each for each in METHODS.list_names()}
-    return known.get(squeezed, name), None
+    return known.get(squeezed, name), {}
 
 
 def _normalize_name(name: str) -> str:

@@ -15,7 +15,7 @@ import pandas as pd
 from .. import runs
 from ..auditing import read_decisions, write_spreadsheet_safe_csv
 from ..core.errors import ConfigError, DataError
-from ..report.audit import DECISION_COLUMNS, REVIEW_COLUMNS
+from ..report.audit.decision_columns import DECISION_COLUMNS, REVIEW_COLUMNS
 from .decision_store import Verdict
 from .estimates import count_decided_at_front
 from .messages import LoadOutcome

@@ -29,7 +29,8 @@ from ..core.errors import ConfigError, DataError
 from ..core.records import Record
 from ..io import files
 from ..noise.kinds import Floats, Ints
-from ..runs.audit_run import AuditOrigin, AuditRun, read_original_node_table_or_none
+from ..runs.audit_origin import AuditOrigin
+from ..runs.audit_run import AuditRun, read_original_node_table_or_none
 from .decision_store import DecisionStore
 from .layout import compute_layout
 from .node_texts import NodeTexts, write_node_texts

@@ -27,7 +27,7 @@ from .accuracy import AccuracyEstimate, HeldOutLabels, estimate_accuracy
 
 MAX_SHOWN_CLASSES = 12  # in a notebook
 MIN_LABELS = 40  # with fewer, the interval would say nothing
-NUM_FOLDS, NUM_NETWORK_FOLDS = 5, 3
+NUM_FOLDS = 5
 MIN_SECONDS, SECONDS_PER_FIT = 60.0, 3.0
 
 
@@ -166,7 +166,7 @@ def assess(
         data: the graph with given labels. ``y_true``, where it is there, is compared with and no more.
         training_data: the graph with the labels to learn from, where an audit has changed some.
         seed: of folds and bootstrap.
-        folds: 5, or 3 for methods with epochs.
+        folds: by default 5.
         max_seconds: after this time no further fold is begun. Labels of the folds that are done still count.
         predicted: classes of all nodes by the method that learned from all labels, to compare with true ones.
     """
@@ -176,7 +176,7 @@ def assess(
     if len(nodes) < MIN_LABELS or len(np.unique(given)) < 2:
         raise DataError(f"{len(nodes)} labels are too few to say what a model is worth; {MIN_LABELS} are needed")
     evidence = LabelEvidence.from_audit(data, nodes, given, seed, training_data)
-    folds = folds or (NUM_NETWORK_FOLDS if "epochs" in method.get_params() else NUM_FOLDS)
+    folds = folds or NUM_FOLDS
     probs = predict_held_out_probs(method, evidence, folds, seed, None if max_seconds is None else start + max_seconds)
     return build_assessment(method, data, evidence, probs, folds, seed, start, predicted)
 
@@ -214,7 +214,7 @@ def build_assessment(
     done = np.flatnonzero(np.isfinite(probs).all(axis=1))
     given, classes = evidence.given[done], probs[done].argmax(axis=1)
     labels = HeldOutLabels(given, classes[:, None], evidence.log_probs[done], evidence.trusted[done].astype(bool))
-    estimate = estimate_accuracy(labels, seed=seed)
+    estimate = estimate_accuracy(labels, share_learned_from=1 - 1 / folds, seed=seed)
     notes = []
     if len(done) < len(probs):
         notes.append(f"the time sufficed for {len(done):,} of {len(probs):,} labels; the interval is wider for it")

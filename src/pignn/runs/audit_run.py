@@ -29,6 +29,7 @@ from ..methods import Method
 from ..methods.core.data_hash import hash_training_data
 from ..noise import Corrupt, NoiseEstimate
 from ..report.cards import build_audit_card
+from .audit_origin import AuditOrigin
 from .consensus_files import CONSENSUS_FILES, list_consensus_files, write_or_remove_consensus_files
 from .graph_source import GraphSource, build_corruption_or_none, is_no_noise
 from .run_folder import check_can_take_audit, locked_output_folder_or_cleanup_context
@@ -36,14 +37,6 @@ from .store_limits import StoreLimits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-class AuditOrigin(msgspec.Struct, kw_only=True):
-    """The table that was audited, as audit.json names it for ``pignn apply``."""
-
-    nodes: str = ""
-    id: str | None  # its column of ids; None if rows are numbered
-    label: str | None = None
 
 
 class AuditSummary(Record, kw_only=True):

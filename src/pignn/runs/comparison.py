@@ -11,19 +11,18 @@ from torch_geometric.data import Data
 
 from .. import methods as method_registry
 from ..core.errors import ConfigError
-from ..core.progress import ShowProgress, progress_context, track
+from ..core.progress import ShowProgress, track
 from ..core.settings import Int, list_settings
 from ..io.digests import compute_digest_of_parts
 from ..methods import Method
 from ..methods.factory import resolve_method_class
-from ..methods.registry import resolve_method_and_backbone_names
+from ..methods.registry import resolve_method_name_and_settings
 from .assessment import LabelEvidence
 from .comparison_result import Comparison, build_comparison
-from .graph_source import GraphSource, build_corruption_or_none
+from .held_out_runs import graph_to_hold_labels_out_of_context, open_or_restart_journal
 from .journal import Journal
 from .method_list import build_named_methods_or_short_list, map_distinct_names_to_themselves
 from .repeated_folds import FoldResult, RepeatedFolds
-from .run_folder import check_folder_holds_no_run_or_audit, locked_output_folder_or_cleanup_context
 
 JOURNAL_FILE = "folds.jsonl"
 
@@ -78,16 +77,13 @@ def compare(
     Int(min=1).raise_unless_valid("repeats", repeats)
     compared = build_checked_compared_methods(methods, settings or {}, seed)
     folder = None if out is None else Path(out)
-    check_folder_holds_no_run_or_audit(folder)
-    source = GraphSource(graph, graph_options)
-    corruption = build_corruption_or_none(noise, rate, seed, source)
-    with locked_output_folder_or_cleanup_context(folder), progress_context(progress):
-        data = source.load()
-        if on_graph_read is not None:
-            on_graph_read(data)
-        data = data if corruption is None else corruption(data)
+    with graph_to_hold_labels_out_of_context(
+        graph, graph_options, noise, rate, seed, folder, progress, on_graph_read
+    ) as data:
         design = RepeatedFolds.draw(data, folds, repeats, seed)
-        results = run_fits_not_in_journal(design, compared, _open_or_restart_journal(folder, design, force))
+        work = {"kind": "comparison", "labels_and_folds": design.digest()}
+        journal = open_or_restart_journal(folder, JOURNAL_FILE, work, force)
+        results = run_fits_not_in_journal(design, compared, journal)
         evidence = LabelEvidence.from_audit(design.data, design.nodes, design.given, seed)
         found = build_comparison(design, evidence, {each.label: each.method for each in compared}, results)
         if folder is not None:
@@ -119,7 +115,7 @@ def build_checked_compared_methods(
 def has_setting(method: str, name: str) -> bool:
     """Whether a method has a setting."""
     return name in {
-        each.name for each in list_settings(resolve_method_class(resolve_method_and_backbone_names(method)[0]))
+        each.name for each in list_settings(resolve_method_class(resolve_method_name_and_settings(method)[0]))
     }
 
 
@@ -159,10 +155,3 @@ def _get_method_name_or_raise(method: str | Method) -> str:
     raise ConfigError(
         f"a method to compare is a name or an object such as pignn.make('GCN', epochs=100), not {method!r}"
     )
-
-
-def _open_or_restart_journal(folder: Path | None, design: RepeatedFolds, force: bool) -> Journal:
-    path = None if folder is None else folder / JOURNAL_FILE
-    if force and path is not None:
-        path.unlink(missing_ok=True)
-    return Journal(path, {"kind": "comparison", "format": 1, "labels_and_folds": design.digest()})

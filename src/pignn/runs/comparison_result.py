@@ -25,13 +25,13 @@ from ..report.plots import draw_panels, plot_panels
 from ..report.table import Table
 from .accuracy import LEVEL, AccuracyEstimate, HeldOutLabels, estimate_accuracy
 from .assessment import LabelEvidence
+from .held_out_runs import PageResult
 from .repeated_folds import FoldResult, RepeatedFolds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Place = tuple[int, int]  # repeat and fold
-TIE, SURE_TIE = 0.005, 0.02  # of accuracy: what equal methods differ by, and how far the interval may reach beyond
 METHOD_NOTE = (
     "Accuracy is what agreement with held-out labels implies under their estimated noise. The error is that of the "
     "difference to the best method on the same folds (corrected for training sets that overlap: Nadeau & Bengio, 2003)."
@@ -54,7 +54,7 @@ class MethodScore:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(PageResult):
     """Methods, the best first, and which of them to take."""
 
     scores: list[MethodScore]
@@ -71,14 +71,14 @@ class Comparison:
 
     @cached_property
     def recommended_method_score(self) -> MethodScore:
-        """The best method, or the cheapest one of its equals.
+        """The method that was named first, unless another one is better by more than a standard error; then the best.
 
-        Equals differ by less than half a percentage point, and surely by less than two: methods whose difference is
-        hardly known are no equals.
+        Few labels, of which some are wrong, hardly tell methods apart. Within a standard error the best is a matter of
+        luck, and what was expected of the methods beforehand is the better guess (Breiman et al., 1984).
         """
-        quantile = compute_t_quantile(self.folds * self.repeats)
-        equals = [each for each in self.scores if each.difference > -TIE and quantile * each.error < SURE_TIE]
-        return min(equals, key=lambda score: score.seconds)
+        first = next((each for each in self.scores if each.method == next(iter(self.methods))), None)
+        is_within_error = first is not None and first.difference + first.error >= 0
+        return first if first is not None and is_within_error else self.best_method_score
 
     @property
     def recommended_method(self) -> Method:
@@ -91,8 +91,9 @@ class Comparison:
         taken, best = self.recommended_method_score, self.best_method_score
         text = f"take {taken.method}"
         if taken is not best:
+            gap, error = -100 * taken.difference, 100 * taken.error
             text += (
-                f", which is as good as {best.method} and {best.seconds / max(taken.seconds, 1e-4):.1f} times as fast"
+                f", which was named first: {best.method} is better by {gap:.1f} points, within the error of {error:.1f}"
             )
         equal = [score.method for score in self.scores if score.as_good and score not in (taken, best)]
         worse = [score for score in self.scores if not score.as_good]
@@ -130,8 +131,7 @@ class Comparison:
         """Accuracy of each method, and its difference to the best, with their intervals."""
         return plot_panels(self._build_panels())
 
-    def report(self, path: str | Path | None = None) -> str:
-        """A self-contained HTML page, also written to ``path`` if there is one."""
+    def build_page_html(self) -> str:
         sections = [
             Section("Methods", [self.build_display_table()]),
             Section("Picture", [Markup(draw_panels(self._build_panels(), form="page").decode())]),
@@ -140,17 +140,9 @@ class Comparison:
         if self.failures:
             rows = [[label, reason] for label, reason in self.failures.items()]
             sections.append(Section("Methods that failed", [Table(["method", "reason"], rows)]))
-        page = build_page("Comparison of methods", sections, [self.recommendation])
-        if path is not None:
-            files.write_bytes_atomically(Path(path), page.encode())
-        return page
-
-    def save(self, folder: str | Path) -> None:
-        """Write comparison.json, comparison.csv and comparison.html into a folder."""
-        self.write_files(files.create_folder_and_prove_writable(Path(folder)))
+        return build_page("Comparison of methods", sections, [self.recommendation])
 
     def write_files(self, folder: Path) -> None:
-        """Write into a folder that is there. comparison.json comes last and says that the rest is whole."""
         files.write_csv_records(folder / "comparison.csv", [asdict(score) for score in self.scores])
         self.report(folder / "comparison.html")
         files.write_json(folder / "comparison.json", self.to_dict())
@@ -227,7 +219,7 @@ def build_comparison(
     values: dict[str, Floats] = {}
     for label, classes in predicted.items():
         labels = HeldOutLabels(design.given, classes, evidence.log_probs, evidence.trusted.astype(bool))
-        estimates[label] = estimate_accuracy(labels, seed=design.seed)
+        estimates[label] = estimate_accuracy(labels, share_learned_from=1 - 1 / design.folds, seed=design.seed)
         values[label] = np.mean(labels.score_by_matrix_and_by_posterior(estimates[label].model), axis=0)
     best = max(values, key=lambda label: float(values[label].mean()))
     scores = []

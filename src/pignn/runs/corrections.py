@@ -5,25 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pandas as pd
-from torch_geometric.data import Data
 
 from .. import auditing
 from ..auditing import ReviewEstimate
-from ..auditing.decisions import get_labels_shown_in_review
+from ..auditing.tables import get_labels_shown_in_review
 from ..core.errors import ConfigError, DataError
 from ..core.notebook import render_card_html
-from .audit_run import AuditOrigin
+from .audit_origin import read_audit_origin_or_none
 from .run_folder import check_outputs_may_be_written
 
-
-class AuditHeader(msgspec.Struct):
-    """What audit.json says about the table that was audited."""
-
-    origin: AuditOrigin
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -132,7 +127,7 @@ def apply_decisions(
     if not estimate.reviewed:
         raise DataError(f"{table.attrs.get('file', 'decisions')}: nothing is decided yet; write relabel or keep")
     correction = Correction(decisions=table, estimate=estimate, inputs=inputs, new_class=new_class)
-    if isinstance(nodes, Data):
+    if not isinstance(nodes, str | Path):
         return replace(correction, data=auditing.apply_decisions_to_graph(nodes, table))
     origin = read_audit_origin_or_none(audit_file) if id is None else None
     if audit is not None and id is None and origin is None:
@@ -141,11 +136,3 @@ def apply_decisions(
     source = None if origin is None else audit_file
     correction = replace(correction, nodes=Path(nodes), label=label, id=id, audit_file=source)
     return correction if out is None else correction.save(out, force=force)
-
-
-def read_audit_origin_or_none(audit_file: Path | None) -> AuditOrigin | None:
-    """What an audit.json says about the table that was audited; None where it does not."""
-    try:
-        return None if audit_file is None else msgspec.json.decode(audit_file.read_bytes(), type=AuditHeader).origin
-    except (OSError, msgspec.DecodeError):
-        return None

@@ -25,9 +25,12 @@ def check_graph_arguments_can_be_read(arguments: Mapping[str, Any], *, class_nam
         _check_dataset_and_options_exist(str(arguments["graph"]), arguments)
         return
     from ..graphs.importers import ImportSpec, check_graph_files_can_be_read
+    from ..graphs.importers.sentences import check_sentence_model_folder_exists
 
     options = {name: value for name, value in arguments.items() if name not in NOT_OF_FILES}
     spec = ImportSpec.from_options(options | {"seed": arguments.get("split_seed", 0), "class_names": class_names})
+    if spec.text_model is not None:
+        check_sentence_model_folder_exists(spec.text_model)
     check_graph_files_can_be_read(arguments["nodes"], arguments.get("edges"), spec)
 
 
@@ -72,6 +75,10 @@ def check_noise_exists_and_rate_valid(noise: str, rate: float | None) -> None:
     """Check the label noise to add: a name that exists, or a file that does, and its rate."""
     from ..noise.kinds import parse_rate
 
+    if noise.replace(".", "", 1).isdigit():
+        raise ConfigError(
+            f"noise '{noise}' is a rate and no kind of noise; give both: --noise symmetric --rate {noise}"
+        )
     if check_and_tell_if_noise_file(noise):
         return
     if resolve_noise_name(noise) != "none":

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from .. import graphs
 from ..core.errors import ConfigError, DataError, warn_user
-from ..graphs.checks import check_is_homogeneous_pyg_graph
+from ..graphs.checks import check_is_homogeneous_pyg_graph, fill_missing_train_mask_in_place
 from ..noise import Corrupt, load_labels_or_matrix_or_check_noise_name
 from .early_checks import check_dataset_name_is_no_file, is_graph_store
 
@@ -68,7 +68,8 @@ class GraphSource:
             for name in ("val_mask", "test_mask"):
                 if graph.get(name) is None:
                     graph[name] = torch.zeros(graph.num_nodes, dtype=torch.bool)
-            return reduce_masks_to_split_in_place(graph, options.get("split_index"), graph.get("name") or "the graph")
+            index, title = options.get("split_index"), graph.get("name") or "the graph"
+            return reduce_masks_to_split_in_place(graph, index, title)
         if self.graph is not None:
             return _load_dataset_or_store(str(self.graph), options, self.adds_noise)
         index = options.pop("split_index", None)
@@ -77,6 +78,12 @@ class GraphSource:
         nodes = options["nodes"]
         title = "the graph" if isinstance(nodes, pd.DataFrame) else str(nodes)
         return reduce_masks_to_split_in_place(graphs.read_graph(**options, **more_options), index, title)
+
+    def load_to_learn_from(self) -> Data:
+        """The graph, with a mask of the labels to learn from."""
+        graph = self.load()
+        fill_missing_train_mask_in_place(graph)
+        return graph
 
     def to_json_dict(self) -> dict[str, Any]:
         """The options as run.json holds them."""

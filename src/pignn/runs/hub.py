@@ -13,6 +13,7 @@ import msgspec
 
 from ..core.errors import ConfigError, ModelFileError, OutputError
 from ..core.text import format_error_in_one_line
+from ..graphs import load_feature_encoder
 from ..io import files
 from ..report.cards import build_hub_card
 from ..report.training.summary import TrainingRecord
@@ -92,12 +93,21 @@ def write_hub_folder(
         for name in MODEL_FILES:
             if (source / "model" / name).exists():
                 shutil.copyfile(source / "model" / name, new / name)
+        _name_sentence_model_without_its_path(new)
         has_columns = (new / "features.json").exists()
         card = build_hub_card(
             record, header.class_names, header.num_features, repo_id, license, has_columns=has_columns
         )
         files.write_bytes_atomically(new / CARD_FILE, card.encode())
     return Path(folder)
+
+
+def _name_sentence_model_without_its_path(folder: Path) -> None:
+    """What others need is its name; the folders of this machine are nobody's business."""
+    encoder = load_feature_encoder(folder)
+    if encoder is not None and encoder.sentence_model_folder is not None:
+        encoder.set_sentence_model_folder(Path(encoder.sentence_model_folder).name)
+        encoder.save(folder)
 
 
 def _read_training_record(folder: Path) -> TrainingRecord:

@@ -25,7 +25,7 @@ SHORT_LIST = (
     NamedMethod("GCN", "GCN"),
     NamedMethod("GraphSAGE", "GraphSAGE"),
     NamedMethod("MLP", "mlp"),
-    NamedMethod("class mean", "prototypes", {"noise": "none", "labels": "train+val"}),
+    NamedMethod("class mean", "class mean", {"labels": "train+val"}),
     NamedMethod("DivideMix", "dividemix"),
 )
 

@@ -106,7 +106,7 @@ class TrainingJob:
             # A network shows its epochs in a bar of its own.
             contextlib.nullcontext() if has_epochs(self.model) else progress_context(self.fit_options.get("progress")),
         ):
-            data = self.source.load()
+            data = self.source.load_to_learn_from()
             if on_graph_read is not None:
                 on_graph_read(data)
             run, signal = self._prepare_labels_and_train(data if self.corruption is None else self.corruption(data))

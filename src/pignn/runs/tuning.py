@@ -12,7 +12,7 @@ from sklearn.base import clone
 from torch_geometric.data import Data
 
 from ..core.errors import ConfigError, DataError
-from ..core.progress import ShowProgress, progress_context, track
+from ..core.progress import ShowProgress, track
 from ..core.settings import Float, Int
 from ..methods import Method, make
 from ..training.callbacks import Callback
@@ -20,10 +20,9 @@ from ..training.callbacks.base import Row, TrainingContext
 from .assessment import LabelEvidence
 from .comparison import ComparedMethod, run_fits_not_in_journal
 from .comparison_result import Comparison, build_comparison
-from .graph_source import GraphSource, build_corruption_or_none
+from .held_out_runs import graph_to_hold_labels_out_of_context, open_or_restart_journal
 from .journal import Journal
 from .repeated_folds import RepeatedFolds
-from .run_folder import check_folder_holds_no_run_or_audit, locked_output_folder_or_cleanup_context
 from .search_space import SearchSpace, build_optuna_distribution, build_search_space
 from .training import has_epochs, train
 from .tuning_result import DEFAULTS, TUNED, Trial, Tuning
@@ -85,14 +84,10 @@ def tune(
     start = make_checked_start_method(method, settings or {}, seed)
     space = build_search_space(type(start), search)
     folder = None if out is None else Path(out)
-    check_folder_holds_no_run_or_audit(folder)
-    source = GraphSource(graph, graph_options)
-    corruption = build_corruption_or_none(noise, rate, seed, source)
-    with locked_output_folder_or_cleanup_context(folder), progress_context(progress):
-        data = source.load()
-        if on_graph_read is not None:
-            on_graph_read(data)
-        design = RepeatedFolds.draw(data if corruption is None else corruption(data), folds, 1, seed)
+    with graph_to_hold_labels_out_of_context(
+        graph, graph_options, noise, rate, seed, folder, progress, on_graph_read
+    ) as data:
+        design = RepeatedFolds.draw(data, folds, 1, seed)
         found = search_compare_and_fit(design, start, space, trials, time_limit, folder, force)
         if folder is not None:
             found.write_files(folder)
@@ -109,9 +104,9 @@ def search_compare_and_fit(
     force: bool,
 ) -> Tuning:
     """Search, compare what was found with the settings as given, and fit it to all labels."""
-    done = Search(start, space, design, _open_or_restart_journal(folder, design, start, space, force)).run_trials(
-        trials, time_limit
-    )
+    work = {"labels_and_folds": design.digest(), "start": ComparedMethod("", start).digest(), "search": str(space)}
+    journal = open_or_restart_journal(folder, JOURNAL_FILE, {"kind": "trials"} | work, force)
+    done = Search(start, space, design, journal).run_trials(trials, time_limit)
     best = max(done, key=lambda trial: trial.agreement if trial.state == "complete" else -1.0)
     tuned = clone(start).set_params(**best.settings)
     check = compare_on_fresh_folds(design, start, tuned, folder, force) if best.settings else None
@@ -257,22 +252,7 @@ def compare_on_fresh_folds(
     """Settings as given against those that were found, on folds that the search has not used."""
     fresh = RepeatedFolds.draw(design.data, max(design.folds, 5), 1, design.seed + 1)
     compared = [ComparedMethod(DEFAULTS, start), ComparedMethod(TUNED, tuned)]
-    results = run_fits_not_in_journal(
-        fresh, compared, _open_or_restart_journal_file(folder, CHECK_FILE, {"labels_and_folds": fresh.digest()}, force)
-    )
+    work = {"kind": "check", "labels_and_folds": fresh.digest()}
+    results = run_fits_not_in_journal(fresh, compared, open_or_restart_journal(folder, CHECK_FILE, work, force))
     evidence = LabelEvidence.from_audit(fresh.data, fresh.nodes, fresh.given, fresh.seed)
     return build_comparison(fresh, evidence, {each.label: each.method for each in compared}, results)
-
-
-def _open_or_restart_journal(
-    folder: Path | None, design: RepeatedFolds, start: Method, space: SearchSpace, force: bool
-) -> Journal:
-    work = {"labels_and_folds": design.digest(), "start": ComparedMethod("", start).digest(), "search": str(space)}
-    return _open_or_restart_journal_file(folder, JOURNAL_FILE, work, force)
-
-
-def _open_or_restart_journal_file(folder: Path | None, name: str, work: dict[str, Any], force: bool) -> Journal:
-    path = None if folder is None else folder / name
-    if force and path is not None:
-        path.unlink(missing_ok=True)
-    return Journal(path, {"kind": name.partition(".")[0], "format": 1} | work)

@@ -20,6 +20,7 @@ from ..report.plots import plot_trials
 from ..report.svg import Line, draw_lines
 from ..report.table import Table, format_value
 from .comparison_result import Comparison
+from .held_out_runs import PageResult
 from .search_space import SearchSpace
 from .training_run import TrainingRun
 
@@ -52,7 +53,7 @@ class Trial:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tuning:
+class Tuning(PageResult):
     """The result of a search. ``check`` compares on folds that the search has not used; None if nothing was better."""
 
     start: Method
@@ -111,8 +112,7 @@ class Tuning:
         """The agreement of every trial, and the best so far."""
         return plot_trials(*self._list_trial_and_best_points())
 
-    def report(self, path: str | Path | None = None) -> str:
-        """A self-contained HTML page, also written to ``path`` if there is one."""
+    def build_page_html(self) -> str:
         complete, best = self._list_trial_and_best_points()
         picture = draw_lines(
             "Trials",
@@ -131,17 +131,9 @@ class Tuning:
             Section("Trials", [picture, Table(list(self.table.columns), rows)]),
             Section("What was tried", [render_facts({name: str(values) for name, values in self.space.items()})]),
         ]
-        page = build_page(f"Tuning of {self.start.name}", sections, [self.recommendation])
-        if path is not None:
-            files.write_bytes_atomically(Path(path), page.encode())
-        return page
-
-    def save(self, folder: str | Path) -> None:
-        """Write the model, tuning.json, trials.csv and tuning.html into a folder."""
-        self.write_files(files.create_folder_and_prove_writable(Path(folder)))
+        return build_page(f"Tuning of {self.start.name}", sections, [self.recommendation])
 
     def write_files(self, folder: Path) -> None:
-        """Write into a folder that is there. tuning.json comes last and says that the rest is whole."""
         self.run.save_model(folder / "model")
         files.write_csv_records(folder / "trials.csv", self.table.to_dict("records"))  # type: ignore[arg-type]
         self.report(folder / "tuning.html")

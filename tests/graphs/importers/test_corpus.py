@@ -18,6 +18,7 @@ import torch
 
 from pignn.core.errors import PignnWarning
 from pignn.graphs import load_feature_encoder, read_graph, summarize_import
+from pignn.graphs.importers.column_kinds import guess_column_kind
 from pignn.graphs.importers.encoders import NumericEncoder
 from pignn.graphs.tables.styles import parse_numbers_or_nan
 
@@ -227,8 +228,6 @@ def test_the_table_tells_what_a_column_leaves_open(tmp_path, cells, others, want
     ],
 )
 def test_what_else_people_write(values, kind, said):
-    from pignn.graphs.importers.column_kinds import guess_column_kind
-
     guess = guess_column_kind(pd.Series(values))
     assert guess.kind == kind
     assert said in guess.doubt
@@ -277,3 +276,10 @@ def test_parse_numbers_reads_cells_of_a_column_by_its_style():
     np.testing.assert_allclose(
         parse_numbers_or_nan(texts, ValueStyle(",", "€")), [1234.5, 7, 12.5, np.nan, np.nan, np.nan]
     )
+
+
+@pytest.mark.parametrize(("cells", "kind"), [(["1.75 m", "1.82", "1.6"], "number"), (["12a", "12", "14"], "category")])
+def test_a_usual_unit_may_be_missing_in_most_cells(cells, kind):
+    guess = guess_column_kind(pd.Series(cells * 20, dtype=object))
+    assert guess.kind == kind
+    assert guess.style.unit == ("m" if kind == "number" else "")

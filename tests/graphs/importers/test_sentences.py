@@ -88,3 +88,15 @@ def test_what_cannot_be_is_said(folder, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(PignnError, match=r"pip install 'pignn\[texts\]'"):
         pignn.read_graph(NODES, EDGES, text_model=folder, **OPTIONS)
+
+
+def test_the_hub_learns_the_name_of_the_sentence_model_and_not_where_it_lies(folder, tmp_path):
+    run = tmp_path / "run"
+    pignn.train(nodes=NODES, edges=EDGES, text_model=folder, method="low-density", assess=False, out=run, **OPTIONS)
+    hub = pignn.runs.write_hub_folder(run, tmp_path / "hub")
+    assert all(str(tmp_path).encode() not in file.read_bytes() for file in hub.iterdir())
+    encoder = pignn.graphs.load_feature_encoder(hub)
+    assert encoder.sentence_model_folder == "mini"
+    options = {"encoder": encoder, "class_names": ["a", "b"], "text_model": folder}
+    again = pignn.read_graph(NODES, EDGES, **options)
+    np.testing.assert_array_equal(again.x, pignn.read_graph(NODES, EDGES, text_model=folder, **OPTIONS).x)

@@ -14,6 +14,7 @@ from ...core.errors import ConfigError, DataError, ModelFileError, build_unknown
 from ...core.text import format_count, format_error_in_one_line
 from ...io.files import read_tensors_and_metadata, write_bytes_atomically, write_tensors_and_metadata
 from ..tables.arrays import PathLike
+from ..tables.formats import get_format_suffix
 from .column_kinds import COLUMN_KINDS, KindGuess, guess_column_kinds
 from .encoders import (
     CategoryEncoder,
@@ -89,6 +90,10 @@ class FeatureEncoder(msgspec.Struct, eq=False):
             encoders.append(StructureEncoder.fit(raw_graph))
             reason = "as given" if with_structural_features else "there are no other features"
             notes["(structure)"] = f"degrees, triangles, random walks: {reason}"
+        if text_model is not None and not any(isinstance(encoder, SentenceEncoder) for encoder in encoders):
+            warn_user(
+                f"{raw_graph.title}: no column is text, so text_model is not used; --features 'name:text' takes one in"
+            )
         _warn_if_most_columns_dropped({name: notes[name] for name in guesses}, raw_graph.title)
         return cls(encoders, notes, column_kinds={name: guess.kind for name, guess in guesses.items()})
 
@@ -119,6 +124,11 @@ class FeatureEncoder(msgspec.Struct, eq=False):
         """How many features each column gives."""
         others: dict[type, str] = {PassthroughEncoder: "(given)", StructureEncoder: "(structure)"}
         return {getattr(encoder, "name", others.get(type(encoder), "")): encoder.width for encoder in self.encoders}
+
+    @property
+    def sentence_model_folder(self) -> str | None:
+        """The folder of the sentence model, where texts are embedded by one."""
+        return next((each.model for each in self.encoders if isinstance(each, SentenceEncoder)), None)
 
     def set_sentence_model_folder(self, folder: str) -> None:
         """Read the sentence model from another folder than where it was when the columns were fitted."""
@@ -241,6 +251,8 @@ def select_feature_columns_and_kinds(
         names = [name for name in columns if fnmatchcase(name, pattern) and name not in roles]
         if not names and pattern in roles:
             raise ConfigError(f"column '{pattern}' is the {roles[pattern]}, not a feature")
+        if not names and get_format_suffix(pattern):
+            raise DataError(f"cannot read {pattern}: no such file of features; check the path")
         if not names:
             raise build_unknown_name_error("features column", pattern, columns)
         chosen += names

@@ -24,6 +24,7 @@ from .import_spec import STRUCTURE, Features, ImportSpec
 from .labels import parse_labels_and_class_names, parse_trusted_mask
 from .node_ids import ID_NAMES, NodeIds
 from .raw_graph import RawGraph
+from .votes import read_raw_votes_from_table
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -118,6 +119,8 @@ def check_graph_files_can_be_read(nodes: PathLike, edges: PathLike | None, spec:
         title = f"{raw_graph.title}, column "
         if spec.label is not None and raw_graph.class_names is None and not spec.has_votes:
             parse_labels_and_class_names(raw_graph.frame[spec.label], f"{title}'{spec.label}'", spec.class_names)
+        if spec.votes is not None:
+            read_raw_votes_from_table(raw_graph, spec)
         if spec.trusted is not None:
             row = raw_graph.origin.first_row_number
             parse_trusted_mask(raw_graph.frame[spec.trusted], f"{title}'{spec.trusted}'", row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from pathlib import Path
 from typing import Any, Self
 
@@ -54,12 +55,17 @@ class SentenceEncoder(SingleColumnEncoder, tag="sentences"):
             out[filled] = vectors
 
 
+def check_sentence_model_folder_exists(folder: str | os.PathLike[str]) -> None:
+    """Refuse what is no folder: models are not fetched."""
+    if not Path(folder).is_dir():
+        raise ConfigError(f"no folder of a sentence model at {folder}; give it with --text-model (text_model=)")
+
+
 @functools.cache
 def load_sentence_model(folder: str) -> Any:
     """A sentence model, which is neither fetched nor unpickled."""
+    check_sentence_model_folder_exists(folder)
     path = Path(folder)
-    if not path.is_dir():
-        raise ConfigError(f"no folder of a sentence model at {folder}; give it with --text-model (text_model=)")
     if pickled := next((file for pattern in PICKLED for file in path.rglob(pattern)), None):
         raise ConfigError(f"{pickled} is pickled, which could run code; save the sentence model as safetensors")
     try:

@@ -41,7 +41,7 @@ def set_votes_and_labels_in_place(data: Data, raw_graph: RawGraph, spec: ImportS
     trusted = data.get("trusted_mask")
     parts = [_build_votes_of_one_annotator(raw_graph, column) for column in spec.vote_columns]
     if spec.votes is not None:
-        parts.append(_read_raw_votes_from_table(raw_graph, spec))
+        parts.append(read_raw_votes_from_table(raw_graph, spec))
     frame = pd.concat([part.frame for part in parts], ignore_index=True)
     title = " and ".join(dict.fromkeys(part.title for part in parts))
     labels, class_names = parse_labels_and_class_names(frame[LABEL], title, spec.class_names)
@@ -79,7 +79,7 @@ def _build_votes_of_one_annotator(raw_graph: RawGraph, column: str) -> RawVotes:
     return RawVotes(raw_graph.title, frame)
 
 
-def _read_raw_votes_from_table(raw_graph: RawGraph, spec: ImportSpec) -> RawVotes:
+def read_raw_votes_from_table(raw_graph: RawGraph, spec: ImportSpec) -> RawVotes:
     votes = spec.votes
     assert votes is not None
     table: Table = FrameTable("votes", votes) if isinstance(votes, pd.DataFrame) else open_table(votes, spec.delimiter)

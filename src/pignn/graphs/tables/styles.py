@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
+import unicodedata
+from collections import Counter
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,12 +18,14 @@ MISSING_WORDS = (
     *("<na>", "#n/a", "#na", "#null!", "#value!", "#div/0!", "#ref!", "#num!", "(null)", "\\n", "missing"),
     *("inf", "+inf", "-inf", "infinity", "+infinity", "-infinity", "∞", "-∞"),  # which no network can learn from
 )
+_MISSING = frozenset(MISSING_WORDS)
 MIN_FRACTION = 0.95  # of the filled cells of a column of numbers or dates; the others count as missing, with a warning
 SAMPLE_VALUES = 20_000  # different values that decide
 MAX_PLACEHOLDERS = 3  # repeated words that stand for missing numbers
 _NAMED_CURRENCIES = "USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN|US\\$|R\\$|A\\$|C\\$|Rs\\.?|kr\\.?|zł"
 _CURRENCY = rf"[$€£¥₹₽₩₺₪₴฿]|{_NAMED_CURRENCIES}"
 _MAGNITUDES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "mn": 1e6, "Mio": 1e6, "bn": 1e9, "Mrd": 1e9}
+_USUAL_UNIT = re.compile(rf"{_CURRENCY}|[mck]?m|[mk]?g|t|m?l|m?s|min|h|days?|years?", re.IGNORECASE)
 _SCALES = {"%": 0.01, "‰": 0.001}
 _MAGNITUDE = rf"Mio|Mrd|mn|bn|[kKMGT](?=\s*(?:m|g|l|B|b|W|Wh|Hz|V|J|Pa|cal|{_CURRENCY})?\s*\)?$)"
 _SHAPE = re.compile(
@@ -73,36 +79,82 @@ class StyleGuess(NamedTuple):
 
 def to_clean_texts_or_empty(column: pd.Series[Any]) -> pd.Series[Any]:
     """A column as texts of plain characters without blanks or quotes around them; empty where a value is missing."""
-    texts = column.astype(str).str.strip(" \t\r\n'\"\u00a0\u202f").where(column.notna(), "")
-    if not texts.str.isascii().all():
-        texts = texts.str.normalize("NFKC").str.replace("\u2212", "-").str.replace("’", "'").str.strip()
-    return texts.mask(texts.str.lower().isin(MISSING_WORDS), "")
+    texts = [
+        "" if missing else _clean_text(text)
+        for text, missing in zip(column.astype(str), column.isna().to_numpy(), strict=True)
+    ]
+    return pd.Series(texts, column.index, dtype=object)
+
+
+def _clean_text(text: str) -> str:
+    text = text.strip(" \t\r\n'\"\u00a0\u202f")
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text).replace("\u2212", "-").replace("’", "'").strip()
+    return "" if text.lower() in _MISSING else text
+
+
+class NumberText(NamedTuple):
+    """A text that has the shape of a number. Values are NaN if a decimal point, or comma, is not how it is written."""
+
+    value_by_decimal_mark: dict[str, float]  # "." and ","
+    has_mark: bool  # a point or a comma
+    unit: str
+    magnitude: str
+    written_unit: str  # with a magnitude that stands before it
+
+
+@lru_cache(maxsize=1 << 16)
+def _parse_number_text_or_none(text: str) -> NumberText | None:
+    match = _SHAPE.fullmatch(text)
+    if match is None or (match["open"] is None) != (match["close"] is None):
+        return None
+    body, magnitude = match["body"].rstrip(" '"), match["magnitude"] or ""
+    is_negative = match["open"] or match["minus"] or match["sign"] == "-" or match["inner"] == "-"
+    scale = _MAGNITUDES.get(magnitude, 1.0) * (-1.0 if is_negative else 1.0)
+    values = {}
+    for mark, other in ((".", ","), (",", ".")):
+        digits = body.translate(str.maketrans(mark, ".", f" '{other}")) + (match["exponent"] or "")
+        values[mark] = float(digits) * scale if _BODIES[mark].fullmatch(body) else math.nan
+    unit = (match["prefix"] or match["suffix"] or "").strip(" .")
+    unit = unit if len(unit) < 4 else unit.rstrip("s")  # 1 day, 2 days
+    has_mark = "." in body or "," in body
+    return NumberText(values, has_mark, unit, magnitude, (magnitude if match["suffix"] else "") + unit)
 
 
 def guess_number_style(texts: pd.Series[Any], decimal_hint: str = "") -> StyleGuess:
     """The style of texts from :func:`to_clean_texts_or_empty`. ``decimal_hint``: the mark in the rest of the table."""
     counts = _count_sampled_texts(texts)
-    parts = _split_number_texts_into_parts(counts.index)
-    reads = {mark: parts["body"].str.fullmatch(_BODIES[mark]).fillna(False).to_numpy(bool) for mark in ".,"}
-    has_mark = parts["body"].str.contains("[.,]", na=False).to_numpy()
-    totals = {mark: int(counts.to_numpy()[reads[mark]].sum()) for mark in ".,"}
-    is_open = totals["."] == totals[","] and bool((has_mark & reads["."]).any())
+    parsed = {text: number for text in counts.index if (number := _parse_number_text_or_none(text)) is not None}
+    sizes = {text: int(counts[text]) for text in parsed}
+    readable = {
+        mark: [text for text, number in parsed.items() if not math.isnan(number.value_by_decimal_mark[mark])]
+        for mark in ".,"
+    }
+    totals = {mark: sum(sizes[text] for text in readable[mark]) for mark in ".,"}
+    marked = [text for text in readable["."] if parsed[text].has_mark]
+    is_open = totals["."] == totals[","] and bool(marked)
     decimal = (decimal_hint or ".") if is_open else "." if totals["."] >= totals[","] else ","
-    good = reads[decimal]
-    units = counts[good].groupby(parts["unit"][good].to_numpy()).sum().sort_values(ascending=False)
-    unit = str(next((name for name in units.index if name and 2 * units[name] > units.sum()), ""))
-    good = good & parts["unit"].isin(["", unit]).to_numpy()
+    good = readable[decimal]
+    units = Counter[str]()
+    for text in good:
+        units[parsed[text].unit] += sizes[text]
+    unit = next((name for name, size in units.items() if name and 2 * size > totals[decimal]), "")
+    named = [name for name in units if name]
+    if not unit and len(named) == 1 and _USUAL_UNIT.fullmatch(named[0]):  # 1.75 m beside 1.82, but not 12a beside 14
+        unit = named[0]
+    good = [text for text in good if parsed[text].unit in ("", unit)]
     if unit:  # kg, where g is the unit
-        written = parts["magnitude"].fillna("").where(parts["suffix"].notna(), "") + parts["unit"]
-        unit = str(counts[good].groupby(written[good].where(parts["unit"][good] != "").to_numpy()).sum().idxmax())
-    fraction = float(counts.to_numpy()[good].sum() / max(counts.sum(), 1))
+        written = Counter[str]()
+        for text in good:
+            written[parsed[text].written_unit] += sizes[text] if parsed[text].unit else 0
+        unit = max(sorted(written), key=lambda name: written[name])
+    fraction = sum(sizes[text] for text in good) / max(int(counts.sum()), 1)
     doubt = ""
     if is_open and not decimal_hint:
-        example = str(counts.index[has_mark & reads["."]][0])
-        number = _combine_parts_into_floats(_split_number_texts_into_parts([example]), ".")[0]
-        doubt = f"'{example}' is read as {number:.12g}"
-    style, fraction = _add_placeholders_and_update_fraction(ValueStyle(decimal, unit), fraction, counts, good)
-    return StyleGuess(style, fraction, doubt, bool((has_mark & good).any()) and not is_open)
+        doubt = f"'{marked[0]}' is read as {parsed[marked[0]].value_by_decimal_mark['.']:.12g}"
+    style = ValueStyle(decimal, unit)
+    style, fraction = _add_placeholders_and_update_fraction(style, fraction, counts, counts.index.isin(good))
+    return StyleGuess(style, fraction, doubt, any(parsed[text].has_mark for text in good) and not is_open)
 
 
 def _add_placeholders_and_update_fraction(
@@ -119,11 +171,10 @@ def _add_placeholders_and_update_fraction(
 def list_units_or_empty(texts: pd.Series[Any]) -> list[str]:
     """The units in a column of which most cells are a number and a unit; empty if it is no such column."""
     counts = _count_sampled_texts(texts)
-    parts = _split_number_texts_into_parts(counts.index)
-    unit = parts["magnitude"].fillna("") + parts["unit"]
-    filled = unit.fillna("").ne("").to_numpy()
-    names = unit[filled].unique().tolist()
-    return names if len(names) <= 5 and counts.to_numpy()[filled].sum() >= MIN_FRACTION * counts.sum() else []
+    units = {text: n.magnitude + n.unit for text in counts.index if (n := _parse_number_text_or_none(text)) is not None}
+    filled = [text for text, unit in units.items() if unit]
+    names = list(dict.fromkeys(units[text] for text in filled))
+    return names if len(names) <= 5 and counts[filled].sum() >= MIN_FRACTION * counts.sum() else []
 
 
 def parse_numbers_or_nan(texts: pd.Series[Any], style: ValueStyle) -> np.ndarray:
@@ -136,12 +187,18 @@ def parse_numbers_or_nan(texts: pd.Series[Any], style: ValueStyle) -> np.ndarray
     rest = np.isnan(values) & texts.ne("").to_numpy()
     if rest.any():
         codes, different = pd.factorize(texts[rest])
-        parts = _split_number_texts_into_parts(different)
-        unit, magnitude = _split_number_texts_into_parts([f"1 {style.unit}"])[["unit", "magnitude"]].iloc[0]
-        is_read = parts["unit"].isin(["", unit]) & parts["body"].str.fullmatch(_BODIES[style.decimal])
-        numbers = np.where(is_read.fillna(False), _combine_parts_into_floats(parts, style.decimal), np.nan)
-        numbers = np.where(parts["unit"].eq(""), numbers, numbers / _MAGNITUDES.get(magnitude, 1.0))
-        values[rest] = (numbers * _SCALES.get(style.unit, 1.0))[codes]
+        of_unit = _parse_number_text_or_none(f"1 {style.unit}")
+        unit, magnitude = ("", "") if of_unit is None else (of_unit.unit, of_unit.magnitude)
+
+        def read(text: str) -> float:
+            number = _parse_number_text_or_none(text)
+            if number is None or number.unit not in ("", unit):
+                return math.nan
+            return number.value_by_decimal_mark[style.decimal] / (
+                _MAGNITUDES.get(magnitude, 1.0) if number.unit else 1.0
+            )
+
+        values[rest] = np.array([read(text) for text in different])[codes] * _SCALES.get(style.unit, 1.0)
     return values
 
 
@@ -150,27 +207,6 @@ def _count_sampled_texts(texts: pd.Series[Any]) -> pd.Series[Any]:
     filled = texts[texts != ""]
     filled = filled if len(filled) <= SAMPLE_VALUES else filled.sample(SAMPLE_VALUES, random_state=0)
     return filled.value_counts(sort=False)
-
-
-def _split_number_texts_into_parts(texts: Any) -> pd.DataFrame:
-    """Sign, body, exponent, magnitude and unit of each text; NaN where it has not the shape of a number."""
-    matches = [_SHAPE.fullmatch(text) for text in texts]
-    rows = [dict.fromkeys(_SHAPE.groupindex) if match is None else match.groupdict() for match in matches]
-    parts = pd.DataFrame(rows, columns=list(_SHAPE.groupindex), dtype=object)
-    bad = parts["open"].isna() != parts["close"].isna()
-    parts["body"] = parts["body"].mask(bad).str.rstrip(" '")
-    unit = parts["prefix"].fillna(parts["suffix"]).fillna("").str.strip(" .")
-    # 1 day, 2 days
-    parts["unit"] = unit.where(unit.str.len() < 4, unit.str.rstrip("s")).where(parts["body"].notna())
-    return parts
-
-
-def _combine_parts_into_floats(parts: pd.DataFrame, decimal: str) -> np.ndarray:
-    body = parts["body"].fillna("").str.replace("[ '.]" if decimal == "," else "[ ',]", "", regex=True)
-    text = body.str.replace(",", ".") + parts["exponent"].fillna("")
-    values = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-    is_negative = parts["open"].notna() | parts["minus"].notna() | (parts["sign"] == "-") | (parts["inner"] == "-")
-    return values * np.where(is_negative, -1.0, 1.0) * parts["magnitude"].map(_MAGNITUDES).fillna(1.0).to_numpy(float)
 
 
 # ---- dates ----

@@ -20,14 +20,11 @@ from torch_geometric.data import Data
 from ...graphs.checks import parse_node_ids_or_none
 from ..page import build_document
 from ..rendering import clip_text, format_number
+from .decision_columns import DECISION_COLUMNS, REVIEW_COLUMNS
 from .overview import AuditOverview
 
 SHARED_SCRIPTS = ("elements.js", "neighborhood.js")  # that another page can use, if it has `data`
 SCRIPTS = ("helpers.js", *SHARED_SCRIPTS, "overview.js", "decisions.js", "suspect_detail.js", "suspect_list.js")
-REVIEW_COLUMNS = (  # what a file of decisions says about a label, before what the reviewer decides
-    "node", "given", "suggested", "p_wrong", "neighbor_agreement", "part", "stratum", "inclusion", "review_size",
-)  # fmt: skip
-DECISION_COLUMNS = ("decision", "label", "reviewer", "time")
 MAX_SUSPECTS = 10_000
 # Bytes of the parts of a page, which together stay below 15 MB.
 MAX_SUSPECT_BYTES, MAX_NEIGHBORHOOD_BYTES, MAX_CELL_BYTES = 3_500_000, 4_500_000, 6_000_000
