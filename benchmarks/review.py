@@ -28,7 +28,8 @@ import numpy as np
 import pignn
 from pignn.reviewing.estimates import compute_progress_panel
 from pignn.reviewing.live_models import LiveModels
-from pignn.reviewing.project import ProjectState, audit_and_create_project, open_project
+from pignn.reviewing.project import ProjectState, open_project
+from pignn.reviewing.project_creation import audit_and_create_project
 from pignn.reviewing.queue import Query, ReviewSnapshot, select_label_positions
 from pignn.reviewing.verdicts import KEEP, RELABEL, UNDECIDED
 

@@ -16,7 +16,9 @@ pytest.importorskip("starlette")
 import pignn
 from pignn.reviewing.api import MAX_BYTES, build_app
 from pignn.reviewing.guard import hash_token
-from pignn.reviewing.project import audit_and_create_project, open_project, project_lock_context
+from pignn.reviewing.project import open_project
+from pignn.reviewing.project_creation import audit_and_create_project
+from pignn.reviewing.project_folder import project_lock_context
 from pignn.reviewing.review_session import ReviewSession
 
 CSRF = "the-token-of-this-server"

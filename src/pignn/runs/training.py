@@ -59,6 +59,7 @@ class TrainingJob:
     corruption: Corrupt | None
     clean: str | None
     decisions: pd.DataFrame | None
+    new_class: bool
     audit_folder: Path | None
     seed: int
     folder: Path | None
@@ -122,7 +123,8 @@ class TrainingJob:
                 f"clean='{self.clean}' is for one label per node; votes are weighted already: leave it out"
             )
         data = data if consensus is None else consensus.copy_with_weighted_consensus_labels(data)
-        data = data if self.decisions is None else auditing.apply_decisions_to_graph(data, self.decisions)
+        if self.decisions is not None:
+            data = auditing.apply_decisions_to_graph(data, self.decisions, new_class=self.new_class)
         audit = None if self.clean is None else self._read_or_make_audit(data)
         training_data = data if audit is None else auditing.clean_labels(data, audit.issues, str(self.clean))
         try:
@@ -180,6 +182,7 @@ def train(
     rate: float | None = None,
     clean: str | None = None,
     decisions: str | Path | pd.DataFrame | None = None,
+    new_class: bool = False,
     audit: str | Path | None = None,
     seed: int = 0,
     out: str | Path | None = None,
@@ -201,6 +204,7 @@ def train(
         noise: label noise to add, as :func:`pignn.corrupt` takes it with its ``rate``, or a file with labels or matrix.
         clean: audit the labels first, and ``"drop"``, ``"relabel"`` or ``"weight"`` the suspects.
         decisions: of a review, a file or a table: their labels are learned from, and trusted.
+        new_class: allow decided labels of a class that no given label has.
         audit: folder of an audit of this graph, whose suspects are cleaned (default: dropped) without another audit.
         seed: random seed for label noise, audit and training.
         out: folder for all results, with ``report`` a page too; ``resume`` continues its run, ``force`` replaces it.
@@ -220,6 +224,7 @@ def train(
         corruption=build_corruption_or_none(noise, rate, seed, source),
         clean=clean or ("drop" if audit is not None else None),
         decisions=auditing.read_decisions(decisions) if isinstance(decisions, str | Path) else decisions,
+        new_class=new_class,
         audit_folder=audit_folder,
         seed=seed,
         folder=folder,

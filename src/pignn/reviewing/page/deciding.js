@@ -1,5 +1,19 @@
 // Decisions: one or many at once, undo and redo. The page moves on when the server has answered.
 
+// What is pressed while an action is under way waits for its turn, so that no key is lost. It then decides on the label
+// that is on the screen by then. A list that is fetched anew blocks nothing: the label on the screen is decided.
+let turn = Promise.resolve(), numWaiting = 0;
+const MAX_WAITING = 20; // keys
+function inTurn(work) {
+  if (numWaiting >= MAX_WAITING) return showStatus("The server is slow: that key was not taken.");
+  numWaiting++;
+  turn = turn.then(() => orShowError(work)).finally(() => numWaiting--);
+}
+const onShownLabel = (work) => { // a click is meant for the label that was clicked on
+  const { node } = detail;
+  inTurn(() => detail && detail.node === node && work());
+};
+
 async function act(path, body) {
   if (isBusy) return null;
   isBusy = true;
@@ -7,7 +21,7 @@ async function act(path, body) {
   try { return await ask(path, { key: makeKey(), ...body }); } catch (error) { showStatus(capitalize(error.message)); return null; } finally { isBusy = false; }
 }
 async function decide(decision, label = "", more = {}) {
-  if (!detail || !isShown || isBusy) return;
+  if (!detail || !isShown) return;
   if (detail.is_trusted) return showStatus("This label was verified before the review; it stays.");
   if (decision === "relabel" && label === className(detail.given)) decision = "keep";
   if (decision !== "relabel") label = "";
@@ -17,11 +31,12 @@ async function decide(decision, label = "", more = {}) {
   const outcome = await act("/api/decide", { changes: [change], queue: query.order, settle, ...more });
   if (!outcome) return;
   noteNode = null;
-  isShown = false; // until the next one is
   showStatus(decision === null ? `${name}: decision cleared` : `${name}: ${decisionText({ decision, label }) || "noted"}`);
   const item = items.find((each) => each.node === node);
   if (item) Object.assign(item, { decision: decision || "", label });
   countLocally();
+  if (detail.node !== node || (current >= 0 && items[current].node !== node)) return showQueue(); // another one was chosen meanwhile
+  isShown = false; // until the next one is
   if (decision === null || decision === "") { showQueue(); await orShowError(() => loadDetail(node)); } else await orShowError(moveToUndecided);
 }
 // Where somebody settled, only another settlement counts; a decision of one's own would change nothing.
@@ -31,11 +46,16 @@ function decidesForAll(decision) {
 }
 const decideClass = (c) => (c === detail.given ? decide("keep") : decide("relabel", className(c)));
 async function saveNote(text) {
-  const own = ownVerdict();
+  const own = ownVerdict() || { decision: "", label: "", time: "" }, isNothing = !own.decision && !text;
   noteNode = detail.node;
   noteText = text;
-  const outcome = await act("/api/decide", { changes: [{ node: detail.node, decision: own ? own.decision : "", label: own ? own.label : "", note: text }], queue: query.order });
-  if (outcome) { noteNode = null; showStatus("The note is saved."); await orShowError(() => loadDetail(detail.node)); }
+  if (!await act("/api/decide", { changes: [{ node: detail.node, decision: isNothing ? null : own.decision, label: own.label, note: text }], queue: query.order })) return;
+  noteNode = null;
+  // The buttons stay as they are: one may be pressed just now.
+  detail.opinions = detail.opinions.filter(({ reviewer, settles }) => reviewer !== reviewerName() || settles);
+  if (!isNothing) detail.opinions.push({ reviewer: reviewerName(), settles: false, verdict: { ...own, note: text } });
+  byId("detail").querySelector(".opinions").replaceWith(createOpinions());
+  showStatus("The note is saved.");
 }
 async function askNewClass() {
   if (!detail) return;

@@ -6,7 +6,6 @@ let noteNode = null, noteText = ""; // what is being written, kept when the labe
 
 async function loadDetail(other) {
   const node = other ?? (current >= 0 ? items[current].node : null);
-  isShown = false;
   if (node === null) { detail = null; return showDetail(); }
   const found = await ask(`/api/nodes/${node}`);
   const now = other ?? (current >= 0 ? items[current].node : null);
@@ -45,8 +44,8 @@ function ownVerdict() {
 const canClear = () => Boolean(ownVerdict()) || decidesForAll(null);
 function createChoices() {
   const own = ownVerdict();
-  const createButton = (key, text, decision, label = "", kind = "") => createElement("button", { class: kind, "aria-pressed": String(Boolean(own) && own.decision === decision && own.label === label), click: () => decide(decision, label) }, clip(text, 60) + " ", createElement("kbd", { text: key }));
-  const clear = createElement("button", { click: () => decide(null) }, "Clear ", createElement("kbd", { text: "X" }));
+  const createButton = (key, text, decision, label = "", kind = "") => createElement("button", { class: kind, "aria-pressed": String(Boolean(own) && own.decision === decision && own.label === label), click: () => onShownLabel(() => decide(decision, label)) }, clip(text, 60) + " ", createElement("kbd", { text: key }));
+  const clear = createElement("button", { click: () => onShownLabel(() => decide(null)) }, "Clear ", createElement("kbd", { text: "X" }));
   clear.disabled = !canClear();
   return createElement("div", { class: "choices" }, createButton("Space", "Relabel: " + className(detail.suggested), "relabel", className(detail.suggested), "main"), createButton("G", "Keep: " + className(detail.given), "keep"), createButton("U", "Unsure", "unsure"), createButton("S", "Skip", "skip"), clear);
 }
@@ -55,20 +54,19 @@ function createClassKeys() {
   const buttons = data.class_names.map((name, c) => createElement("li", {}, createElement("button", {
     class: c === detail.given ? "is-given" : c === detail.suggested ? "is-suggested" : "",
     "aria-pressed": String(Boolean(own) && ((own.decision === "relabel" && own.label === name) || (own.decision === "keep" && c === detail.given))),
-    click: () => decideClass(c) }, ...(c < CLASS_KEYS.length ? [createElement("kbd", { text: CLASS_KEYS[c].toUpperCase() })] : []), createElement("span", { class: "clip", text: name + (c === detail.given ? " (given)" : "") }))));
-  const added = createElement("li", {}, createElement("button", { click: askNewClass }, createElement("kbd", { text: "W" }), "new class …"));
+    click: () => onShownLabel(() => decideClass(c)) }, ...(c < CLASS_KEYS.length ? [createElement("kbd", { text: CLASS_KEYS[c].toUpperCase() })] : []), createElement("span", { class: "clip", text: name + (c === detail.given ? " (given)" : "") }))));
+  const added = createElement("li", {}, createElement("button", { click: () => onShownLabel(askNewClass) }, createElement("kbd", { text: "W" }), "new class …"));
   const more = buttons.length > MAX_BUTTONS ? [createElement("li", { class: "note", text: `${formatCount(buttons.length - MAX_BUTTONS)} more classes; W takes their names, too` })] : [];
   return createElement("ul", { class: "class-keys", "aria-label": "It is" }, ...buttons.slice(0, MAX_BUTTONS), ...more, added);
 }
 function createNote() {
-  const own = ownVerdict(), note = createElement("textarea", { id: "note", rows: "1", maxlength: "4000", "aria-label": "Note", placeholder: "Note (N); it goes with the decision" });
+  const own = ownVerdict(), note = createElement("textarea", { id: "note", rows: "1", maxlength: "4000", "aria-label": "Note", placeholder: "Note (N)" });
   note.value = noteNode === detail.node ? noteText : own ? own.note : "";
   note.addEventListener("input", () => { noteNode = detail.node; noteText = note.value; });
-  note.addEventListener("change", () => { if (own && own.note !== note.value) saveNote(note.value); });
+  note.addEventListener("change", () => { if (note.value !== (ownVerdict()?.note || "")) onShownLabel(() => saveNote(note.value)); });
   return note;
 }
 function createOpinions() {
-  if (!detail.opinions.length) return "";
   const texts = detail.opinions.map(({ reviewer, settles, verdict }) => `${clip(reviewer, 60)}${settles ? " settled" : ""}: ${decisionText(verdict) || "note"}${verdict.note ? ` — ${clip(verdict.note, 400)}` : ""} (${verdict.time.replace("T", " ").replace("Z", "")})`);
   return createElement("ul", { class: "opinions" }, ...texts.map((text) => createElement("li", { text })));
 }

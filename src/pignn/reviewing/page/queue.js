@@ -3,7 +3,11 @@
 const decisionText = (item) => ({ relabel: "→ " + item.label, keep: "✓ keep", unsure: "? unsure", skip: "skipped", disputed: "≠ disputed" })[item.decision] || "";
 
 async function loadQueue(node = null) {
-  const page = await ask("/api/queue", { query, offset: 0, limit: PAGE_SIZE });
+  let page, before;
+  do { // a list from before a decision would show its label as undecided
+    before = numActs;
+    page = await ask("/api/queue", { query, offset: 0, limit: PAGE_SIZE });
+  } while (before !== numActs || (isBusy && await wait(50) === undefined));
   ({ items, total } = page);
   current = Math.max(items.findIndex((item) => item.node === node), items.length ? 0 : -1);
   showQueue();

@@ -13,5 +13,5 @@ let items = [], total = 0, current = -1; // the queue, and the label that is loo
 let detail = null; // all about it
 let isBusy = false; // a decision is on its way
 let numActs = 0; // actions so far: what was asked before the last one may be stale
-let isShown = false; // the label that is selected is the one that is shown: only then it can be decided
+let isShown = false; // the label on the screen has not been decided just now: only then a key decides it
 let view = "review";

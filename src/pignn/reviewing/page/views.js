@@ -57,9 +57,9 @@ function listenToViews() {
   byId("older").addEventListener("click", () => orShowError(() => loadHistory(lastEntry)));
   byId("deal").addEventListener("click", () => orShowError(dealOut));
   byId("settle").addEventListener("click", () => { query = { ...EMPTY_QUERY, order: "node", state: "disputed" }; writeQuery(); showView("review"); orShowError(() => loadQueue()); });
-  byId("load").addEventListener("change", async () => {
+  byId("load").addEventListener("change", () => {
     const [file] = byId("load").files;
-    if (file) await orShowError(() => loadFile(file));
+    if (file) inTurn(() => loadFile(file));
     byId("load").value = "";
   });
   byId("exports").append(...EXPORTS.filter(([name]) => name !== "corrected" || project.can_correct).map(([name, file, text]) => createElement("li", {},
