@@ -28,19 +28,19 @@ class ErrorModel:
     `refit_and_predict_p_wrong` learns from the decided ones and returns P(wrong) of all.
     """
 
-    def __init__(self, embedding: Singles, given: Ints, num_classes: int, p_wrong: Floats) -> None:
+    def __init__(self, embedding: Singles, given: Ints, suggested: Ints, num_classes: int, p_wrong: Floats) -> None:
         centered = embedding - embedding.mean(axis=0)
         size = np.sqrt(max(float(np.square(centered).sum(axis=1).mean()), 1e-12))
         self.embedding = np.ascontiguousarray(centered / size, dtype=np.float32)
-        self.given, self.num_classes = given, num_classes
+        self.given, self.suggested, self.num_classes = given, suggested, num_classes
         self.prior = np.clip(logit(np.clip(p_wrong, 1e-9, 1 - 1e-9)), -MAX_LOGIT, MAX_LOGIT)
 
-    def refit_and_predict_p_wrong(self, decided: Ints, is_wrong: Floats, suggested: Ints) -> Floats:
-        """P(wrong) of every label, from the positions of decided ones; `suggested` is another class for every label."""
+    def refit_and_predict_p_wrong(self, decided: Ints, is_wrong: Floats) -> Floats:
+        """P(wrong) of every label, from the positions of decided ones."""
         if not len(decided):
             return expit(self.prior)
         rows = _Rows(
-            self.embedding[decided].astype(float), self.given[decided], suggested[decided], self.prior[decided]
+            self.embedding[decided].astype(float), self.given[decided], self.suggested[decided], self.prior[decided]
         )
 
         def compute_loss(weights: Floats) -> tuple[float, Floats]:
@@ -53,8 +53,23 @@ class ErrorModel:
 
         start = np.zeros(len(self._build_weight_penalties()))
         best = minimize(compute_loss, start, jac=True, method="L-BFGS-B", options={"maxiter": MAX_ITERATIONS}).x
-        everything = _Rows(self.embedding, self.given, suggested, self.prior)
+        everything = _Rows(self.embedding, self.given, self.suggested, self.prior)
         return expit(everything.compute_scores(*self._split_weights(best)))
+
+    def compute_covariance(self, rows: Ints, columns: Ints) -> Floats:
+        """The covariance of the scores of two groups of labels before anything is decided."""
+        is_given_shared = self.given[rows][:, None] == self.given[columns]
+        product = (self.embedding[rows] @ self.embedding[columns].T).astype(np.float64)
+        product *= SHARED_SCALE**2 + CLASS_SCALE**2 * is_given_shared
+        product += is_given_shared
+        product += self.suggested[rows][:, None] == self.suggested[columns]
+        return product + 1 / OFFSET_PENALTY + np.outer(self.prior[rows], self.prior[columns]) / SLOPE_PENALTY
+
+    def compute_variances(self, rows: Ints) -> Floats:
+        """The diagonal of that."""
+        size = np.square(self.embedding[rows]).sum(axis=1, dtype=np.float64)
+        offset = 2 + 1 / OFFSET_PENALTY
+        return (SHARED_SCALE**2 + CLASS_SCALE**2) * size + offset + self.prior[rows] ** 2 / SLOPE_PENALTY
 
     def _build_weight_penalties(self) -> Floats:
         width, classes = self.embedding.shape[1], self.num_classes

@@ -23,7 +23,7 @@ from ..core.errors import ConfigError
 from ..io import files
 from ..noise.kinds import Floats, Ints
 from ..runs.audit_run import AuditOrigin, read_original_node_table_or_none
-from ..runs.graph_source import build_json_arguments_or_none
+from ..runs.early_checks import build_json_arguments_or_none
 from ..runs.run_folder import AUDIT_FILES
 from .layout import compute_layout
 from .node_texts import write_node_texts

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..core.errors import ConfigError, DataError, OutputError
 from ..io.locks import file_lock_context
-from ..runs.early_checks import is_graph_store
+from ..runs.early_checks import build_json_arguments_or_none, is_graph_store
 from ..runs.run_folder import has_finished_or_interrupted_run
 
 HEADER_FILE, DECISIONS_FILE, LOCK_FILE = "project.json", "decisions.sqlite", ".pignn.lock"
@@ -52,16 +52,10 @@ class ReviewSource:
             check_project_can_be_created(self.folder)
 
     def _check_arguments_are_those_of_project(self) -> None:
-        known = _read_graph_arguments_or_none(self.folder)
-        plain = {name: str(value) if isinstance(value, Path) else value for name, value in self.arguments.items()}
-        if known is None or not all(
-            isinstance(value, str | int | float | list | dict | None) for value in plain.values()
-        ):
-            return  # of a graph in memory, the labels are compared when it is opened
-        given = copy_with_absolute_paths(plain)
-        given = {name: value for name, value in given.items() if value not in (None, False, [], {}, "none", "default")}
+        given = build_json_arguments_or_none(self.arguments)
         if not given:
-            return
+            return  # nothing was named; of a graph in memory, the labels are compared when the project is opened
+        given, known = copy_with_absolute_paths(given), _read_graph_arguments(self.folder)
         names = sorted(name for name in {*given, *known} if given.get(name) != known.get(name))
         if names:
             there, here = (str(each.get(names[0], "nothing"))[:80] for each in (known, given))
@@ -106,9 +100,10 @@ def copy_with_absolute_paths(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _read_graph_arguments_or_none(folder: Path) -> dict[str, Any] | None:
+def _read_graph_arguments(folder: Path) -> dict[str, Any]:
+    """Those of project.json; empty of a graph in memory."""
     try:
-        return json.loads((folder / HEADER_FILE).read_bytes()).get("graph")
+        return json.loads((folder / HEADER_FILE).read_bytes()).get("graph") or {}
     except (OSError, ValueError, AttributeError):
         raise DataError(f"{folder / HEADER_FILE} is damaged; restore it from a copy") from None
 

@@ -200,7 +200,6 @@ class ReviewSession:
                 self._undigested = 0 if is_due else self._undigested
             if is_due:
                 try:
-                    label[label >= len(self.project.header.class_names)] = -1
                     self.ranking = self.models.refit_and_build_ranking(status, label, self.ranking.number + 1)
                 except Exception:  # the review goes on with the ranking that it has
                     traceback.print_exc(file=sys.stderr)

@@ -30,7 +30,8 @@ from ..methods.core.data_hash import hash_training_data
 from ..noise import Corrupt, NoiseEstimate
 from ..report.cards import build_audit_card
 from .consensus_files import CONSENSUS_FILES, list_consensus_files, write_or_remove_consensus_files
-from .graph_source import GraphSource, build_corruption_or_none, build_json_arguments_or_none, is_no_noise
+from .early_checks import build_json_arguments_or_none
+from .graph_source import GraphSource, build_corruption_or_none, is_no_noise
 from .run_folder import check_can_take_audit, locked_output_folder_or_cleanup_context
 from .store_limits import StoreLimits
 

@@ -87,14 +87,6 @@ class GraphSource:
         return options | dict(options.pop("dataset_options", None) or {})
 
 
-def build_json_arguments_or_none(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The arguments of a run that say which graph it is about, for a file; None where one is an object in memory."""
-    texts = {name: str(value) if isinstance(value, Path) else value for name, value in arguments.items()}
-    if not all(isinstance(value, str | int | float | list | dict | None) for value in texts.values()):
-        return None
-    return {name: value for name, value in texts.items() if value not in (None, False, [], {}, "none", "default")}
-
-
 def is_no_noise(noise: Any) -> bool:
     """Whether a run adds no noise to the labels."""
     return isinstance(noise, str) and noise == "none"

@@ -22,6 +22,7 @@ async function act(path, body) {
 }
 async function decide(decision, label = "", more = {}) {
   if (!detail || !isShown) return;
+  if (detail.given < 0) return showStatus("This node has no label, so there is nothing to decide.");
   if (detail.is_trusted) return showStatus("This label was verified before the review; it stays.");
   if (decision === "relabel" && label === className(detail.given)) decision = "keep";
   if (decision !== "relabel") label = "";

@@ -21,17 +21,20 @@ function showDetail() {
   box.replaceChildren(
     createElement("h3", { class: "id", text: detail.name, ...(detail.name.length > 200 ? { tabindex: "0" } : {}) }),
     createElement("dl", { class: "facts" }, ...listFacts().flatMap(([name, text]) => [createElement("dt", { text: name }), createElement("dd", { text: clip(text, 400) })])),
-    createChoices(), createClassKeys(), createNote(), createOpinions(), createCells(),
-    createElement("h3", { text: "Probable classes" }),
-    createElement("div", { class: "probs" }, createProbabilities("without its own label", detail.without_label), createProbabilities("with its own label", detail.with_label)),
+    ...(detail.given < 0 ? [createElement("p", { class: "note", text: "This node has no label, so there is nothing to decide." }), createCells()] : [
+      createChoices(), createClassKeys(), createNote(), createOpinions(), createCells(),
+      createElement("h3", { text: "Probable classes" }),
+      createElement("div", { class: "probs" }, createProbabilities("without its own label", detail.without_label), createProbabilities("with its own label", detail.with_label))]),
     createSurroundings());
   box.scrollTop = 0;
   if (focused >= 0) (listControls(box)[focused] || box).focus({ preventScroll: true });
 }
 function listControls(box) { return [...box.querySelectorAll(".choices > button, .class-keys button")]; }
 function listFacts() {
+  if (detail.given < 0) return [["id", detail.id]];
   const rate = project.source_error_rates[detail.source];
   const facts = [["id", detail.id], ["given", className(detail.given)], ["suggested", className(detail.suggested)], ["p wrong", formatProbability(detail.p_wrong)]];
+  if (detail.expected_change) facts.push(["worth", `to decide it is expected to move p wrong of all labels by ${detail.expected_change.toPrecision(2)} in sum`]);
   if (detail.source >= 0) facts.push(["source", `${project.source_names[detail.source]}, of whose labels about ${formatPercent(rate)} are wrong`]);
   facts.push(["cluster", String(detail.cluster + 1)]);
   if (detail.is_trusted) facts.push(["trusted", "verified before this review; it stays"]);
@@ -82,13 +85,14 @@ function createSurroundings() {
     near.append(createVotes(detail.votes, detail.degree, detail), drawing, createNodeList(detail.neighbors));
     if (detail.degree > detail.neighbors.length) near.append(createElement("p", { class: "note", text: `${detail.neighbors.length} of ${formatCount(detail.degree)} neighbors are shown.` }));
   } else near.append(createElement("p", { class: "note", text: "It has no neighbors." }));
+  if (!detail.similar.length) return near;
   const far = createElement("div", {}, createElement("h3", { text: "Most similar nodes" }), createNodeList(detail.similar));
   return createElement("div", { class: "two" }, near, far);
 }
 function createNodeList(nodes) {
   return createElement("ul", { class: "nodes" }, ...nodes.map((one) => {
-    const name = one.is_labeled ? createElement("button", { text: clip(one.name, 80), click: () => orShowError(() => visit(one.node)) }) : createElement("span", { text: clip(one.name, 80) });
-    return createElement("li", {}, name, " ", createElement("b", { text: clip(className(one.given), 60) }), createElement("span", { class: "mark " + one.decision, text: " " + (one.decision === "open" ? "" : decisionText(one)) }), createElement("div", { class: "text", text: one.text }));
+    const name = createElement("button", { text: clip(one.name, 80), click: () => orShowError(() => visit(one.node)) });
+    return createElement("li", {}, name, " ", createElement("b", { text: one.is_labeled ? clip(className(one.given), 60) : "no label" }), createElement("span", { class: "mark " + one.decision, text: " " + (one.decision === "open" ? "" : decisionText(one)) }), createElement("div", { class: "text", text: one.text }));
   }));
 }
 async function visit(node) {
