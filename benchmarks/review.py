@@ -196,7 +196,7 @@ def measure_kills(kills: int) -> None:
                 process.wait()
         store = open_project(folder).decisions
         nodes = [node for node, *_ in store.list_current_verdicts()]
-        num_actions = len(store.list_history(limit=10**6))
+        num_actions = len(store.list_actions_newest_first(limit=10**6))
         lost, doubled = len(answered - set(nodes)), num_actions - len(set(nodes))
         print(f"{kills} kills: {len(answered):,} decisions answered, {lost} lost, {doubled} doubled")
 

@@ -17,6 +17,7 @@ import pytest
 from pignn.reviewing.decision_store import DecisionStore
 from pignn.reviewing.project_creation import audit_and_create_project
 
+from .conftest import HOSTILE
 from .driver import browser, flaws, left_out, missing, requests
 
 pytestmark = pytest.mark.skipif(left_out(), reason=missing() or "a browser is there")
@@ -156,6 +157,53 @@ def test_the_whole_loop_by_keyboard_through_reloads_kills_and_a_crash(server: Se
         assert driver.execute_script("return window.hurt") is None
         logged = [entry["message"] for entry in driver.get_log("browser")]
         assert [text for text in logged if "favicon" not in text] == []
+
+
+def test_no_key_is_lost_while_the_server_is_slow(server: Server, tmp_path: Path) -> None:
+    slow = (
+        "const send = fetch; window.fetch = (...all) => new Promise(go => setTimeout(go, 400)).then(() => send(...all))"
+    )
+    with browser(tmp_path) as driver:
+        open_page(driver, server)
+        driver.execute_script(slow)
+        before = count(server)
+        press(driver, "gu1g")  # faster than they are answered: each for the label that is shown by then
+        wait_for(lambda: count(server) == before + 4)
+        press(driver, "zzzz")
+        wait_for(lambda: count(server) == before)
+        node = shown(driver)
+        script = "const state = document.getElementById('state'); state.value = arguments[0];"
+        driver.execute_script(f"{script} state.dispatchEvent(new Event('change'))", "all")
+        press(driver, "g")  # while the list is fetched anew: for the label on the screen
+        wait_for(lambda: count(server) == before + 1)
+        store = DecisionStore(server.folder / "decisions.sqlite")
+        decided = store.list_actions_newest_first(limit=1)[0].changes[0].node
+        assert HOSTILE.get(decided, f"n{decided}") == node
+        store.close()
+        press(driver, "z")
+        wait_for(lambda: count(server) == before)
+        for _ in range(12):  # a key that is held down
+            driver.execute_script("document.dispatchEvent(new KeyboardEvent('keydown', {key: 'g', repeat: true}))")
+        time.sleep(2)
+        assert count(server) == before
+
+
+def test_a_note_is_kept_without_a_decision(server: Server, tmp_path: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    with browser(tmp_path) as driver:
+        open_page(driver, server)
+        before, node = count(server), shown(driver)
+        for keys in ("n", "seen twice", Keys.ESCAPE):
+            press(driver, keys)
+        wait_for(lambda: count(server) == before + 1)
+        assert shown(driver) == node
+        assert "seen twice" in told(driver, "detail")
+        decide(driver, "g")
+        assert count(server) == before + 1
+        for left in (before + 1, before):
+            press(driver, "z")
+            wait_for(lambda left=left: count(server) == left)  # type: ignore[misc]
 
 
 def test_search_filters_bulk_and_undo(server: Server, tmp_path: Path) -> None:
