@@ -1,9 +1,9 @@
 """The small models of a review, refitted while people decide. The embedding stays as it is.
 
-Two models learn from the decisions. The *error model* says which labels are wrong. The *class model*, cross-fitted on
-the embedding, says what is right: decided labels are certain to it, and any other label is as doubtful as the error
-model says. Its probabilities and those of the audit, which has more views of a node, are averaged. A class that was
-not there is learned once a few labels of it are decided.
+Two models learn from the decisions, and from each other. The *error model* says which labels are wrong. The *class
+model*, cross-fitted on the embedding, says what is right: decided labels are certain to it, and any other label is as
+doubtful as the error model says. Its probabilities and those of the audit, which has more views of a node, are
+averaged. A class that was not there is learned once a few labels of it are decided.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LiveModels:
         if num_labels > MAX_LEARNED:  # a logistic regression needs no more, and people wait for it
             self._sample = np.sort(np.random.default_rng(0).choice(num_labels, MAX_LEARNED, replace=False))
         self._weights: list[Floats | None] = []
-        self._num_weighted_classes = -1
+        self._num_weighted_classes, self._has_class_model = -1, False
         self._lock = threading.Lock()
 
     def make_ranking_from_audit(self) -> Ranking:
@@ -71,11 +71,15 @@ class LiveModels:
         with self._lock:
             start, state = time.perf_counter(), self.state
             decided, is_wrong = list_decided_positions_and_outcomes(status)
+            if not self._has_class_model:
+                self.errors.hear_class_model(self._fit_class_probs(status, label, self.fit_p_wrong(status)))
             learned = self.errors.refit_and_predict_p_wrong(decided, is_wrong)
             undecided = np.flatnonzero((status == UNDECIDED) & ~state.trusted)
             changes = compute_expected_changes(self.errors, learned, decided, undecided)
             p_wrong = self._replace_what_is_known(learned, decided, is_wrong)
             probs = self._fit_class_probs(status, label, p_wrong)
+            self.errors.hear_class_model(probs)  # at the next refit
+            self._has_class_model = True
             others = probs.copy()
             others[np.arange(len(others)), state.given] = -1
             suggested = others.argmax(axis=1)

@@ -69,7 +69,7 @@ async function step(path, nothing) {
   const outcome = await act(path, {});
   if (!outcome) return;
   if (!outcome.done) return showStatus(nothing);
-  showStatus(outcome.count === 1 ? `${capitalize(outcome.verb)}: done` : `${capitalize(outcome.verb)}: ${formatCount(outcome.count)} labels`);
+  showStatus(outcome.count === 1 ? `${capitalize(outcome.verb)}: done` : `${capitalize(outcome.verb)}: ${countOf(outcome.count, "label")}`);
   await orShowError(async () => { await loadQueue(outcome.nodes[0]); await refreshProgress(); });
 }
 const undo = () => step("/api/undo", "There is nothing to undo.");
@@ -84,10 +84,10 @@ async function openBulk() {
   const page = await orShowError(() => ask("/api/queue", { query, offset: 0, limit: 12 }));
   if (!page) return;
   lookedAt = { query: { ...query }, expected: page.total, refit: page.refit };
-  byId("bulk-count").textContent = `The filters match ${formatCount(page.total)} labels. One decision goes to all of them, and one undo takes it back.`;
+  byId("bulk-count").textContent = `The filters match ${countOf(page.total, "label")}. One decision goes to all of them, and one undo takes it back.`;
   byId("bulk-preview").replaceChildren(createTable("The first of them", ["Node", "Given", "Suggested", "p wrong"], page.items.map((item) => [item.name, createClipped(className(item.given)), createClipped(className(item.suggested)), formatProbability(item.p_wrong)])));
   fillOptions("bulk-choice", [["keep", "keep all given labels"], ["relabel", "relabel each to its suggestion"], ["unsure", "unsure"], ...data.class_names.map((name, c) => [String(c), "all are: " + name])]);
-  byId("bulk-do").textContent = `Decide on ${formatCount(page.total)} labels`;
+  byId("bulk-do").textContent = `Decide on ${countOf(page.total, "label")}`;
   byId("bulk-dialog").showModal();
   byId("bulk-choice").focus();
 }
@@ -97,6 +97,6 @@ async function decideBulk() {
   const outcome = await act("/api/decide-all", body);
   byId("bulk-dialog").close();
   if (!outcome) return;
-  showStatus(`${formatCount(outcome.count)} labels decided; undo takes it back.`);
+  showStatus(`${countOf(outcome.count, "label")} decided; undo takes it back.`);
   await orShowError(async () => { await loadQueue(); await refreshProgress(); });
 }

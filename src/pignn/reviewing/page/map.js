@@ -111,7 +111,7 @@ function findNearestPoint(x, y) {
   return best;
 }
 function showChosen() {
-  byId("map-text").textContent = chosen.length ? `${formatCount(chosen.length)} labels are chosen.` : "";
+  byId("map-text").textContent = chosen.length ? `Chosen: ${countOf(chosen.length, "label")}.` : "";
   byId("map-queue").disabled = !chosen.length;
   drawSoon();
 }

@@ -24,7 +24,7 @@ async function extendQueue() {
 function showQueue() {
   byId("rows").replaceChildren(...items.map(createRow));
   const undecided = items.filter((item) => !item.decision).length;
-  byId("queue-text").textContent = total ? `${formatCount(total)} labels match` + (undecided < items.length ? `; ${undecided} of those listed are undecided` : "") : "No label matches.";
+  byId("queue-text").textContent = total ? `${countOf(total, "label")} in the queue` + (undecided < items.length ? `; ${undecided} of those listed are undecided` : "") : "No label matches.";
   byId("bulk").disabled = !total;
   showFilterText();
   const row = byId("rows").children[current];

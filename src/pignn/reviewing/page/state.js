@@ -6,6 +6,8 @@ const PAGE_SIZE = 50, POLL_MS = 2500, RETRY_MS = 1000;
 const ORDERS = [["mixed", "errors, some random"], ["errors", "surest errors"], ["estimate", "best for the estimate"], ["model", "best for the model"], ["node", "order of the file"]];
 const STATES = [["open", "undecided"], ["decided", "decided"], ["relabel", "relabeled"], ["keep", "kept"], ["unsure", "unsure"], ["disputed", "disputed"], ["skipped", "skipped"], ["all", "all"]];
 
+const countOf = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
+
 let project = null; // what /api/project says
 let progress = null; // what /api/progress says
 let query = { ...EMPTY_QUERY };
