@@ -63,8 +63,10 @@ class ErrorModel:
         return expit(everything.compute_scores(*self._split_weights(best)))
 
     def _select_rows(self, positions: Ints) -> _Rows:
-        columns = (self.embedding, self.given, self.suggested, self.prior, self.class_model_excess)
-        return _Rows(*(column[positions] for column in columns))
+        return _Rows(
+            self.embedding[positions], self.given[positions], self.suggested[positions], self.prior[positions],
+            self.class_model_excess[positions],
+        )  # fmt: skip
 
     def compute_covariance(self, rows: Ints, columns: Ints) -> Floats:
         """The covariance of the scores of two groups of labels before anything is decided."""

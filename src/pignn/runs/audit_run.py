@@ -219,10 +219,9 @@ def audit(
         resume: go on with what an audit with ``memory`` or ``ray`` into ``out`` had finished when it was stopped.
         graph_options: those of :func:`pignn.read_graph`, or of :func:`pignn.load`; see ``GraphSource``.
     """
-    judge = _make_checked_audit_method(method, settings or {}, seed)
+    judge, folder = _make_checked_audit_method(method, settings or {}, seed), None if out is None else Path(out)
     source = GraphSource(graph, graph_options, adds_noise=not is_no_noise(noise))
     corruption = build_corruption_or_none(noise, rate, seed, source, splits=("all",))
-    folder = None if out is None else Path(out)
     inputs = [*source.input_paths, *(Path(each) for each in (noise, decisions) if isinstance(each, str | Path))]
     if folder is not None:
         check_can_take_audit(folder, review is not None, inputs, force=force, more_files=list_consensus_files(source))
@@ -235,8 +234,7 @@ def audit(
         seconds = time.perf_counter() - start
         if review is not None:
             chosen = auditing.sample_for_review(result.issues, review, random_share=random_share, seed=seed)
-        added = {} if corruption is None else {"noise": noise, "rate": rate}
-        given = {"graph": graph, **graph_options, **added, "decisions": decisions, "seed": seed}
+        given = {"graph": graph, **graph_options, "decisions": decisions, "noise": noise, "rate": rate, "seed": seed}
         run = AuditRun(result, data, seconds, chosen, tuple(inputs), build_json_arguments_or_none(given))
         if folder is not None:
             run.write_files(folder)

@@ -203,8 +203,7 @@ def train(
         method: a name with its ``settings``, or ``pignn.PIGNN(epochs=100)``. Default: ``auto``, ``pi-gnn`` if needed.
         noise: label noise to add, as :func:`pignn.corrupt` takes it with its ``rate``, or a file with labels or matrix.
         clean: audit the labels first, and ``"drop"``, ``"relabel"`` or ``"weight"`` the suspects.
-        decisions: of a review, a file or a table: their labels are learned from, and trusted.
-        new_class: allow decided labels of a class that no given label has.
+        decisions: of a review, a file or a table: learned from, and trusted. ``new_class`` allows classes of their own.
         audit: folder of an audit of this graph, whose suspects are cleaned (default: dropped) without another audit.
         seed: random seed for label noise, audit and training.
         out: folder for all results, with ``report`` a page too; ``resume`` continues its run, ``force`` replaces it.
@@ -226,14 +225,9 @@ def train(
         decisions=auditing.read_decisions(decisions) if isinstance(decisions, str | Path) else decisions,
         new_class=new_class,
         audit_folder=audit_folder,
-        seed=seed,
-        folder=folder,
-        report=report,
-        resume=resume,
-        force=force,
-        assess=assess,
+        seed=seed, folder=folder, report=report, resume=resume, force=force, assess=assess,
         fit_options=_build_fit_options(model, callbacks, folder, checkpoint_every, checkpoint_minutes, resume),
-    )
+    )  # fmt: skip
     job.check_options_and_outputs(noise)
     return job.train_and_save(on_graph_read)
 
