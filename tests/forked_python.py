@@ -1,4 +1,4 @@
-"""Run Python programs in forks of a process that has imported what they import: seconds cheaper than a new interpreter each.
+"""Run Python programs in forks of a process that has imported what they import. Each is seconds cheaper than a new one.
 
 The server itself does nothing but import and fork, so that its forks are as good as new.
 """

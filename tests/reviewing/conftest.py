@@ -7,7 +7,9 @@ import shutil
 import pytest
 
 import pignn
-from pignn.reviewing.project import audit_and_create_project, open_project, project_lock_context
+from pignn.reviewing.project import open_project
+from pignn.reviewing.project_creation import audit_and_create_project
+from pignn.reviewing.project_folder import project_lock_context
 from pignn.reviewing.review_session import ReviewSession
 
 

@@ -16,7 +16,9 @@ pytest.importorskip("starlette")
 import pignn
 from pignn.reviewing.api import MAX_BYTES, build_app
 from pignn.reviewing.guard import hash_token
-from pignn.reviewing.project import audit_and_create_project, open_project, project_lock_context
+from pignn.reviewing.project import open_project
+from pignn.reviewing.project_creation import audit_and_create_project
+from pignn.reviewing.project_folder import project_lock_context
 from pignn.reviewing.review_session import ReviewSession
 
 CSRF = "the-token-of-this-server"
@@ -267,6 +269,11 @@ def test_what_leaves_a_project_is_what_was_decided(own_project, own_files):
         assert b"<img" not in call(app, "/api/export/report")[1]
         tasks = json.loads(call(app, "/api/export/label-studio")[1])
         assert tasks[0]["annotations"][0]["result"][0]["value"]["choices"][0] in session.class_names
+        assert "completed_by" not in tasks[0]["annotations"][0], "an annotator that is not known makes the import fail"
+        assert tasks[0]["data"]["reviewers"] == "me"
+        records = {record["id"]: record for record in json.loads(call(app, "/api/export/argilla")[1])}
+        assert records["n3"]["label"] == records["n3"]["given"]
+        assert records["n1"]["label"] == other[records["n1"]["given"]]
         assert call(app, "/api/nodes/0")[1]["cells"][-1] == ["remark", HOSTILE_TEXT]
         # A decisions.csv goes in again, as one action that can be undone.
         text = call(app, "/api/export/decisions")[1].decode()

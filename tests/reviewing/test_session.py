@@ -8,7 +8,9 @@ import pytest
 from pignn.core.errors import ConfigError, DataError, OutputError
 from pignn.reviewing.dealing import deal_labels
 from pignn.reviewing.decision_store import Verdict
-from pignn.reviewing.project import audit_and_create_project, open_project, project_lock_context
+from pignn.reviewing.project import open_project
+from pignn.reviewing.project_creation import audit_and_create_project
+from pignn.reviewing.project_folder import project_lock_context
 from pignn.reviewing.queue import Query
 from pignn.reviewing.review_session import ReviewSession
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .judging import Judgment
     from .label_files import write_corrected_labels
     from .review import ReviewEstimate, estimate_from_review, sample_for_review
-    from .tables import read_decisions, write_spreadsheet_safe_csv
+    from .tables import format_prob_column_name, read_decisions, write_spreadsheet_safe_csv
 
 __all__ = [
     "AUDIT_COLUMNS",
@@ -36,6 +36,7 @@ __all__ = [
     "combine_votes",
     "estimate_from_review",
     "find_label_issues",
+    "format_prob_column_name",
     "read_decisions",
     "sample_for_review",
     "write_corrected_labels",

@@ -7,22 +7,28 @@ import pandas as pd
 import torch
 from torch_geometric.data import Data
 
+from .. import graphs
 from ..core.errors import DataError
 from ..graphs.checks import parse_node_ids_or_none
 from .tables import get_labels_shown_in_review
 
 
-def apply_decisions_to_graph(data: Data, decisions: pd.DataFrame) -> Data:
+def apply_decisions_to_graph(data: Data, decisions: pd.DataFrame, *, new_class: bool = False) -> Data:
     """A copy of a graph in which decided nodes have the decided label and are trusted; `y_before` keeps the given one.
 
     `decisions` is a table of `read_decisions`. Nodes are named by `data.node_id`, else by number, classes by name.
-    `unsure` changes nothing. A graph is refused if a label changed since the review to something else than was decided.
+    `unsure` changes nothing. A class that the graph does not have is refused, for it may be misspelled, unless
+    `new_class` is set. A graph is refused if a label changed since the review to something else than was decided.
     """
     ids = parse_node_ids_or_none(data)
     node_numbers = {str(name): node for node, name in enumerate(range(data.num_nodes) if ids is None else ids)}
     names = [str(name) for name in data.get("class_names") or range(int(data.y.max()) + 1)]
-    class_numbers = {name: c for c, name in enumerate(names)}
     decided_rows = decisions[decisions["decision"].isin(["relabel", "keep"])]
+    relabel = (decided_rows["decision"] == "relabel").to_numpy(dtype=bool)
+    decided_names = [str(label).strip() for label in decided_rows["label"][relabel]]
+    if new_class:
+        names = list(dict.fromkeys([*names, *decided_names]))
+    class_numbers = {name: c for c, name in enumerate(names)}
     result = data.__copy__()
     result.y = data.y.clone()
     mask = data.get("trusted_mask")
@@ -31,10 +37,9 @@ def apply_decisions_to_graph(data: Data, decisions: pd.DataFrame) -> Data:
     if -1 in nodes:
         node = str(decided_rows["node"].iloc[nodes.index(-1)])[:40]
         raise DataError(f"the graph has no node '{node}', which was decided on; is it the graph that was audited?")
-    relabel = (decided_rows["decision"] == "relabel").to_numpy(dtype=bool)
-    labels = [class_numbers.get(str(label).strip(), -1) for label in decided_rows["label"][relabel]]
+    labels = [class_numbers.get(name, -1) for name in decided_names]
     if -1 in labels:
-        wrong = str(decided_rows["label"][relabel].iloc[labels.index(-1)])[:40]
+        wrong = decided_names[labels.index(-1)][:40]
         raise DataError(f"'{wrong}' was decided on, but is no class; the classes are {', '.join(names[:12])}")
     decided = np.array(nodes, dtype=np.int64)
     unlabeled = decided[~relabel][result.y.numpy()[decided[~relabel]] < 0]
@@ -44,6 +49,8 @@ def apply_decisions_to_graph(data: Data, decisions: pd.DataFrame) -> Data:
     result.y[torch.from_numpy(decided[relabel])] = torch.tensor(labels, dtype=result.y.dtype)
     trusted[torch.from_numpy(decided)] = True
     result.trusted_mask = trusted
+    if len(names) > graphs.num_classes(data):
+        result.class_names = names
     before = data.get("y_before")
     result.y_before = torch.full_like(data.y, -1) if before is None else before.clone()
     result.y_before[torch.from_numpy(decided)] = data.y[torch.from_numpy(decided)]

@@ -46,13 +46,15 @@ def replace_class_numbers_by_names(issues: pd.DataFrame, class_names: list[str])
     names = np.array(class_names, dtype=object)
     table = issues.copy()
     table["given"], table["suggested"] = names[issues["given"]], names[issues["suggested"]]
-    # As in predictions.csv. A class called 'wrong' must not be mistaken for the probability that the label is wrong.
-    table = table.rename(
-        columns={f"p_{c}": f"p_{name}" if name != "wrong" else "p_wrong (class)" for c, name in enumerate(class_names)}
-    )
+    table = table.rename(columns={f"p_{c}": format_prob_column_name(name) for c, name in enumerate(class_names)})
     if "id" in table:
         table = table.drop(columns="node").rename(columns={"id": "node"})
     return table
+
+
+def format_prob_column_name(class_name: str) -> str:
+    """As in predictions.csv. A class called 'wrong' must not be mistaken for the probability that a label is wrong."""
+    return f"p_{class_name}" if class_name != "wrong" else "p_wrong (class)"
 
 
 def build_review_table(sampled: pd.DataFrame, class_names: list[str]) -> pd.DataFrame:

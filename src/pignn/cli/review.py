@@ -35,7 +35,10 @@ class ReviewOptions:
 @expand_option_groups
 def review(
     project: Annotated[
-        Path | None, Argument(help="Folder of the project (default: reviews/NAME). It goes on where it was.")
+        Path | None,
+        Argument(
+            help="Folder of the project (default: reviews/NAME), which goes on where it was; of an audit; or a store."
+        ),
     ] = None,
     *,
     graph: LabeledGraphOptions,
@@ -54,14 +57,15 @@ def review(
     \b
       pignn review --nodes papers.csv --edges citations.csv --id paper --label topic
       pignn review projects/papers
+      pignn review audits/first
       pignn review projects/digits --dataset digits --noise pair --rate 0.2
       pignn review projects/papers --host 0.0.0.0 --port 8000 --reviewer ann --reviewer bob --overlap 0.1
       pignn train --project projects/papers --out runs/reviewed
     """
-    arguments = graph.to_arguments("review") if graph.nodes is not None or graph.dataset is not None else {}
-    if graph.nodes is not None and (noise != "none" or rate is not None):
+    arguments = {} if graph == LabeledGraphOptions() else graph.to_arguments("review")
+    if graph.dataset is None and (noise != "none" or rate is not None):
         raise ConfigError("--noise and --rate corrupt labels to try a review out; they are for --dataset")
-    _check_before_importing_torch(project, arguments, noise, rate)
+    _check_before_importing_torch(project, arguments, {"noise": noise, "rate": rate, "seed": seed})
     from .. import reviewing
 
     def announce(address: str, tokens: Mapping[str, str]) -> None:
@@ -87,17 +91,19 @@ def review(
 
 
 def _check_before_importing_torch(
-    project: Path | None, arguments: Mapping[str, Any], noise: str, rate: float | None
+    project: Path | None, arguments: Mapping[str, Any], options: Mapping[str, Any]
 ) -> None:
     """What can be told before torch is imported."""
     from ..reviewing import project_folder
     from ..runs import early_checks
 
-    folder = project_folder.choose_project_folder(project, arguments)
-    if not arguments:
-        project_folder.check_folder_is_project(folder)
-        with project_folder.project_lock_context(folder):
+    source = project_folder.find_review_source(project, {**arguments, **options})
+    source.check_can_be_opened_or_created()
+    if not source.is_new:
+        with project_folder.project_lock_context(source.folder):
             return
-    project_folder.check_project_can_be_created(folder)
-    early_checks.check_noise_exists_and_rate_valid(noise, rate)
-    early_checks.check_graph_arguments_can_be_read(arguments)
+    early_checks.check_noise_exists_and_rate_valid(options["noise"], options["rate"])
+    if source.arguments:
+        early_checks.check_graph_arguments_can_be_read(
+            {name: value for name, value in source.arguments.items() if name not in options}
+        )

@@ -47,12 +47,14 @@ class CleaningOptions:
         None
     )
 
+    new_class: Annotated[bool, Option("--new-class", help="Allow decided labels that no given label has.")] = False
     project: Annotated[
         Path | None, Option(help="Project of `pignn review`: its graph, with what was decided, instead of --nodes.")
     ] = None
 
     def to_arguments(self) -> dict[str, Any]:
-        return {"clean": self._get_cleaning_mode_or_none(), "audit": self.audit, "decisions": self.decisions}
+        names = ("audit", "decisions", "new_class")
+        return {"clean": self._get_cleaning_mode_or_none(), **{name: getattr(self, name) for name in names}}
 
     def _get_cleaning_mode_or_none(self) -> str | None:
         modes = ("drop_suspects", "relabel_suspects", "weight_by_quality")
@@ -130,7 +132,8 @@ def train(
     options |= {**cleaning.to_arguments(), **store.to_arguments()}
     options["settings"] = _merge_settings_and_refuse_duplicates(vars(settings), setting)
     arguments = _build_graph_arguments_and_set_decisions(graph, val, cleaning, options)
-    _check_before_importing_torch(options, arguments)
+    if cleaning.project is None:
+        _check_before_importing_torch(options, arguments)
     from .. import runs
 
     try:
@@ -155,7 +158,7 @@ def _build_graph_arguments_and_set_decisions(
     from .. import reviewing
 
     arguments = reviewing.write_decisions_and_build_training_arguments(cleaning.project)
-    options |= {name: arguments.pop(name) for name in ("decisions", "noise", "rate", "seed") if name in arguments}
+    options |= {name: arguments.pop(name) for name in ("decisions", "new_class")}
     return {**arguments, **({"val": val} if "nodes" in arguments else {})}
 
 

@@ -8,7 +8,8 @@ from ..core.lazy import make_lazy_getattr_and_dir
 
 if TYPE_CHECKING:
     from .api import build_app
-    from .project import Project, audit_and_create_project, open_project
+    from .project import Project, open_project
+    from .project_creation import audit_and_create_project, create_project_from_audit
     from .review_session import ReviewSession
     from .server import review
     from .training import write_decisions_and_build_training_arguments
@@ -18,6 +19,7 @@ __all__ = [
     "ReviewSession",
     "audit_and_create_project",
     "build_app",
+    "create_project_from_audit",
     "open_project",
     "review",
     "write_decisions_and_build_training_arguments",

@@ -30,6 +30,7 @@ from .guard import COOKIE, Guard
 from .page import build_review_page
 from .review_session import ReviewSession, check_and_trim_reviewer_name
 
+NO_CLASS_ON_MAP = 2**16 - 1
 MAX_BYTES = 20_000_000  # of a request: a file of decisions on a million labels
 
 
@@ -141,13 +142,19 @@ def _build_export_response(session: ReviewSession, name: str) -> Response:
 
 
 def _encode_map_as_bytes(session: ReviewSession) -> bytes:
-    """Per label 16 bytes, little endian: x, y (float32), node (uint32), class, status and p_wrong in 255ths."""
+    """Per node 16 bytes, little endian: x, y (float32), node (uint32), class, status and p_wrong in 255ths.
+
+    Nodes without a label come last; their class is 65535.
+    """
     state = session.state
     kinds = [("x", "<f4"), ("y", "<f4"), ("node", "<u4"), ("given", "<u2"), ("status", "u1"), ("p_wrong", "u1")]
-    rows = np.empty(len(state.nodes), dtype=kinds)
-    rows["x"], rows["y"], rows["node"] = state.place[:, 0], state.place[:, 1], state.nodes
-    rows["given"], rows["status"] = state.given, session.status
-    rows["p_wrong"] = np.round(255 * session.ranking.p_wrong)
+    rows = np.zeros(len(state.nodes) + len(state.unlabeled), dtype=kinds)
+    labeled, others = rows[: len(state.nodes)], rows[len(state.nodes) :]
+    labeled["x"], labeled["y"], labeled["node"] = state.place[:, 0], state.place[:, 1], state.nodes
+    labeled["given"], labeled["status"] = state.given, session.status
+    labeled["p_wrong"] = np.round(255 * session.ranking.p_wrong)
+    others["x"], others["y"], others["node"] = state.unlabeled_place[:, 0], state.unlabeled_place[:, 1], state.unlabeled
+    others["given"] = NO_CLASS_ON_MAP
     return rows.tobytes()
 
 

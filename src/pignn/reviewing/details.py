@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 
+from ..core.errors import DataError
 from ..noise.kinds import Floats, Ints
 from ..noise.model import normalize_rows
 from .messages import Neighbor, NodeDetail, Opinion, QueueItem, QueuePage
@@ -41,33 +43,41 @@ def build_queue_page(session: ReviewSession, query: Query, reviewer: str, offset
 
 
 def build_node_detail(session: ReviewSession, node: int) -> NodeDetail:
-    """All about one labeled node."""
-    position, state, ranking = session.find_position_or_raise(node), session.state, session.ranking
-    given = int(state.given[position])
+    """All about one node. Of one without a label, what the file says and its neighbors."""
+    state, ranking, texts = session.state, session.ranking, session.project.texts
+    if not 0 <= node < session.project.header.num_nodes:
+        raise DataError(f"there is no node {node} in this project")
     neighbors = state.col[state.crow[node] : state.crow[node + 1]]
     classes = _get_given_classes_or_minus_one(session, neighbors)
     drawn = neighbors[np.argsort(classes < 0, kind="stable")[:MAX_NEIGHBORS]]
-    similar = state.nodes[state.similar[position][:MAX_SIMILAR]]
-    probs = ranking.probs[position].astype(float)
-    cells = session.project.texts.find_columns_and_texts([node, *drawn.tolist(), *similar.tolist()])
-    own_names = session.project.texts
-    return NodeDetail(
+    given = int(_get_given_classes_or_minus_one(session, np.array([node]))[0])
+    position = session.find_position_or_raise(node) if given >= 0 else -1
+    similar = state.nodes[state.similar[position][:MAX_SIMILAR]] if given >= 0 else drawn[:0]
+    cells = texts.find_columns_and_texts([node, *drawn.tolist(), *similar.tolist()])
+    common = NodeDetail(
         node=node,
-        id=own_names.find_ids([node])[node],
-        name=own_names.find_names_or_ids([node])[node],
-        given=given,
-        suggested=int(ranking.suggested[position]),
-        p_wrong=_round_to_four_digits(ranking.p_wrong[position]),
-        source=int(state.sources[position]),
-        cluster=int(state.clusters[position]),
-        is_trusted=bool(state.trusted[position]),
+        id=texts.find_ids([node])[node],
+        name=texts.find_names_or_ids([node])[node],
         cells=cells[node],
-        without_label=_list_most_probable_classes(probs),
-        with_label=_list_most_probable_classes(_combine_probs_with_p_wrong(probs, given, ranking.p_wrong[position])),
         degree=len(neighbors),
         votes=_list_class_counts_descending(classes),
         neighbors=_build_neighbors(session, drawn, cells),
         links=_list_edges_among_as_positions(session, drawn),
+    )
+    if given < 0:
+        return common
+    probs = ranking.probs[position].astype(float)
+    return msgspec.structs.replace(
+        common,
+        given=given,
+        suggested=int(ranking.suggested[position]),
+        p_wrong=_round_to_four_digits(ranking.p_wrong[position]),
+        expected_change=_round_to_four_digits(ranking.expected_change[position]),
+        source=int(state.sources[position]),
+        cluster=int(state.clusters[position]),
+        is_trusted=bool(state.trusted[position]),
+        without_label=_list_most_probable_classes(probs),
+        with_label=_list_most_probable_classes(_combine_probs_with_p_wrong(probs, given, ranking.p_wrong[position])),
         similar=_build_neighbors(session, similar, cells),
         status=STATUS_NAMES[session.status[position]],
         opinions=[Opinion(who, settles, verdict) for (who, settles), verdict in session.get_verdicts(position).items()],

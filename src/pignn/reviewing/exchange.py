@@ -115,39 +115,35 @@ def _write_decisions_parquet(session: ReviewSession, path: Path) -> None:
 
 
 def _write_label_studio_tasks(session: ReviewSession, path: Path) -> None:
-    """Tasks with one annotation per reviewer, and what the models say as a prediction."""
+    """Tasks with one annotation per reviewer, and what the models say as a prediction.
+
+    Label Studio refuses a file with annotators that it does not know, so they are named in the data of a task.
+    """
 
     def choose(label: str) -> dict[str, Any]:
         return {"from_name": "label", "to_name": "text", "type": "choices", "value": {"choices": [label]}}
 
     def build(one: dict[str, Any]) -> dict[str, Any]:
-        annotations = [
-            {"result": [choose(answer["label"])], "completed_by": {"email": answer["reviewer"]}}
-            for answer in one["answers"]
-        ]
+        annotations = [{"result": [choose(answer["label"])]} for answer in one["answers"]]
         prediction = {"result": [choose(one["suggested"])], "score": one["p_wrong"], "model_version": "pignn"}
-        fields = {"id": one["id"], "text": one["text"], "given": one["given"], **one["columns"]}
+        reviewers = ", ".join(answer["reviewer"] for answer in one["answers"])
+        fields = {**one["columns"], "id": one["id"], "text": one["text"], "given": one["given"], "reviewers": reviewers}
         return {"data": fields, "annotations": annotations, "predictions": [prediction]}
 
-    path.write_text(
-        json.dumps([build(one) for one in _list_decided_label_records(session)], ensure_ascii=False), encoding="utf-8"
-    )
+    records = [build(one) for one in _list_decided_label_records(session)]
+    path.write_text(json.dumps(records, ensure_ascii=False), encoding="utf-8")
 
 
 def _write_argilla_records(session: ReviewSession, path: Path) -> None:
-    """Records with the responses of each reviewer and the suggestion, as `rg.Record` takes them."""
+    """Flat records, as `dataset.records.log` takes them: a response names a user of Argilla, whom nobody knows here."""
 
     def build(one: dict[str, Any]) -> dict[str, Any]:
-        responses = [{"value": answer["label"], "user_name": answer["reviewer"]} for answer in one["answers"]]
-        return {
-            "id": one["id"], "fields": {"text": one["text"]}, "metadata": {"given": one["given"]},
-            "responses": {"label": responses},
-            "suggestions": {"label": {"value": one["suggested"], "score": one["p_wrong"], "agent": "pignn"}},
-        }  # fmt: skip
+        decided = {"label": one["label"]} if one["label"] else {}
+        names = ("id", "text", "given", "suggested")
+        return {name: one[name] for name in names} | decided | {"score": one["p_wrong"], "agent": "pignn"}
 
-    path.write_text(
-        json.dumps([build(one) for one in _list_decided_label_records(session)], ensure_ascii=False), encoding="utf-8"
-    )
+    records = [build(one) for one in _list_decided_label_records(session)]
+    path.write_text(json.dumps(records, ensure_ascii=False), encoding="utf-8")
 
 
 def _list_decided_label_records(session: ReviewSession) -> list[dict[str, Any]]:
@@ -162,8 +158,10 @@ def _list_decided_label_records(session: ReviewSession) -> list[dict[str, Any]]:
             for (who, _), verdict in verdicts.items()
             if verdict.decision in ("relabel", "keep")
         ]
+        is_kept = session.status[position] == KEEP
         result.append({
             "id": ids[node], "given": given, "answers": answers, "columns": dict(cells[node]),
+            "label": given if is_kept else session.get_relabeled_class_or_empty(position),  # what counts
             "suggested": session.class_names[session.ranking.suggested[position]],
             "p_wrong": float(f"{session.ranking.p_wrong[position]:.4g}"),
             "text": "\n".join(text for _, text in cells[node]),

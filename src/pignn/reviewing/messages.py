@@ -72,27 +72,28 @@ class Opinion(msgspec.Struct):
 
 
 class NodeDetail(msgspec.Struct, kw_only=True):
-    """Everything that is known about one label."""
+    """Everything that is known about one node. Without a label, its classes are -1 and the rest is empty."""
 
     node: int
     id: str
     name: str
-    given: int
-    suggested: int
-    p_wrong: float
-    source: int
-    cluster: int
-    is_trusted: bool
     cells: list[tuple[str, str]]
-    without_label: list[tuple[int, float]]  # (class, probability), most probable first
-    with_label: list[tuple[int, float]]
     degree: int
     votes: list[tuple[int, int]]  # (class, neighbors)
     neighbors: list[Neighbor]
     links: list[tuple[int, int]]  # edges between them, by position
-    similar: list[Neighbor]
-    status: str
-    opinions: list[Opinion]
+    given: int = -1
+    suggested: int = -1
+    p_wrong: float = 0.0
+    expected_change: float = 0.0  # of P(wrong), summed over all undecided labels, if this one is decided
+    source: int = -1
+    cluster: int = -1
+    is_trusted: bool = False
+    without_label: list[tuple[int, float]] = []  # (class, probability), most probable first
+    with_label: list[tuple[int, float]] = []
+    similar: list[Neighbor] = []
+    status: str = "unlabeled"
+    opinions: list[Opinion] = []
 
 
 class DecisionEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

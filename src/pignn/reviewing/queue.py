@@ -88,16 +88,10 @@ def _compute_sort_keys(order: Order, positions: Ints, snapshot: ReviewSnapshot) 
     if order == "estimate":
         return drawn
     if order == "model":
-        return -p_wrong * (1 - p_wrong) * (1 + count_open_labels_similar_to_each(snapshot)[positions])
+        return -snapshot.ranking.expected_change[positions]
     if order == "node":
         return positions.astype(float)
     surest, random = (np.argsort(np.argsort(key, kind="stable")) for key in (-p_wrong, drawn))
     return np.minimum(
         surest + surest // ERRORS_PER_DRAWN, ERRORS_PER_DRAWN + random * (ERRORS_PER_DRAWN + 1) + 0.5
     )  # fmt: skip
-
-
-def count_open_labels_similar_to_each(snapshot: ReviewSnapshot) -> Floats:
-    """How many undecided labels have each one among their most similar: on so many its decision tells something."""
-    is_open = snapshot.status == UNDECIDED
-    return np.bincount(snapshot.state.similar[is_open].ravel(), minlength=len(is_open)).astype(float)

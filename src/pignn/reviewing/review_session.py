@@ -10,9 +10,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
+import torch
+from torch_geometric.data import Data
 
 from ..auditing.crossfit import Bools
-from ..core.errors import ConfigError, DataError
+from ..core.errors import ConfigError, DataError, OutputError
 from ..noise.kinds import Ints
 from .dealing import Dealing, deal_labels
 from .decision_store import Action, Change, Verdict
@@ -105,6 +107,17 @@ class ReviewSession:
             raise DataError(f"node {node} has no label in this project")
         return position
 
+    def check_graph_has_labels_of_project(self, graph: Data) -> None:
+        """Refuse a graph in memory that is another one than the project was made of."""
+        labels = torch.as_tensor(graph.y).reshape(-1).numpy()
+        nodes = np.flatnonzero(labels >= 0)
+        if not np.array_equal(nodes, self.state.nodes) or not np.array_equal(labels[nodes], self.state.given):
+            folder = self.project.folder
+            raise OutputError(
+                f"{folder} is a project already, of a graph with other labels; choose another folder, or open it "
+                "without naming a graph"
+            )
+
     def _check_and_complete_verdict(
         self, node: int, verdict: Verdict | None, queue: str, new_class: bool
     ) -> Verdict | None:
@@ -187,7 +200,6 @@ class ReviewSession:
                 self._undigested = 0 if is_due else self._undigested
             if is_due:
                 try:
-                    label[label >= len(self.project.header.class_names)] = -1
                     self.ranking = self.models.refit_and_build_ranking(status, label, self.ranking.number + 1)
                 except Exception:  # the review goes on with the ranking that it has
                     traceback.print_exc(file=sys.stderr)

@@ -13,8 +13,9 @@ from torch_geometric.data import Data
 from ..core.errors import ConfigError
 from ..serving.server import check_server_packages_installed, serve_app_until_signal
 from .guard import LOCAL_NAMES, hash_token, make_token
-from .project import audit_and_create_project, open_project, project_lock_context
-from .project_folder import check_folder_is_project, choose_project_folder
+from .project import open_project
+from .project_creation import audit_and_create_project, create_project_from_audit
+from .project_folder import find_review_source, project_lock_context
 from .review_session import ReviewSession, check_and_trim_reviewer_name
 
 
@@ -34,9 +35,10 @@ def review(
     """Review labels in the browser. A new project is audited first; an old one goes on where it was.
 
     Args:
-        project: folder of the project; by default one in `reviews` that is called like the graph.
-        graph: what to review, if the project is new: a graph, the name of a dataset or the folder of a graph store;
-            None for files.
+        project: folder of the project; by default one in `reviews` that is called like the graph. It may also be the
+            folder of an audit, which then gets the project as its folder `review`, or a graph store.
+        graph: what to review: a graph, the name of a dataset or the folder of a graph store; None for files, and for a
+            project that is there.
         audit: options of `pignn.audit` for a new project, such as `method`, `noise` and `seed`.
         reviewers: who gets a new token, where `host` is not this machine.
         overlap: deal the labels out to `reviewers`, and this share of them to two.
@@ -47,11 +49,15 @@ def review(
         graph_options: `nodes=`, `edges=`, `label=`, ... as `pignn.audit` takes them.
     """
     check_server_packages_installed("review")
-    arguments = {"graph": graph, **graph_options}
-    folder = choose_project_folder(project, arguments)
+    added = {name: (audit or {}).get(name) for name in ("noise", "rate", "seed")}
+    source = find_review_source(project, {"graph": graph, **graph_options, **added})
+    source.check_can_be_opened_or_created()
     names = [check_and_trim_reviewer_name(name) for name in reviewers]
-    if graph is not None or graph_options.get("nodes") is not None:
-        audit_and_create_project(folder, arguments, audit=audit)
+    if source.is_new and source.audit_folder is not None:
+        create_project_from_audit(source.folder, source.audit_folder, source.arguments)
+    elif source.is_new:
+        arguments = {name: value for name, value in source.arguments.items() if name not in added}
+        audit_and_create_project(source.folder, arguments, audit=audit)
 
     def announce(address: str, tokens: Mapping[str, str]) -> None:
         if on_ready is not None:
@@ -59,11 +65,12 @@ def review(
         if open_browser:
             webbrowser.open(address)
 
-    _serve_project_until_signal(folder, names, overlap, host, port, announce)
+    _serve_project_until_signal(source.folder, graph, names, overlap, host, port, announce)
 
 
 def _serve_project_until_signal(
     folder: Path,
+    graph: Data | str | Path | None,
     names: list[str],
     overlap: float | None,
     host: str,
@@ -72,11 +79,12 @@ def _serve_project_until_signal(
 ) -> None:
     from .api import build_app
 
-    check_folder_is_project(folder)
     is_local = host in LOCAL_NAMES
     with project_lock_context(folder):
         session = ReviewSession(open_project(folder))
         try:
+            if isinstance(graph, Data):
+                session.check_graph_has_labels_of_project(graph)
             store = session.project.decisions
             tokens = {} if is_local else {name: make_token() for name in names}
             for name in names:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..core.lazy import make_lazy_getattr_and_dir
 
 if TYPE_CHECKING:
-    from .audit_run import AuditRun, audit
+    from .audit_run import AuditRun, audit, load_audited_graph
     from .comparison import compare
     from .comparison_result import Comparison
     from .corrections import Correction, apply_decisions
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .inspection import inspect_graph
     from .networkx_export import to_networkx
     from .predictions import Predictions, predict
+    from .saved_audit import SavedAudit, read_audit_arguments_or_none, read_saved_audit
     from .training import TrainingInterrupted, train
     from .training_run import TrainingRun
     from .tuning import tune
@@ -26,6 +27,7 @@ __all__ = [
     "Comparison",
     "Correction",
     "Predictions",
+    "SavedAudit",
     "TrainingInterrupted",
     "TrainingRun",
     "Tuning",
@@ -35,8 +37,11 @@ __all__ = [
     "export_network",
     "from_hub",
     "inspect_graph",
+    "load_audited_graph",
     "predict",
     "push_to_hub",
+    "read_audit_arguments_or_none",
+    "read_saved_audit",
     "to_networkx",
     "train",
     "tune",

@@ -31,6 +31,7 @@ from ..noise import Corrupt, NoiseEstimate
 from ..report.cards import build_audit_card
 from .audit_origin import AuditOrigin
 from .consensus_files import CONSENSUS_FILES, list_consensus_files, write_or_remove_consensus_files
+from .early_checks import build_json_arguments_or_none
 from .graph_source import GraphSource, build_corruption_or_none, is_no_noise
 from .run_folder import check_can_take_audit, locked_output_folder_or_cleanup_context
 from .store_limits import StoreLimits
@@ -58,6 +59,7 @@ class AuditSummary(Record, kw_only=True):
     seconds: float
     votes: dict[str, Any] | None = None  # of several annotators
     origin: AuditOrigin | None = None
+    arguments: dict[str, Any] | None = None  # of the graph and its labels; None for a graph in memory
     pignn: str = ""
 
 
@@ -70,6 +72,7 @@ class AuditRun:
     seconds: float
     review: pd.DataFrame | None = None
     input_paths: tuple[Path, ...] = ()
+    arguments: dict[str, Any] | None = None  # that `load_audited_graph` takes; None for a graph in memory
 
     @property
     def issues(self) -> pd.DataFrame:
@@ -108,7 +111,7 @@ class AuditRun:
         card = build_audit_card(name, hash_training_data(self.data), self.audit.overview)
         files.write_bytes_atomically(folder / "card.md", card.encode())
         self.report(folder / "audit.html")
-        record = msgspec.structs.replace(self.summary, pignn=__version__)
+        record = msgspec.structs.replace(self.summary, arguments=self.arguments, pignn=__version__)
         if origin is not None:
             record.origin = AuditOrigin(nodes=origin.nodes, id=origin.id, label=origin.label)
         files.write_json(folder / "audit.json", record.to_dict())
@@ -208,10 +211,9 @@ def audit(
         memory: bytes to stay within, about, for a graph store, with ``ray`` and ``resume``: see ``StoreLimits``.
         graph_options: those of :func:`pignn.read_graph`, or of :func:`pignn.load`; see ``GraphSource``.
     """
-    judge = _make_checked_audit_method(method, settings or {}, seed)
+    judge, folder = _make_checked_audit_method(method, settings or {}, seed), None if out is None else Path(out)
     source = GraphSource(graph, graph_options, adds_noise=not is_no_noise(noise))
     corruption = build_corruption_or_none(noise, rate, seed, source, splits=("all",))
-    folder = None if out is None else Path(out)
     inputs = [*source.input_paths, *(Path(each) for each in (noise, decisions) if isinstance(each, str | Path))]
     if folder is not None:
         check_can_take_audit(folder, review is not None, inputs, force=force, more_files=list_consensus_files(source))
@@ -226,7 +228,8 @@ def audit(
         seconds = time.perf_counter() - start
         if review is not None:
             chosen = auditing.sample_for_review(result.issues, review, random_share=random_share, seed=seed)
-        run = AuditRun(result, data, seconds, chosen, tuple(inputs))
+        given = {"graph": graph, **graph_options, "decisions": decisions, "noise": noise, "rate": rate, "seed": seed}
+        run = AuditRun(result, data, seconds, chosen, tuple(inputs), build_json_arguments_or_none(given))
         _write_files_if_folder(run, folder)
     return run
 
@@ -242,6 +245,18 @@ def _audit_labels_and_warn_if_asked(data: Data, judge: str | Method, warn: bool,
         if not warn:
             warnings.simplefilter("ignore")
         return auditing.audit_labels(data, judge, **options)
+
+
+def load_audited_graph(arguments: Mapping[str, Any]) -> Data:
+    """The graph of an audit, with the labels that were judged, from the arguments that audit.json keeps."""
+    options = dict(arguments)
+    noise, rate = options.pop("noise", "none"), options.pop("rate", None)
+    seed, decisions = options.pop("seed", 0), options.pop("decisions", None)
+    source = GraphSource(options.pop("graph", None), options, adds_noise=not is_no_noise(noise))
+    table = None if decisions is None else auditing.read_decisions(decisions)
+    return _load_corrupt_and_apply_decisions(
+        source, build_corruption_or_none(noise, rate, seed, source, splits=("all",)), table, None
+    )
 
 
 def _load_corrupt_and_apply_decisions(

@@ -128,7 +128,7 @@ def apply_decisions(
         raise DataError(f"{table.attrs.get('file', 'decisions')}: nothing is decided yet; write relabel or keep")
     correction = Correction(decisions=table, estimate=estimate, inputs=inputs, new_class=new_class)
     if not isinstance(nodes, str | Path):
-        return replace(correction, data=auditing.apply_decisions_to_graph(nodes, table))
+        return replace(correction, data=auditing.apply_decisions_to_graph(nodes, table, new_class=new_class))
     origin = read_audit_origin_or_none(audit_file) if id is None else None
     if audit is not None and id is None and origin is None:
         raise DataError(f"{audit_file} is not there, or does not say which ids it read; name their column with id=")

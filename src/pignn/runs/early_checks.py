@@ -19,6 +19,14 @@ from ..noise.registry import check_and_tell_if_noise_file, resolve_noise_name
 NOT_OF_FILES = ("nodes", "edges", "split_seed", "split_index", "known")
 
 
+def build_json_arguments_or_none(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The arguments of a run that say which graph it is about, for a file; None where one is an object in memory."""
+    texts = {name: str(value) if isinstance(value, Path) else value for name, value in arguments.items()}
+    if not all(isinstance(value, str | int | float | list | dict | None) for value in texts.values()):
+        return None
+    return {name: value for name, value in texts.items() if value not in (None, False, [], {}, "none", "default")}
+
+
 def check_graph_arguments_can_be_read(arguments: Mapping[str, Any], *, class_names: list[str] | None = None) -> None:
     """Check the graph of a run as its options name it."""
     if arguments.get("graph") is not None:

@@ -62,6 +62,7 @@ class TrainingJob:
     corruption: Corrupt | None
     clean: str | None
     decisions: pd.DataFrame | None
+    new_class: bool
     audit_folder: Path | None
     seed: int
     folder: Path | None
@@ -130,7 +131,8 @@ class TrainingJob:
                 f"clean='{self.clean}' is for one label per node; votes are weighted already: leave it out"
             )
         data = data if consensus is None else consensus.copy_with_weighted_consensus_labels(data)
-        data = data if self.decisions is None else auditing.apply_decisions_to_graph(data, self.decisions)
+        if self.decisions is not None:
+            data = auditing.apply_decisions_to_graph(data, self.decisions, new_class=self.new_class)
         audit = None if self.clean is None else self._read_or_make_audit(data)
         training_data = data if audit is None else auditing.clean_labels(data, audit.issues, str(self.clean))
         try:
@@ -188,6 +190,7 @@ def train(
     rate: float | None = None,
     clean: str | None = None,
     decisions: str | Path | pd.DataFrame | None = None,
+    new_class: bool = False,
     audit: str | Path | None = None,
     seed: int = 0,
     out: str | Path | None = None,
@@ -211,14 +214,13 @@ def train(
         method: a name with its ``settings``, or ``pignn.PIGNN(epochs=100)``. Default: ``auto``, ``pi-gnn`` if needed.
         noise: label noise to add, as :func:`pignn.corrupt` takes it with its ``rate``, or a file with labels or matrix.
         clean: audit the labels first, and ``"drop"``, ``"relabel"`` or ``"weight"`` the suspects.
-        decisions: of a review, a file or a table: their labels are learned from, and trusted.
+        decisions: of a review, a file or a table: learned from, and trusted. ``new_class`` allows classes of their own.
         audit: folder of an audit of this graph, whose suspects are cleaned (default: dropped) without another audit.
-        seed: random seed for label noise, audit and training.
+        seed: of noise, audit and training. Checkpoints are ``checkpoint_every`` epochs apart or ``checkpoint_minutes``.
         out: folder for all results, with ``report`` a page too; ``resume`` continues its run, ``force`` replaces it.
         assess: estimate the model's accuracy by cross-validation on given labels, in up to thrice the training time.
         memory: bytes to stay within, about, for ``auto`` on a graph store, with ``ray``: see ``StoreLimits``.
         progress: show stages or epochs and the time left (None: where somebody looks), or a function to tell.
-        checkpoint_every: epochs between two checkpoints, at most ``checkpoint_minutes`` apart.
         callbacks: objects that follow the epochs, or their names; ``on_graph_read`` is called with the graph before.
         graph_options: those of :func:`pignn.read_graph`, or of :func:`pignn.load`; see ``GraphSource``.
     """
@@ -227,6 +229,7 @@ def train(
     model, source = _fit_model_and_source_together(model, settings or {}, graph, graph_options, noise)
     flags: dict[str, Any] = {"seed": seed, "report": report, "resume": resume, "force": force, "assess": assess}
     flags |= {"folder": folder, "audit_folder": audit_folder, "model": model, "method_reason": reason, "source": source}
+    flags["new_class"] = new_class
     checkpoints = _build_checkpoint_options(folder, checkpoint_every, checkpoint_minutes, resume)
     job = TrainingJob(
         **flags,

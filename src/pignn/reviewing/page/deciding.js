@@ -1,5 +1,19 @@
 // Decisions: one or many at once, undo and redo. The page moves on when the server has answered.
 
+// What is pressed while an action is under way waits for its turn, so that no key is lost. It then decides on the label
+// that is on the screen by then. A list that is fetched anew blocks nothing: the label on the screen is decided.
+let turn = Promise.resolve(), numWaiting = 0;
+const MAX_WAITING = 20; // keys
+function inTurn(work) {
+  if (numWaiting >= MAX_WAITING) return showStatus("The server is slow: that key was not taken.");
+  numWaiting++;
+  turn = turn.then(() => orShowError(work)).finally(() => numWaiting--);
+}
+const onShownLabel = (work) => { // a click is meant for the label that was clicked on
+  const { node } = detail;
+  inTurn(() => detail && detail.node === node && work());
+};
+
 async function act(path, body) {
   if (isBusy) return null;
   isBusy = true;
@@ -7,7 +21,8 @@ async function act(path, body) {
   try { return await ask(path, { key: makeKey(), ...body }); } catch (error) { showStatus(capitalize(error.message)); return null; } finally { isBusy = false; }
 }
 async function decide(decision, label = "", more = {}) {
-  if (!detail || !isShown || isBusy) return;
+  if (!detail || !isShown) return;
+  if (detail.given < 0) return showStatus("This node has no label, so there is nothing to decide.");
   if (detail.is_trusted) return showStatus("This label was verified before the review; it stays.");
   if (decision === "relabel" && label === className(detail.given)) decision = "keep";
   if (decision !== "relabel") label = "";
@@ -17,11 +32,12 @@ async function decide(decision, label = "", more = {}) {
   const outcome = await act("/api/decide", { changes: [change], queue: query.order, settle, ...more });
   if (!outcome) return;
   noteNode = null;
-  isShown = false; // until the next one is
   showStatus(decision === null ? `${name}: decision cleared` : `${name}: ${decisionText({ decision, label }) || "noted"}`);
   const item = items.find((each) => each.node === node);
   if (item) Object.assign(item, { decision: decision || "", label });
   countLocally();
+  if (detail.node !== node || (current >= 0 && items[current].node !== node)) return showQueue(); // another one was chosen meanwhile
+  isShown = false; // until the next one is
   if (decision === null || decision === "") { showQueue(); await orShowError(() => loadDetail(node)); } else await orShowError(moveToUndecided);
 }
 // Where somebody settled, only another settlement counts; a decision of one's own would change nothing.
@@ -31,11 +47,16 @@ function decidesForAll(decision) {
 }
 const decideClass = (c) => (c === detail.given ? decide("keep") : decide("relabel", className(c)));
 async function saveNote(text) {
-  const own = ownVerdict();
+  const own = ownVerdict() || { decision: "", label: "", time: "" }, isNothing = !own.decision && !text;
   noteNode = detail.node;
   noteText = text;
-  const outcome = await act("/api/decide", { changes: [{ node: detail.node, decision: own ? own.decision : "", label: own ? own.label : "", note: text }], queue: query.order });
-  if (outcome) { noteNode = null; showStatus("The note is saved."); await orShowError(() => loadDetail(detail.node)); }
+  if (!await act("/api/decide", { changes: [{ node: detail.node, decision: isNothing ? null : own.decision, label: own.label, note: text }], queue: query.order })) return;
+  noteNode = null;
+  // The buttons stay as they are: one may be pressed just now.
+  detail.opinions = detail.opinions.filter(({ reviewer, settles }) => reviewer !== reviewerName() || settles);
+  if (!isNothing) detail.opinions.push({ reviewer: reviewerName(), settles: false, verdict: { ...own, note: text } });
+  byId("detail").querySelector(".opinions").replaceWith(createOpinions());
+  showStatus("The note is saved.");
 }
 async function askNewClass() {
   if (!detail) return;
@@ -48,7 +69,7 @@ async function step(path, nothing) {
   const outcome = await act(path, {});
   if (!outcome) return;
   if (!outcome.done) return showStatus(nothing);
-  showStatus(outcome.count === 1 ? `${capitalize(outcome.verb)}: done` : `${capitalize(outcome.verb)}: ${formatCount(outcome.count)} labels`);
+  showStatus(outcome.count === 1 ? `${capitalize(outcome.verb)}: done` : `${capitalize(outcome.verb)}: ${countOf(outcome.count, "label")}`);
   await orShowError(async () => { await loadQueue(outcome.nodes[0]); await refreshProgress(); });
 }
 const undo = () => step("/api/undo", "There is nothing to undo.");
@@ -63,10 +84,10 @@ async function openBulk() {
   const page = await orShowError(() => ask("/api/queue", { query, offset: 0, limit: 12 }));
   if (!page) return;
   lookedAt = { query: { ...query }, expected: page.total, refit: page.refit };
-  byId("bulk-count").textContent = `The filters match ${formatCount(page.total)} labels. One decision goes to all of them, and one undo takes it back.`;
+  byId("bulk-count").textContent = `The filters match ${countOf(page.total, "label")}. One decision goes to all of them, and one undo takes it back.`;
   byId("bulk-preview").replaceChildren(createTable("The first of them", ["Node", "Given", "Suggested", "p wrong"], page.items.map((item) => [item.name, createClipped(className(item.given)), createClipped(className(item.suggested)), formatProbability(item.p_wrong)])));
   fillOptions("bulk-choice", [["keep", "keep all given labels"], ["relabel", "relabel each to its suggestion"], ["unsure", "unsure"], ...data.class_names.map((name, c) => [String(c), "all are: " + name])]);
-  byId("bulk-do").textContent = `Decide on ${formatCount(page.total)} labels`;
+  byId("bulk-do").textContent = `Decide on ${countOf(page.total, "label")}`;
   byId("bulk-dialog").showModal();
   byId("bulk-choice").focus();
 }
@@ -76,6 +97,6 @@ async function decideBulk() {
   const outcome = await act("/api/decide-all", body);
   byId("bulk-dialog").close();
   if (!outcome) return;
-  showStatus(`${formatCount(outcome.count)} labels decided; undo takes it back.`);
+  showStatus(`${countOf(outcome.count, "label")} decided; undo takes it back.`);
   await orShowError(async () => { await loadQueue(); await refreshProgress(); });
 }

@@ -8,15 +8,15 @@ function showPanel() {
   const tile = (name, value, text) => createElement("div", {}, createElement("dt", { text: name }), createElement("dd", { text: value }), createElement("dd", { text }));
   byId("panel").replaceChildren(
     tile("decided", formatCount(panel.decided), `of ${formatCount(panel.labels)}; ${formatCount(panel.found)} wrong, ${formatCount(panel.unsure)} unsure` + (panel.disputed ? `, ${formatCount(panel.disputed)} disputed` : "")),
-    tile("wrong among all", panel.rate === null ? "?" : formatPercent(panel.rate), panel.drawn ? `${between(panel.rate_interval)}, by ${formatCount(panel.drawn)} random labels` : "decide some that are drawn at random"),
+    tile("wrong among all", panel.rate === null ? "?" : formatPercent(panel.rate), panel.drawn ? `${between(panel.rate_interval)}, by ${countOf(panel.drawn, "random label")}` : "decide some that are drawn at random"),
     tile("wrong labels left", panel.left === null ? "?" : formatCount(Math.round(panel.left)), `${formatCount(panel.left_interval[0])} to ${formatCount(panel.left_interval[1])}`),
     tile("right after correction", panel.accuracy === null ? "?" : formatPercent(panel.accuracy), between(panel.accuracy_interval)),
     tile("wrong among the surest", panel.precision === null ? "?" : formatPercent(panel.precision), panel.recent ? `of your team’s last ${panel.recent} surest errors` : "decide some of the surest errors"));
   byId("advice").textContent = panel.advice;
-  byId("models").textContent = progress.refit ? `The models were fitted ${formatCount(progress.refit)} times, last in ${progress.refit_seconds}\u00a0s with ${formatCount(progress.known)} decisions.` : "The models learn after a few decisions.";
+  byId("models").textContent = progress.refit ? `The models were fitted ${countOf(progress.refit, "time")}, last in ${progress.refit_seconds}\u00a0s with ${countOf(progress.known, "decision")}.` : "The models learn after a few decisions.";
   byId("undo").disabled = !progress.undo;
   byId("redo").disabled = !progress.redo;
-  byId("dispute-text").textContent = panel.disputed ? `${formatCount(panel.disputed)} labels` : "There are none.";
+  byId("dispute-text").textContent = panel.disputed ? countOf(panel.disputed, "label") : "There are none.";
   byId("settle").disabled = !panel.disputed;
 }
 function countLocally() { // until the next poll
@@ -59,6 +59,6 @@ async function rankAnew() {
   const entered = page.items.filter((item) => !before.has(item.node)).length;
   showQueue();
   if (!detail && items.length) await loadDetail();
-  showStatus(`Ranked anew with ${formatCount(progress.known)} decisions: ${entered} of the next ${page.items.length} are new.`);
+  showStatus(`Ranked anew with ${countOf(progress.known, "decision")}: ${entered} of the next ${page.items.length} are new.`);
   return true;
 }

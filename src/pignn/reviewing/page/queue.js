@@ -3,7 +3,11 @@
 const decisionText = (item) => ({ relabel: "→ " + item.label, keep: "✓ keep", unsure: "? unsure", skip: "skipped", disputed: "≠ disputed" })[item.decision] || "";
 
 async function loadQueue(node = null) {
-  const page = await ask("/api/queue", { query, offset: 0, limit: PAGE_SIZE });
+  let page, before;
+  do { // a list from before a decision would show its label as undecided
+    before = numActs;
+    page = await ask("/api/queue", { query, offset: 0, limit: PAGE_SIZE });
+  } while (before !== numActs || (isBusy && await wait(50) === undefined));
   ({ items, total } = page);
   current = Math.max(items.findIndex((item) => item.node === node), items.length ? 0 : -1);
   showQueue();
@@ -20,7 +24,7 @@ async function extendQueue() {
 function showQueue() {
   byId("rows").replaceChildren(...items.map(createRow));
   const undecided = items.filter((item) => !item.decision).length;
-  byId("queue-text").textContent = total ? `${formatCount(total)} labels match` + (undecided < items.length ? `; ${undecided} of those listed are undecided` : "") : "No label matches.";
+  byId("queue-text").textContent = total ? `${countOf(total, "label")} in the queue` + (undecided < items.length ? `; ${undecided} of those listed are undecided` : "") : "No label matches.";
   byId("bulk").disabled = !total;
   showFilterText();
   const row = byId("rows").children[current];

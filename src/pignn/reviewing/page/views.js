@@ -25,7 +25,7 @@ async function loadTeam() {
   await refreshProgress();
   project = await ask("/api/project");
   const agreement = await ask("/api/agreement"), number = (value) => (value === null ? "–" : value.toFixed(2));
-  byId("alpha").textContent = agreement.labels ? `${formatCount(agreement.labels)} labels were decided by two or more. Krippendorff’s alpha: ${number(agreement.alpha)}.` : "No label has been decided by two reviewers yet.";
+  byId("alpha").textContent = agreement.labels ? `Decided by two or more: ${countOf(agreement.labels, "label")}. Krippendorff’s alpha: ${number(agreement.alpha)}.` : "No label has been decided by two reviewers yet.";
   byId("pairs").replaceChildren(...(agreement.pairs.length ? [createTable("Agreement by pair", ["Reviewers", "Labels", "Agreement", "Cohen’s kappa"], agreement.pairs.map((pair) => [`${pair.first} and ${pair.second}`, formatCount(pair.labels), formatPercent(pair.agreement), number(pair.kappa)]))] : []));
   byId("dealt").value = project.dealt.join(", ");
   if (project.dealt.length) byId("overlap").value = String(Math.round(project.overlap * 100));
@@ -41,7 +41,7 @@ async function loadFile(file) {
   if (!outcome) return;
   await loadQueue();
   await refreshProgress();
-  showStatus(`${formatCount(outcome.loaded)} decisions loaded` + (outcome.replaced ? `, ${formatCount(outcome.replaced)} of them instead of another one of yours` : "") + (outcome.unknown ? `; ${formatCount(outcome.unknown)} rows name nodes that have no label here.` : "."));
+  showStatus(`${countOf(outcome.loaded, "decision")} loaded` + (outcome.replaced ? `, ${formatCount(outcome.replaced)} of them instead of another one of yours` : "") + (outcome.unknown ? `; ${formatCount(outcome.unknown)} rows name nodes that have no label here.` : "."));
 }
 async function takeAway(name, file) {
   const response = await fetch(`/api/export/${name}`);
@@ -57,9 +57,9 @@ function listenToViews() {
   byId("older").addEventListener("click", () => orShowError(() => loadHistory(lastEntry)));
   byId("deal").addEventListener("click", () => orShowError(dealOut));
   byId("settle").addEventListener("click", () => { query = { ...EMPTY_QUERY, order: "node", state: "disputed" }; writeQuery(); showView("review"); orShowError(() => loadQueue()); });
-  byId("load").addEventListener("change", async () => {
+  byId("load").addEventListener("change", () => {
     const [file] = byId("load").files;
-    if (file) await orShowError(() => loadFile(file));
+    if (file) inTurn(() => loadFile(file));
     byId("load").value = "";
   });
   byId("exports").append(...EXPORTS.filter(([name]) => name !== "corrected" || project.can_correct).map(([name, file, text]) => createElement("li", {},
