@@ -135,7 +135,8 @@ def embed_structure(inputs: GraphInputs, nodes: Ints, num_classes: int, seed: in
         part.copy_(torch.from_numpy(rng.standard_normal(part.shape)))
     basis = make_columns_orthonormal_(multiply_and_overwrite(basis))
     for _ in range(STRUCTURE_ROUNDS):
-        basis = make_columns_orthonormal_(multiply_and_overwrite(multiply_and_overwrite(basis)))
+        basis = multiply_and_overwrite(basis)  # one at a time: what is overwritten goes
+        basis = make_columns_orthonormal_(multiply_and_overwrite(basis))
     small = multiply_by_pattern(inputs.adj, basis * scale).mul_(scale).T @ basis
     values, vectors = torch.linalg.eigh(small)
     leading = torch.argsort(-values.abs(), stable=True)[:size]
