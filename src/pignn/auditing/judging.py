@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core.memory import return_free_memory
 from ..core.progress import stage_context, track
 from ..methods import Method
 from ..noise.estimation import MAX_FIT_LABELS, fit_noise_model_and_mixed_in_transition, unmix_probs
@@ -86,11 +87,15 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
 
 def _make_classifier_per_view(evidence: Evidence, own_features: Features | StoredRows) -> list[CrossFitLogistic]:
     """One classifier per view: smoothed features, own features, and where there are edges the two others."""
-    views = [evidence.embedding, own_features[evidence.nodes]]
+    structure = None
     if len(evidence.labeled_edge_positions[0]) and evidence.inputs.num_nodes <= LARGE_GRAPH_NODES:
+        # First, while there is nothing else: it needs memory for all nodes.
+        structure = embed_structure(evidence.inputs, evidence.nodes, evidence.num_classes, evidence.seed)
+    views = [evidence.embedding, own_features[evidence.nodes]]
+    if structure is not None:
         around = average_neighbor_features(evidence.inputs, own_features, evidence.nodes, evidence.seed)
-        views.append(join_columns(views[1], around))
-        views.append(embed_structure(evidence.inputs, evidence.nodes, evidence.num_classes, evidence.seed))
+        views += [join_columns(views[1], around), structure]
+    return_free_memory()
     return [evidence.make_cross_fit_classifier(view) for view in views]
 
 

@@ -26,6 +26,7 @@ WIDE_EMBEDDING_DIM = 512  # for more classes than that
 # Of the structure, twice as many dimensions as classes: enough to tell classes, too few to tell small regions, whose
 # labels may be wrong together.
 MIN_STRUCTURE_DIM, MAX_STRUCTURE_DIM, STRUCTURE_ROUNDS, OVERSAMPLING = 16, 128, 8, 8
+ROWS_AT_ONCE, MIN_GRAM = 1 << 15, 1e-12
 MAX_SPARSE_ENTRIES = 30_000_000  # of a matrix of features; above it, an embedding takes its place
 MAX_DENSITY = 0.2  # of features that are worth a sparse matrix
 LARGE_GRAPH_NODES, COLUMNS_AT_ONCE = 1_000_000, 16  # on a large graph, so many columns are smoothed at a time
@@ -124,18 +125,39 @@ def embed_structure(inputs: GraphInputs, nodes: Ints, num_classes: int, seed: in
     num_nodes, degree = inputs.num_nodes, inputs.adj.entries_per_row.float()
     scale = (degree + max(float(degree.double().mean()), 1.0)).rsqrt()[:, None]
 
-    def multiply(x: torch.Tensor) -> torch.Tensor:
-        return multiply_by_pattern(inputs.adj, x * scale).mul_(scale)
+    def multiply_and_overwrite(x: torch.Tensor) -> torch.Tensor:
+        return multiply_by_pattern(inputs.adj, x.mul_(scale)).mul_(scale)
 
     size = min(max(2 * num_classes, MIN_STRUCTURE_DIM), MAX_STRUCTURE_DIM, num_nodes)
-    start = np.random.default_rng(seed).standard_normal((num_nodes, min(size + OVERSAMPLING, num_nodes)))
-    basis = torch.linalg.qr(multiply(torch.from_numpy(start.astype(np.float32)))).Q
+    basis = torch.empty(num_nodes, min(size + OVERSAMPLING, num_nodes))
+    rng = np.random.default_rng(seed)
+    for part in basis.split(ROWS_AT_ONCE):
+        part.copy_(torch.from_numpy(rng.standard_normal(part.shape)))
+    basis = make_columns_orthonormal_(multiply_and_overwrite(basis))
     for _ in range(STRUCTURE_ROUNDS):
-        basis = torch.linalg.qr(multiply(multiply(basis))).Q
-    values, vectors = torch.linalg.eigh(basis.T @ multiply(basis))
+        basis = multiply_and_overwrite(basis)  # one at a time: what is overwritten goes
+        basis = make_columns_orthonormal_(multiply_and_overwrite(basis))
+    small = multiply_by_pattern(inputs.adj, basis * scale).mul_(scale).T @ basis
+    values, vectors = torch.linalg.eigh(small)
     leading = torch.argsort(-values.abs(), stable=True)[:size]
     embedding = basis[torch.from_numpy(nodes)] @ vectors[:, leading] * values[leading]
     return scale_rows_to_unit_length(embedding).numpy()
+
+
+def make_columns_orthonormal_(basis: torch.Tensor) -> torch.Tensor:
+    """An orthonormal basis of the same columns in their place, by Cholesky factors of their products.
+
+    The second round mends what the first leaves of columns that are nearly dependent.
+    """
+    for _ in range(2):
+        gram = torch.zeros(basis.shape[1], basis.shape[1], dtype=torch.float64)
+        for part in basis.split(ROWS_AT_ONCE):
+            gram += part.T.double() @ part.double()
+        gram.diagonal().add_(MIN_GRAM * gram.diagonal().max() + torch.finfo(torch.float64).tiny)
+        turn = torch.linalg.inv(torch.linalg.cholesky(gram)).T.to(basis.dtype)
+        for part in basis.split(ROWS_AT_ONCE):
+            part.copy_(part @ turn)
+    return basis
 
 
 def list_positions_and_neighbors(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, torch.Tensor]:

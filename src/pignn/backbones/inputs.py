@@ -16,6 +16,7 @@ from ..graphs.sparse import ChunkedOperator, Operator, SparseFeatures, SparsityP
 from .scaling import MAX_SPARSE_DENSITY, ChunkedFeatures, FeatureScaling
 
 ALL_ROWS = slice(None)
+MAX_STRIDED_ROWS = 100_000
 
 
 class GraphInputs:
@@ -126,7 +127,7 @@ class GraphInputs:
     @cached_property
     def features(self) -> Tensor | SparseFeatures | ChunkedFeatures:
         """x, as a sparse matrix where most of it is zero (bags of words)."""
-        probe = self.raw_x[:: max(1, self.num_nodes // 1000)]
+        probe = _take_some_rows(self.raw_x)
         if self.raw_x.requires_grad or probe.count_nonzero() >= MAX_SPARSE_DENSITY * probe.numel():
             return ChunkedFeatures(self.raw_x, self.scaling) if self.chunked and self.scaling is not None else self.x
         if self.scaling is not None and self.scaling.center is not None:  # fitted on a graph that was not sparse
@@ -213,6 +214,13 @@ class GraphInputs:
             return
         for rows, _, part in self.adj.iter_row_and_entry_slices_with_patterns():
             yield rows, _add_self_loops(part, rows.start)
+
+
+def _take_some_rows(x: Tensor) -> Tensor:
+    """A thousand rows or so. Of very many, which may lie in a file, they are groups: few places of it are read."""
+    if len(x) <= MAX_STRIDED_ROWS:
+        return x[:: max(1, len(x) // 1000)]
+    return torch.cat([x[start : start + 50] for start in range(0, len(x) - 50, len(x) // 20)])
 
 
 def _add_self_loops(adj: SparsityPattern, first_node: int) -> SparsityPattern:

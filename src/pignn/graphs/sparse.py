@@ -200,13 +200,19 @@ def spmm(matrix: Tensor, x: Tensor) -> Tensor:
     if x.device.type != "cpu" or x.dtype != torch.float32 or needs_gradient or not matrix.values().numel():
         return torch.addmm(x.new_zeros(1), matrix, x, beta=0)
     crow, col = _match_index_dtypes(matrix.crow_indices(), matrix.col_indices())
-    return torch.embedding_bag(x, col, crow, mode=0, per_sample_weights=matrix.values(), include_last_offset=True)[0]
+    return _sum_rows(x, crow, col, matrix.values())
 
 
 def multiply_by_pattern(pattern: SparsityPattern, x: Tensor) -> Tensor:
     """A·x, where A is 1 at every entry of a pattern: no value of it is stored. For inference only."""
     crow, col = _match_index_dtypes(pattern.crow, pattern.col)
-    return torch.embedding_bag(x, col, crow, mode=0, include_last_offset=True)[0]
+    return _sum_rows(x, crow, col, None)
+
+
+def _sum_rows(x: Tensor, crow: Tensor, col: Tensor, weights: Tensor | None) -> Tensor:
+    """The kernel is for rows that lie side by side in memory; for others, another one is tens of times as slow."""
+    x = x.contiguous()
+    return torch.embedding_bag(x, col, crow, mode=0, per_sample_weights=weights, include_last_offset=True)[0]
 
 
 def _match_index_dtypes(crow: Tensor, col: Tensor) -> tuple[Tensor, Tensor]:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..core.errors import PignnError, is_out_of_memory
-from ..core.memory import measure_resident_bytes
+from ..core.memory import measure_resident_bytes, return_free_memory
 from ..core.progress import track
 from ..core.threads import threads_context
 from ..io.digests import compute_digest_of_parts
@@ -90,6 +90,7 @@ class BlockWork:
         for path, rows in track(self.iter_results(missing), stage, len(missing)):
             _save_array(path, rows)
             self.computed += 1
+            return_free_memory()
         return StoredColumns(paths)
 
     def iter_results(self, tasks: Mapping[Key, tuple[Task, Any]]) -> Iterator[tuple[Key, Any]]:
