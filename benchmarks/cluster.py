@@ -263,25 +263,37 @@ def block_alone(folder: str, columns: str) -> dict[str, Any]:
 
 
 def model(scale: float) -> list[dict[str, Any]]:
-    """Blocks, CPU hours and memory at 10⁸ and 10⁹ nodes with ten edges each and 100 columns, by the constants."""
-    measured = json.loads((RESULTS / "cluster_constants.json").read_text())["rows"]
-    largest = max(row["nodes"] for row in measured)
-    points = [(row["columns"], row["ns_per_entry_and_step"]) for row in measured if row["nodes"] == largest]
-    per_column, per_entry = map(float, np.polyfit(*zip(*points, strict=True), 1))
-    rows: list[dict[str, Any]] = [{"ns_per_entry_and_column": per_column, "ns_per_entry": per_entry, "of": largest}]
-    for num_nodes, memory in ((10**8, 16e9), (10**8, 64e9), (10**9, 160e9), (10**9, 640e9)):
-        from pignn.propagation.blocks import plan_column_blocks
+    """Blocks, CPU hours and memory of one smoothing at 10⁸ and 10⁹ nodes, ten edges each, 100 columns."""
+    from pignn.propagation.blocks import plan_column_blocks
 
+    measured = json.loads((RESULTS / "cluster_constants.json").read_text())["rows"]
+    compute_ns = fit_ns_per_entry(measured)
+    rows: list[dict[str, Any]] = []
+    for num_nodes, memory in ((10**8, 16e9), (10**8, 64e9), (10**9, 160e9), (10**9, 640e9)):
         blocks = plan_column_blocks(num_nodes, 100, int(memory))
         entries, width = 20 * num_nodes, blocks[0].stop - blocks[0].start
-        seconds = NUM_HOPS * entries * (per_entry + per_column * width) * 1e-9
+        hours = NUM_HOPS * entries * compute_ns(width) * 1e-9 / 3600
         row = {"nodes": num_nodes, "edges": 10 * num_nodes, "memory_GB": memory / 1e9, "blocks": len(blocks)}
-        row |= {"columns_per_block": width, "hours_per_block": seconds / 3600}
-        row |= {"cpu_hours_of_smoothing": len(blocks) * seconds / 3600, "neighbors_GB": 4 * entries / 1e9}
+        row |= {"columns_per_block": width, "ns_per_entry": compute_ns(width), "hours_per_block": hours}
+        row |= {"cpu_hours": len(blocks) * hours, "neighbors_GB": 4 * entries / 1e9}
         row["TB_read_if_not_in_memory"] = len(blocks) * NUM_HOPS * 4 * entries / 1e12
         row["one_column_needs_GB"] = 2 * 36 * num_nodes / 1e9
         rows.append(row)
     return rows
+
+
+def fit_ns_per_entry(measured: list[dict[str, Any]]) -> Callable[[int], float]:
+    """Nanoseconds per entry and step by columns, on the largest graph; wider blocks by the slope on a smaller one."""
+
+    def list_points(num_nodes: int) -> list[tuple[int, float]]:
+        return [(row["columns"], row["ns_per_entry_and_step"]) for row in measured if row["nodes"] == num_nodes]
+
+    largest = list_points(max(row["nodes"] for row in measured))
+    widest = max(measured, key=lambda row: (row["columns"], row["nodes"]))
+    (before, low), (after, high) = list_points(widest["nodes"])[-2:]
+    columns, values = zip(*largest, strict=True)
+    slope = (high - low) / (after - before)
+    return lambda width: float(np.interp(width, columns, values)) + max(width - columns[-1], 0) * slope
 
 
 PARTS: dict[str, Callable[[float], list[dict[str, Any]]]] = {

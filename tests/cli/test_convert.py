@@ -192,4 +192,4 @@ def test_a_bar_on_a_terminal(command, files, monkeypatch):
     result = command("convert", "edges.csv", "out", "--features", "x.npy", "--json")
     assert result.code == 0
     assert "sorting" in result.err
-    assert "100%" in result.err
+    assert "100/100" in result.err

@@ -56,9 +56,9 @@ def inferences(monkeypatch):
     answered = []
     predict_logits = Method._check_and_compute_logits
 
-    def count(self, data):
+    def count(self, data, nodes=None):
         answered.append(data)
-        return predict_logits(self, data)
+        return predict_logits(self, data, nodes)
 
     monkeypatch.setattr(Method, "_check_and_compute_logits", count)
     return answered
