@@ -53,8 +53,14 @@ def measure(dataset: str, noise: str, draw: int, folder: Path | None, true: Any)
     }
     taken = found.recommended_method_score.method
     return {
-        **{"dataset": dataset, "noise": noise, "rate": RATE, "draw": draw, "labels": found.num_labels},
-        **{"seconds": seconds, "metric": metric, "recommended": taken, "loss": max(true.values()) - true[taken]},
+        **{"dataset": dataset, "noise": noise, "rate": RATE, "draw": draw, "repeats": REPEATS},
+        **{
+            "labels": found.num_labels,
+            "seconds": seconds,
+            "metric": metric,
+            "recommended": taken,
+            "loss": max(true.values()) - true[taken],
+        },
         **{"recommendation": found.recommendation, "true": true, "estimated": scores},
     }
 
@@ -91,7 +97,7 @@ def print_table() -> None:
 
 def list_as_good(run: Any) -> list[str]:
     """The recommended method and those that are as good within the error."""
-    quantile = compute_t_quantile(FOLDS * REPEATS)
+    quantile = compute_t_quantile(FOLDS * run.repeats)
     return [name for name, (_, _, gap, error, _) in run.estimated.items() if gap + quantile * error >= 0]
 
 

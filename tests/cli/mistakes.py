@@ -121,7 +121,7 @@ def list_mistakes() -> list[tuple[str, str]]:
         ("train --dataset csbm --set seed=3", "--seed"),
         ("train --dataset csbm --epochs 5 --set epochs=6", "twice"),
         ("train --dataset csbm --seed -1", "seed"),
-        ("train --dataset csbm --seed x", "integer"),
+        ("train --dataset csbm --seed x", "whole number"),
         ("train --dataset csbm --report", "--out"),
         ("train --dataset csbm --resume", "--out"),
         ("train --dataset csbm --resume --force --out {p}/new", "one of them"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from ..core.errors import ConfigError
-from .options import split_at_commas
 
 EXTRA = re.compile(r"Got unexpected extra argument\w*(?:\(s\))? \((?P<extra>.*)\)")
 NO_NUMBER = re.compile(r"(?P<start>Invalid value for '(?P<option>--[\w-]+)'): .*valid (?P<kind>integer|number)\b.*")
@@ -15,7 +15,7 @@ NO_NUMBER = re.compile(r"(?P<start>Invalid value for '(?P<option>--[\w-]+)'): .*
 
 def check_no_option_is_empty(arguments: Sequence[str]) -> None:
     """Refuse ``--out ""``, which is what a shell makes of a variable that is not set."""
-    for before, text in zip(arguments, [*arguments[1:], "-"], strict=True):
+    for before, text in pairwise(arguments):
         if text == "" and before.startswith("--"):
             raise ConfigError(f"{before} has an empty value; give one (is a variable of the shell not set?)")
 
@@ -48,8 +48,7 @@ def _find_value_or_none(option: str, arguments: Sequence[str]) -> str | None:
 def _suggest_number_or_empty(text: str, noun: str) -> str:
     """12.5% as 0.125, 0,01 as 0.01 and 1e3 as 1000; nothing where it is not clear."""
     share = 0.01 if text.endswith("%") else 1.0
-    parts = split_at_commas(text) or []
-    if noun == "whole number" and len(parts) > 1:
+    if noun == "whole number" and "," in text:
         return "; give one"
     try:
         value = float(text.removesuffix("%").replace(",", ".")) * share
