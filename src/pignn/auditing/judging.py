@@ -10,7 +10,7 @@ from ..core.progress import track
 from ..methods import Method
 from ..noise.estimation import MAX_FIT_LABELS, fit_noise_model_and_mixed_in_transition, unmix_probs
 from ..noise.kinds import Floats, Ints
-from ..noise.model import compute_agreement_above_chance, compute_log_probs
+from ..noise.model import MIN_GAIN, compute_agreement_above_chance, compute_log_probs
 from . import dawid_skene
 from .crossfit import Bools, CrossFitLogistic, Features, fit_predict_proba_per_fold
 from .diagnostics import has_excess_flags
@@ -38,12 +38,16 @@ class Judgment:
     contradicted: Bools  # whether a plain classifier clearly contradicts the label
     predicted_from_features: Ints  # class by the node's own features
     rate_dawid_skene: float | None  # share of wrong labels by three votes; None without edges
+    transition: Floats  # through which the views learned: it counts errors that follow features or a region
+    transition_weight: float  # of this T beside one that is fitted to what the views say; 0 to one half
     are_errors_regional: bool  # whether `log_probs` are by models that saw no label of the region
 
 
 def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
     """Judge every label by models that never saw it; without a method, by all views."""
-    own_features = compute_own_features(evidence.inputs, evidence.num_classes, evidence.seed)
+    own_features = compute_own_features(
+        evidence.inputs, evidence.num_classes, evidence.seed, evidence.words_of_texts_or_none
+    )
     models = _make_classifier_per_view(evidence, own_features)
     plain = [compute_log_probs(model.fit_predict_proba()) for model in track(models, "audit: views without noise")]
     matrix = _make_assumed_transition(evidence.num_classes)
@@ -53,6 +57,7 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
     unsharpened = np.exp(mix_log_probs(plain, weights / max(weights.sum(), 1.0)))
     rate_dawid_skene = _estimate_dawid_skene_rate(evidence, plain[1].argmax(axis=1), own_features)
     are_errors_regional = False
+    confidence = 0.0
     if method is None:
         matrix = _estimate_transition(evidence, given_probs)
         regional_matrix = _estimate_transition_if_errors_regional(evidence, matrix)
@@ -79,6 +84,8 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
         contradicted=compute_contradicted_mask(evidence.given, unsharpened),
         predicted_from_features=plain[1].argmax(axis=1),
         rate_dawid_skene=rate_dawid_skene,
+        transition=matrix,
+        transition_weight=confidence / 2,
         are_errors_regional=are_errors_regional,
     )
 
@@ -116,7 +123,8 @@ def _estimate_transition(evidence: Evidence, given_probs: Floats) -> Floats:
     noisy = _sample_untrusted_positions(evidence)
     if not len(noisy):
         return np.eye(evidence.num_classes)
-    return fit_noise_model_and_mixed_in_transition(evidence.given[noisy], given_probs[noisy])[0].transition
+    fitted, _ = fit_noise_model_and_mixed_in_transition(evidence.given[noisy], given_probs[noisy], min_gain=MIN_GAIN)
+    return fitted.transition
 
 
 def _sample_untrusted_positions(evidence: Evidence) -> Ints:
