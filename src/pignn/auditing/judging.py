@@ -59,11 +59,11 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
     are_errors_regional = False
     confidence = 0.0
     if method is None:
-        matrix = _estimate_transition(evidence, given_probs)
-        regional_matrix = _estimate_transition_if_errors_regional(evidence, matrix)
-        are_errors_regional = regional_matrix is not None
-        if regional_matrix is not None:
-            matrix = regional_matrix
+        probs_without_region = _predict_without_region_if_errors_regional(evidence, given_probs)
+        are_errors_regional = probs_without_region is not None
+        seen_from_afar = given_probs if probs_without_region is None else probs_without_region
+        matrix = _estimate_transition(evidence, seen_from_afar, min_gain=MIN_GAIN)
+        if are_errors_regional:
             models = [
                 evidence.make_cross_fit_classifier(model.features, fold_of_position=evidence.fold_by_region_or_none)
                 for model in models
@@ -100,8 +100,8 @@ def _make_classifier_per_view(evidence: Evidence, own_features: Features | Store
     return [evidence.make_cross_fit_classifier(view) for view in views]
 
 
-def _estimate_transition_if_errors_regional(evidence: Evidence, transition: Floats) -> Floats | None:
-    """T by a model that has seen no label of the region it judges; None unless it says that far more labels are wrong.
+def _predict_without_region_if_errors_regional(evidence: Evidence, given_probs: Floats) -> Floats | None:
+    """Given labels by a model that has seen none of the region; None unless T by it says that far more are wrong.
 
     Labels that differ from region to region for good reason are harder to predict from afar, but mistakes of a
     classifier become rare where it is confident. The noise model counts only those that do not.
@@ -109,8 +109,11 @@ def _estimate_transition_if_errors_regional(evidence: Evidence, transition: Floa
     if evidence.fold_by_region_or_none is None:
         return None
     apart = evidence.make_cross_fit_classifier(evidence.embedding, fold_of_position=evidence.fold_by_region_or_none)
-    without_region = _estimate_transition(evidence, apart.fit_predict_proba())
-    rates = (_compute_expected_rate(matrix, evidence) for matrix in (transition, without_region))
+    without_region = apart.fit_predict_proba()
+    rates = (
+        _compute_expected_rate(_estimate_transition(evidence, probs), evidence)
+        for probs in (given_probs, without_region)
+    )
     return without_region if has_excess_flags(*rates) else None
 
 
@@ -118,12 +121,12 @@ def _make_assumed_transition(num_classes: int) -> Floats:
     return (1 - ASSUMED_NOISE) * np.eye(num_classes) + ASSUMED_NOISE / num_classes
 
 
-def _estimate_transition(evidence: Evidence, given_probs: Floats) -> Floats:
-    """How truth becomes a given label, by a sample of very many labels."""
+def _estimate_transition(evidence: Evidence, given_probs: Floats, min_gain: float | None = None) -> Floats:
+    """How truth becomes a given label, by a sample of very many labels. `min_gain` as for the noise model."""
     noisy = _sample_untrusted_positions(evidence)
     if not len(noisy):
         return np.eye(evidence.num_classes)
-    fitted, _ = fit_noise_model_and_mixed_in_transition(evidence.given[noisy], given_probs[noisy], min_gain=MIN_GAIN)
+    fitted, _ = fit_noise_model_and_mixed_in_transition(evidence.given[noisy], given_probs[noisy], min_gain=min_gain)
     return fitted.transition
 
 
