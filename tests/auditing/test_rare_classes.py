@@ -117,6 +117,22 @@ def test_the_interval_includes_what_labels_alone_cannot_tell() -> None:
 
 
 @DOUBTS
+def test_the_rate_is_the_mean_of_two_explanations() -> None:
+    """Errors that follow a region are seen by one of them only; without errors there is nothing to see for either."""
+    clean = graphs.csbm(1000, 4, homophily=0.85, degree=8, signal=2.0)
+    found = audit_labels(clean, intervals=True)
+    assert found.rate_by_class_alone <= found.noise.rate < 0.02
+    assert found.issues["suspect"].mean() < 0.02
+    wrong = audit_labels(corrupt(clean, "cluster", 0.2, splits=("all",)), intervals=True)
+    assert wrong.noise.rate >= wrong.rate_by_class_alone
+    assert wrong.noise.rate == pytest.approx(wrong.issues["p_wrong"].mean(), abs=1e-6)
+    for each in (found, wrong):
+        assert each.noise.rate_interval is not None
+        assert each.noise.rate_interval[0] <= each.noise.rate <= each.noise.rate_interval[1]
+        assert each.noise.transition.sum(axis=1) == pytest.approx(np.ones(4))
+
+
+@DOUBTS
 def test_errors_of_a_region_are_inside_the_stated_interval() -> None:
     data = corrupt(graphs.csbm(1000, 4, homophily=0.85, degree=8, signal=1.0), "cluster", 0.2, splits=("all",))
     interval = audit_labels(data, intervals=True).noise.rate_interval

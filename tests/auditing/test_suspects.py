@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch_geometric.data import Data
@@ -10,6 +11,7 @@ from torch_geometric.data import Data
 from pignn import graphs
 from pignn.auditing import audit_labels, clean_labels, crossfit, diagnostics, views
 from pignn.auditing.dawid_skene import compute_p_wrong
+from pignn.auditing.evidence import build_checked_evidence
 from pignn.auditing.suspects import compute_contradicted_mask, compute_suspect_mask
 from pignn.backbones import GraphInputs
 from pignn.core.errors import PignnWarning
@@ -97,6 +99,21 @@ def test_many_classes_get_a_wider_embedding() -> None:
     for num_classes, width in ((3, views.EMBEDDING_DIM), (40, 180)):
         assert views.compute_own_features(inputs, num_classes, 0).shape == (200, width)
         assert views.embed_nodes(inputs, np.arange(50), 0.1, num_classes, 0).shape == (50, width)
+
+
+def test_many_classes_are_told_by_words_instead_of_their_topics() -> None:
+    rng = np.random.default_rng(0)
+    texts = [" ".join(f"word{i}" for i in rng.integers(0, 1500, 30)) for _ in range(200)]
+    nodes = pd.DataFrame({"id": range(200), "note": texts, "label": [f"c{i}" for i in np.arange(200) % 40]})
+    data = graphs.read_graph(nodes, pd.DataFrame({"source": [0], "target": [1]}), label="label", id="id")
+    known = build_checked_evidence(data, 5, 0)
+    words = known.words_of_texts_or_none
+    assert words is not None
+    assert words.shape == (200, len(data.encoder.encoders[0].idf))
+    assert (views.compute_own_features(known.inputs, 40, 0, words) != 0).sum() == words.nnz
+    assert views.compute_own_features(known.inputs, 3, 0, words).shape == (200, views.EMBEDDING_DIM)
+    data.x = torch.ones(200, 4)  # other features: the words are not theirs
+    assert build_checked_evidence(data, 5, 0).words_of_texts_or_none is None
 
 
 def test_models_fitted_to_a_sample_predict_all_labels_out_of_sample() -> None:

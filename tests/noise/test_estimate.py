@@ -11,7 +11,7 @@ from scipy.special import log_softmax, softmax
 from pignn.core.errors import ConfigError, DataError
 from pignn.noise import build_transition_matrix, estimate, estimation, model
 from pignn.noise.estimation import unmix_probs
-from pignn.noise.model import CONFUSED, CONFUSIONS, EQUAL, FULL, compute_log_probs, fit_noise_model
+from pignn.noise.model import CONFUSED, CONFUSIONS, EQUAL, FULL, MIN_GAIN, compute_log_probs, fit_noise_model
 
 Floats = NDArray[np.float64]
 
@@ -181,8 +181,8 @@ def test_a_strict_choice_takes_a_full_matrix_only_where_labels_ask_for_it() -> N
     symmetric = np.where(flipped, (true + rng.integers(1, 6, 4000)) % 6, true)
     pair = np.where(flipped, (true + 1) % 6, true)
     logs = compute_log_probs(probs)
-    assert fit_noise_model(symmetric, logs, needs_clear_gain=True).form == EQUAL
-    assert fit_noise_model(pair, logs, needs_clear_gain=True).form == FULL
+    assert fit_noise_model(symmetric, logs, min_gain=MIN_GAIN).form == EQUAL
+    assert fit_noise_model(pair, logs, min_gain=MIN_GAIN).form == FULL
 
 
 def test_the_bias_of_a_rare_class_is_bounded() -> None:
@@ -216,11 +216,11 @@ def test_classes_taken_for_each_other_are_seen_where_a_full_matrix_alone_does_no
         true = rng.choice(10, 1000, p=shares)
         given = np.where(rng.random(1000) < 0.2, (true + 1) % 10, true)
         logs = log_softmax(2 * (2 * np.eye(10)[true] + rng.normal(size=(1000, 10))) + np.log(shares), axis=1)
-        noisy = fit_noise_model(given, logs, needs_clear_gain=True)
+        noisy = fit_noise_model(given, logs, min_gain=MIN_GAIN)
         p_right = noisy.compute_posterior(given, logs)[np.arange(1000), given]
         assert noisy.form in CONFUSIONS
         assert abs((1 - p_right).mean() - (given != true).mean()) < 0.04
-        clean = fit_noise_model(true, logs, needs_clear_gain=True)
+        clean = fit_noise_model(true, logs, min_gain=MIN_GAIN)
         assert clean.form == EQUAL
         assert clean.transition[0, 0] > 0.98
 

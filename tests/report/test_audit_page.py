@@ -68,7 +68,7 @@ def make_audit(num_labels: int, num_classes: int, *, id_of: Any = None, names: l
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a small ring has edges twice
         evidence = build_checked_evidence(data, 2, 0)
-    return Audit(issues, noise, evidence, "smoothed", warnings=["<b>note</b>"])
+    return Audit(issues, noise, evidence, "smoothed", 0.0, warnings=["<b>note</b>"])
 
 
 def test_hostile_text_is_only_ever_data() -> None:

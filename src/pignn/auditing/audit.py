@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +15,7 @@ from ..core.threads import threads_context
 from ..graphs.checks import check_is_homogeneous_pyg_graph
 from ..methods import Method, make
 from ..noise import NoiseEstimate
-from ..noise.estimation import estimate_noise_from_model
 from ..noise.kinds import Ints
-from ..noise.model import CONFUSIONS, fit_noise_model, normalize_rows
 from ..report import (
     AuditOverview,
     AuditPageContent,
@@ -32,7 +29,8 @@ from . import diagnostics, plots
 from .columns import Findings, list_audit_columns, tabulate_findings
 from .consensus import Consensus, combine_votes, copy_with_missing_labels_filled, replace_noise_by_consensus
 from .evidence import Evidence, build_checked_evidence
-from .judging import ASSUMED_NOISE, Judgment, judge_labels
+from .explanations import fit_noise_and_build_findings
+from .judging import judge_labels
 from .neighborhoods import build_neighborhoods
 from .tables import replace_class_numbers_by_names
 
@@ -40,6 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUSPECT_COLUMNS = ("node", "name", "source", "given", "suggested", "p_wrong")
+Z_95 = 1.96  # of a normal interval of 95 %
 DEFAULT_METHOD = "smoothed"  # the audit's own model; every other name is a method's
 
 
@@ -74,6 +73,7 @@ class Audit:
     noise: NoiseEstimate  # of the labeled nodes, in the order of `nodes`
     evidence: Evidence
     method: str
+    rate_by_class_alone: float  # of wrong labels, if errors depend on the class alone
     rate_dawid_skene: float | None = None  # a second estimate of the rate; None without edges
     warnings: list[str] = field(default_factory=list)  # reasons for doubt, which were warned of
     hints: list[str] = field(default_factory=list)  # worth knowing, no cause for alarm
@@ -137,7 +137,9 @@ class Audit:
             rate=self.noise.rate,
             rate_interval=self.noise.rate_interval,
             rate_dawid_skene=self.rate_dawid_skene,
-            is_rate_doubtful=diagnostics.has_excess_flags(self.noise.rate, float(self.issues["flagged"].mean())),
+            is_rate_doubtful=diagnostics.has_excess_flags(
+                self.rate_by_class_alone, float(self.issues["flagged"].mean())
+            ),
             homophily=self.homophily,
             method=self.method,
             num_folds=int(self.evidence.fold.max()) + 1,
@@ -276,13 +278,23 @@ def audit_labels(
     issues = tabulate_findings(findings).sort_values("p_wrong", ascending=False, kind="stable", ignore_index=True)
     noise = findings.noise
     if consensus is None:  # several votes per node tell more than three views of one label
-        noise = _copy_with_widened_rate_interval(noise, judgment.rate_dawid_skene, float(issues["flagged"].mean()))
+        noise = _copy_with_widened_rate_interval(noise, findings, float(issues["flagged"].mean()))
     doubts = _list_warning_messages(findings, float(issues["flagged"].mean()))
     for doubt in doubts:
         warn_user(doubt)
     method_text = DEFAULT_METHOD if judge is None else _format_method_name_and_changed_settings(judge)
     hints = _list_hint_messages(findings)
-    result = Audit(issues, noise, evidence, method_text, judgment.rate_dawid_skene, doubts, hints, consensus)
+    result = Audit(
+        issues,
+        noise,
+        evidence,
+        method_text,
+        findings.rate_by_class_alone,
+        judgment.rate_dawid_skene,
+        doubts,
+        hints,
+        consensus,
+    )
     issues.attrs["audit"] = result.to_dict()
     return result
 
@@ -298,25 +310,30 @@ def _list_warning_messages(findings: Findings, flagged_share: float) -> list[str
         diagnostics.build_message_if_unrelated_labels(evidence.given, judgment.given_probs),
         diagnostics.build_message_if_low_homophily(*evidence.plain_and_adjusted_homophily),
         diagnostics.build_message_if_relearned_rule(predicted_share),
-        diagnostics.build_message_if_excess_flags(findings.noise.rate, flagged_share, judgment.rate_dawid_skene),
+        diagnostics.build_message_if_excess_flags(
+            findings.rate_by_class_alone, flagged_share, judgment.rate_dawid_skene
+        ),
     ]
     return [message for message in messages if message is not None]
 
 
 def _list_hint_messages(findings: Findings) -> list[str]:
     messages = [
-        diagnostics.build_message_if_reviewed_before(findings.noise.rate, float(findings.evidence.trusted.mean())),
+        diagnostics.build_message_if_reviewed_before(
+            findings.rate_by_class_alone, float(findings.evidence.trusted.mean())
+        ),
         diagnostics.build_message_if_regional_errors(findings.judgment.are_errors_regional),
     ]
     return [message for message in messages if message is not None]
 
 
-def _copy_with_widened_rate_interval(
-    noise: NoiseEstimate, rate_dawid_skene: float | None, flagged_share: float
-) -> NoiseEstimate:
+def _copy_with_widened_rate_interval(noise: NoiseEstimate, findings: Findings, flagged_share: float) -> NoiseEstimate:
     if noise.rate_interval is None:
         return noise
-    interval = diagnostics.widen_rate_interval(noise.rate_interval, noise.rate, rate_dawid_skene, flagged_share)
+    second = findings.judgment.rate_dawid_skene
+    if second is not None:  # counted over so many labels only
+        second += Z_95 * float(np.sqrt(second * (1 - second) / len(findings.evidence.given)))
+    interval = diagnostics.widen_rate_interval(noise.rate_interval, findings.rate_by_class_alone, second, flagged_share)
     return replace(noise, rate_interval=interval)
 
 
@@ -335,45 +352,3 @@ def _format_method_name_and_changed_settings(method: Method) -> str:
     """The name of a method with those of its settings that are not the defaults."""
     texts = [f"{key}={value}"[:60] for key, value in method.get_changed_settings().items()]
     return f"{method.name} ({', '.join(texts)})" if texts else method.name
-
-
-def fit_noise_and_build_findings(evidence: Evidence, judgment: Judgment, intervals: bool) -> Findings:
-    """Fit the noise model to the judged labels; trusted ones are right, whatever they were before."""
-    sample, before = evidence.noise_sample_positions, evidence.given_before_review
-    given, log_probs, trusted = evidence.given[sample], judgment.log_probs[sample], evidence.trusted[sample]
-    sample_before = None if before is None else before[sample]
-    fit = partial(fit_noise_model, given, log_probs, trusted, sample_before, assumed_rate=ASSUMED_NOISE)
-    model = fit(needs_clear_gain=True)
-    p_wrong = 1 - model.compute_posterior(given, log_probs)[np.arange(len(given)), given]
-    rate_by_votes = judgment.rate_dawid_skene or 0.0
-    if model.form in CONFUSIONS and diagnostics.has_excess_flags(float(p_wrong.mean()), rate_by_votes):
-        # Errors follow more than the class, which such a matrix would mistake for confusions of classes.
-        model = fit(allow_confusions=False)
-    noise = estimate_noise_from_model(
-        evidence.given,
-        judgment.log_probs,
-        model,
-        intervals=intervals,
-        seed=evidence.seed,
-        trusted=evidence.trusted,
-        given_before_review=before,
-    )
-    noise = _shrink_p_wrong_to_mean_by_reliability(evidence, noise)
-    return Findings(evidence, judgment, noise, model.predict_true_probs(judgment.log_probs))
-
-
-def _shrink_p_wrong_to_mean_by_reliability(evidence: Evidence, noise: NoiseEstimate) -> NoiseEstimate:
-    """The noise, where labels of a class that can hardly be judged are wrong as often as others.
-
-    A class of few labels is learned badly. That nothing resembles it says little about its labels.
-    """
-    rows, given = np.arange(len(evidence.given)), evidence.given
-    reliability = np.where(evidence.trusted, 1.0, evidence.class_reliability[given])
-    p_wrong = 1 - noise.posterior[rows, given]
-    rate = float(p_wrong @ reliability / max(reliability.sum(), 1e-12))
-    tempered = reliability * p_wrong + (1 - reliability) * rate
-    others = noise.posterior.copy()
-    others[rows, given] = 0.0
-    posterior = normalize_rows(others) * tempered[:, None]
-    posterior[rows, given] = 1 - tempered
-    return replace(noise, posterior=posterior, rate=float(tempered.mean()), prior=posterior.mean(axis=0))

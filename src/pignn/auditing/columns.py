@@ -38,6 +38,7 @@ class Findings:
     judgment: Judgment
     noise: NoiseEstimate
     class_probs: Floats  # P(true = k | x) without the node's own label
+    rate_by_class_alone: float  # of wrong labels, if errors depend on the class alone
 
     @cached_property
     def p_wrong(self) -> Floats:

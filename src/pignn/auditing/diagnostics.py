@@ -118,9 +118,9 @@ def build_message_if_excess_flags(rate: float, flagged_share: float, rate_dawid_
         return None
     second = "" if rate_dawid_skene is None else f" (the Dawid–Skene estimate is {rate_dawid_skene:.1%})"
     return (
-        f"{flagged_share:.1%} of the labels are flagged, but only {rate:.1%} are estimated to be wrong: the rest are "
-        "attributed to the model. That is right if errors depend on the class alone. Errors of rules and language "
-        f"models follow the features and are missed{second}. Review randomly drawn labels to know"
+        f"{flagged_share:.1%} of the labels are flagged, but only {rate:.1%} are wrong if errors depend on the class "
+        "alone: the rest are then mistakes of the model. Errors of rules and language models follow the features"
+        f"{second}. Review randomly drawn labels to know"
     )
 
 

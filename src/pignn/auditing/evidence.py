@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data
 
@@ -84,6 +85,15 @@ class Evidence:
     @cached_property
     def embedding(self) -> Singles:
         return embed_nodes(self.inputs, self.nodes, EMBEDDING_ALPHA, self.num_classes, self.seed)
+
+    @property
+    def words_of_texts_or_none(self) -> sp.csr_array | None:
+        """Features of all nodes with words in place of topics, if the features are as they were read."""
+        words, encoder = self.graph.get("x_words"), self.graph.get("encoder")
+        if words is None or encoder is None:
+            return None
+        is_as_read = self.inputs.x.shape[1] == encoder.width and words.matrix.shape[0] == self.inputs.num_nodes
+        return words.matrix if is_as_read else None
 
     @cached_property
     def most_similar_positions(self) -> Ints | None:

@@ -52,19 +52,22 @@ def embed_nodes(inputs: GraphInputs, nodes: Ints, alpha: float, num_classes: int
     return scale_rows_to_unit_length(torch.cat(parts, dim=1)).numpy()
 
 
-def compute_own_features(inputs: GraphInputs, num_classes: int, seed: int) -> Features | StoredRows:
+def compute_own_features(
+    inputs: GraphInputs, num_classes: int, seed: int, words: sp.csr_array | None = None
+) -> Features | StoredRows:
     """Features of all nodes as rows of length 1: as they are where they are few, otherwise an embedding.
 
-    A narrow embedding cannot hold very many classes. Sparse features, such as words, are then used as they are, and
-    dense ones, such as topics of texts, get a wider embedding. With few classes the narrow one is better: all words
-    together predict the errors of a rule.
+    A narrow embedding cannot hold very many classes. Sparse features are then used as they are, with the `words` of
+    texts that were summed up in topics, and dense ones get a wider embedding. With few classes the narrow one is
+    better: all words together predict the errors of a rule.
     """
     if not _needs_embedding(inputs):
         work = get_block_work_or_none()
         return scale_rows_to_unit_length(inputs.x).numpy() if work is None else StoredRows(work.graph)
-    sparse = _build_sparse_features_or_none(inputs) if _exceed_embedding_dim(num_classes) else None
-    if sparse is not None:
-        return _scale_sparse_rows_to_unit_length(sparse)
+    if _exceed_embedding_dim(num_classes):
+        sparse = _build_sparse_features_or_none(inputs) if words is None else words
+        if sparse is not None:
+            return _scale_sparse_rows_to_unit_length(sparse)
     return Embedding(_choose_embedding_width(inputs, num_classes), alpha=1.0, seed=seed).fit_transform(inputs).numpy()
 
 

@@ -84,7 +84,7 @@ def fit_noise_model(
     *,
     refit_from: NoiseModel | None = None,
     counts: Ints | None = None,
-    needs_clear_gain: bool = False,
+    min_gain: float | None = None,
     allow_confusions: bool = True,
     assumed_rate: float = 0.0,
 ) -> NoiseModel:
@@ -95,9 +95,9 @@ def fit_noise_model(
     who is looked at does not depend on the truth.
 
     With `refit_from`, only its form of T is fitted, in few steps, and `counts` says how often each label is there: for
-    the bootstrap. `needs_clear_gain` asks for more before some classes count as taken for each other, and without
-    `allow_confusions` they never do. `assumed_rate` is the share of wrong labels that a classifier without knowledge
-    leaves to be assumed.
+    the bootstrap. `min_gain` asks for so much log-likelihood per label, and more, before some classes count as taken for
+    each other; without `allow_confusions` they never do. `assumed_rate` is the share of wrong labels that a classifier
+    without any knowledge leaves to be assumed.
     """
     num_classes = log_probs.shape[1]
     if not len(given) or num_classes < 2:
@@ -108,11 +108,11 @@ def fit_noise_model(
         return likelihood.fit_most_likely_model(refit_from.form, refit_from)
     forms = [form for form in likelihood.num_free_parameters if allow_confusions or form not in CONFUSIONS]
     models = {form: likelihood.fit_most_likely_model(form) for form in forms}
-    if not needs_clear_gain:
+    if min_gain is None:
         return _choose_best(models.values())
     even = _choose_best(model for form, model in models.items() if form not in CONFUSIONS)
     confused = [models[form] for form in CONFUSIONS if form in models]
-    clear = [model for model in confused if likelihood.is_gain_clear(model, even)]
+    clear = [model for model in confused if likelihood.is_gain_clear(model, even, min_gain)]
     if not clear:
         return even
     return clear[0] if clear[0].form == FULL else _choose_best(confused)
@@ -214,10 +214,10 @@ class Likelihood:
         prior = softmax(model.inverse_temperature * self.log_prob_rows + model.bias[:, None], axis=0)
         return np.log(np.maximum((prior * self._compute_label_likelihood(model.transition)).sum(axis=0), 1e-300))
 
-    def is_gain_clear(self, model: NoiseModel, even_model: NoiseModel) -> bool:
+    def is_gain_clear(self, model: NoiseModel, even_model: NoiseModel, min_gain: float) -> bool:
         """Whether labels of nodes that the classifier is decided about gain enough by a model of confused classes.
 
-        It must be what Schwarz's criterion asks for a full T, and MIN_GAIN each: with very many labels the criterion
+        It must be what Schwarz's criterion asks for a full T, and `min_gain` each: with very many labels the criterion
         alone would have T mend a classifier that is slightly too sure of some class.
         """
         if model.penalized_log_likelihood <= even_model.penalized_log_likelihood:
@@ -225,7 +225,7 @@ class Likelihood:
         is_decided = softmax(self.log_probs, axis=-1).max(axis=1) > 0.5
         gain = (self.compute_log_likelihoods(model) - self.compute_log_likelihoods(even_model))[is_decided].sum()
         price = 0.5 * np.log(len(self.given)) if model.form == FULL else 1.0
-        return bool(gain > max(price * self.num_free_parameters[model.form], MIN_GAIN * is_decided.sum()))
+        return bool(gain > max(price * self.num_free_parameters[model.form], min_gain * is_decided.sum()))
 
     def compute_loss_and_gradient(self, parameters: Floats, form: str) -> tuple[float, Floats]:
         """The loss and its gradient."""

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.stats import norm
 
 from ..noise.kinds import Floats, Ints
-from ..noise.model import Bools, NoiseModel, fit_noise_model
+from ..noise.model import MIN_GAIN, Bools, NoiseModel, fit_noise_model
 
 LEVEL = 0.9
 MODEL_ERROR = 0.02
@@ -65,7 +65,7 @@ class HeldOutLabels:
 
     def fit_noise(self, start: NoiseModel | None = None) -> NoiseModel:
         trusted = self.trusted if self.trusted.any() else None
-        return fit_noise_model(self.given, self.log_probs, trusted, refit_from=start, needs_clear_gain=True)
+        return fit_noise_model(self.given, self.log_probs, trusted, refit_from=start, min_gain=MIN_GAIN)
 
     def compute_posterior(self, model: NoiseModel) -> Floats:
         posterior = model.compute_posterior(self.given, self.log_probs)

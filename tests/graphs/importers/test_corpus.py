@@ -261,6 +261,9 @@ def test_long_texts_are_summed_up(tmp_path):
     assert data.x.shape == (200, 199)
     assert "TF-IDF of 2,972 words, summed up in 199 topics: 100 words" in data.encoder.column_notes["note"]
     first = data.x.numpy() @ data.x.numpy().T
+    assert data.x_words.matrix.shape == (200, 2972)  # the words themselves are kept beside their topics
+    assert (data.x_words.matrix[[0]].toarray() > 0).sum() == len({*notes[0].split()} & {*data.encoder.encoders[0].idf})
+    assert str(data.x_words) == "WordFeatures([200, 2972])"
     same = topics[:, None] == topics[None]
     assert first[same].mean() > first[~same].mean() + 0.01
     data.encoder.save(tmp_path)

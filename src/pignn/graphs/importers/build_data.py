@@ -54,7 +54,9 @@ def build_data(raw_graph: RawGraph, spec: ImportSpec, name: str) -> Data:
     if spec.encoder is None:
         encoder = _fit_feature_encoder(raw_graph, spec, columns)
         warn_if_columns_leak_labels(raw_graph.frame, encoder.input_columns, data.y.numpy())
-        data.x = encoder.encode(raw_graph)
+        data.x, words = encoder.encode_with_words(raw_graph)
+        if words is not None:
+            data.x_words = words
     else:
         encoder = spec.encoder
         if spec.text_model is not None:

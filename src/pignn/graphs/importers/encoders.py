@@ -6,6 +6,7 @@ The fields of an encoder are what it has learned, as JSON keeps them. scikit-lea
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Any, NamedTuple, Self
 
 import msgspec
@@ -318,15 +319,23 @@ class TfidfEncoder(SingleColumnEncoder, tag="tfidf", dict=True):
         return f"TF-IDF of {format_count(len(self.idf), 'word')}{topics}: {reason}"
 
     def encode_into(self, raw_graph: RawGraph, out: np.ndarray) -> None:
-        from sklearn.preprocessing import normalize
+        for rows, words in self.iter_rows_and_words(raw_graph):
+            self.write_features(words, out[rows])
 
+    def iter_rows_and_words(self, raw_graph: RawGraph) -> Iterator[tuple[slice, Any]]:
+        """Rows of a block and its TF-IDF [rows, words], block by block."""
         vectorizer = _build_tfidf_vectorizer(vocabulary={term: i for i, term in enumerate(self.idf)})
         vectorizer.idf_ = np.array(list(self.idf.values()))
         column = raw_graph.frame[self.name]
         for start in range(0, len(column), TEXT_BLOCK_ROWS):
             rows = slice(start, start + TEXT_BLOCK_ROWS)
-            matrix = vectorizer.transform(_to_texts_or_empty(column.iloc[rows]))
-            out[rows] = normalize(matrix @ self.components.T) if self.num_components else matrix.toarray()
+            yield rows, vectorizer.transform(_to_texts_or_empty(column.iloc[rows]))
+
+    def write_features(self, words: Any, out: np.ndarray) -> None:
+        """Words as they are, or summed up in topics."""
+        from sklearn.preprocessing import normalize
+
+        out[:] = normalize(words @ self.components.T) if self.num_components else words.toarray()
 
     def describe_unseen_values_or_empty(self, raw_graph: RawGraph, features: np.ndarray) -> str:
         is_filled = _to_texts_or_nan(raw_graph.frame[self.name]).notna().to_numpy()

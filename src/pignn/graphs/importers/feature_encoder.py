@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
+import scipy.sparse as sp
 
 from ...core.errors import ConfigError, DataError, ModelFileError, build_unknown_name_error, warn_user
 from ...core.text import format_count, format_error_in_one_line
@@ -33,11 +35,22 @@ if TYPE_CHECKING:
 
 AnyEncoder = PassthroughEncoder | NumericEncoder | CategoryEncoder | TfidfEncoder | SentenceEncoder | StructureEncoder
 FILE_NAME, TENSORS_FILE = "features.json", "features.safetensors"
+MAX_WORD_ENTRIES = 30_000_000  # of the words of all nodes that are kept beside their topics
 _ENCODERS: dict[tuple[str, ...], type[NumericEncoder | CategoryEncoder | TfidfEncoder]] = {
     ("number", "date", "vector"): NumericEncoder,
     ("category",): CategoryEncoder,
     ("text",): TfidfEncoder,
 }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WordFeatures:
+    """Features of all nodes with the words of texts in place of their topics: `data.x_words`."""
+
+    matrix: sp.csr_array  # [N, words and other features]
+
+    def __repr__(self) -> str:  # a matrix would fill the screen where PyG shows a graph
+        return f"WordFeatures({list(self.matrix.shape)})"
 
 
 class FeatureEncoder(msgspec.Struct, eq=False):
@@ -144,13 +157,42 @@ class FeatureEncoder(msgspec.Struct, eq=False):
 
     def encode(self, raw_graph: RawGraph) -> Tensor:
         """Features [N, width] in float32."""
+        return self.encode_with_words(raw_graph, max_entries=0)[0]
+
+    def encode_with_words(
+        self, raw_graph: RawGraph, max_entries: int = MAX_WORD_ENTRIES
+    ) -> tuple[Tensor, WordFeatures | None]:
+        """Features [N, width] in float32, and the same with the words of texts in place of their topics.
+
+        The second is None where no text was summed up in topics, and where it would have more entries than this.
+        """
         self.check_has_columns(raw_graph.frame.columns, raw_graph.title)
         x = np.empty((raw_graph.num_nodes, self.width), np.float32)
+        blocks = list[sp.csr_array]()
         for encoder, features in self._iter_encoders_with_features(x):
-            encoder.encode_into(raw_graph, features)
+            if max_entries and isinstance(encoder, TfidfEncoder) and encoder.num_components:
+                parts = list[Any]()
+                for rows, words in encoder.iter_rows_and_words(raw_graph):
+                    encoder.write_features(words, features[rows])
+                    parts.append(words.astype(np.float32))
+                blocks.append(sp.csr_array(sp.vstack(parts)))
+            else:
+                encoder.encode_into(raw_graph, features)
         import torch
 
-        return torch.from_numpy(x)
+        return torch.from_numpy(x), self._join_words_and_other_features_or_none(blocks, x, max_entries)
+
+    def _join_words_and_other_features_or_none(
+        self, word_blocks: list[sp.csr_array], x: np.ndarray, max_entries: int
+    ) -> WordFeatures | None:
+        if not word_blocks:
+            return None
+        reduced = {int(index) for index, _ in self._iter_reduced_text_encoders_by_index()}
+        others = [features for i, (_, features) in enumerate(self._iter_encoders_with_features(x)) if i not in reduced]
+        num_entries = sum(block.nnz for block in word_blocks) + sum(np.count_nonzero(block) for block in others)
+        if num_entries > max_entries:
+            return None
+        return WordFeatures(sp.csr_array(sp.hstack([*word_blocks, *map(sp.csr_array, others)], format="csr")))
 
     def describe_unseen_values_or_empty(self, raw_graph: RawGraph, x: np.ndarray) -> str:
         """Which values of a graph the model did not see at training, for people. Empty if there are few."""
