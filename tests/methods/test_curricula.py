@@ -106,6 +106,12 @@ def test_the_loss_of_unionnet_equals_its_formula_and_its_correction_has_a_gradie
     assert float(F.cosine_similarity(gradient.view(-1), plain.view(-1), dim=0)) < 0.95
 
 
+def test_unionnet_compares_labels_before_a_network_has_learned_wrong_ones(noisy):
+    """With a long plain phase, the epoch that validation labels choose is one of plain training."""
+    plain, own = (pignn.make("unionnet", epochs=3, **more).fit(noisy).history_ for more in ({"warm_epochs": 3}, {}))
+    assert plain[0]["class_loss"] != own[0]["class_loss"]
+
+
 # ---- CLNode ----
 
 

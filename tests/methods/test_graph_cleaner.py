@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional as F
 
 import pignn
 from pignn import backbones, graphs
 from pignn.auditing.label_scorers import SCORERS
 from pignn.methods import graph_cleaner
+from pignn.methods.core.learner import Step
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +53,33 @@ def test_half_of_the_labels_are_flipped_to_another_class():
     assert np.array_equal(flipped != labels, np.isin(np.arange(600), nodes[moved]))
     assert set(flipped[nodes[moved]][labels[nodes[moved]] == 0]) == {1}
     assert set(flipped[nodes[moved]][labels[nodes[moved]] == 2]) == {0, 1}, "never wrong: any other class"
+
+
+def test_no_network_has_learned_the_label_that_it_judges(noisy):
+    """A network that has learned a wrong label believes it: then hardly any label of a training node is left out."""
+    y, nodes = noisy.y, noisy.train_mask.nonzero().view(-1)
+    folds = graph_cleaner.draw_folds(240, nodes, y[nodes], 0)
+    assert torch.equal(folds, graph_cleaner.draw_folds(240, nodes, y[nodes], 0))
+    table = torch.zeros(3, graph_cleaner.NUM_FOLDS).index_put_((y[nodes], folds[nodes]), torch.ones(len(nodes)), True)
+    assert int((table.max(1).values - table.min(1).values).max()) <= 1
+    torch.manual_seed(0)
+    method = pignn.make("graph-cleaner", dropout=0.0)
+    method._folds = folds
+    teacher, _ = method.make_teacher_and_num_outputs(noisy.x.shape[1], 3)
+    inputs = backbones.GraphInputs.from_data(graphs.copy_checked_graph(noisy))
+    method._task = SimpleNamespace(inputs=inputs)
+    weight = torch.full((len(nodes),), 1 / len(nodes))
+    step = Step(
+        0, "pretrain", nodes, y[nodes], weight, weight < 0, *[torch.zeros(1)] * 2, inputs, nodes, nodes, {}, None
+    )
+    logits = teacher.compute_member_logits(inputs)
+    expected = sum(
+        F.cross_entropy(logits[k][nodes[folds[nodes] != k]], y[nodes[folds[nodes] != k]])
+        for k in range(graph_cleaner.NUM_FOLDS)
+    )
+    torch.testing.assert_close(method.compute_teacher_loss(step, teacher.train()), expected)
+    outputs = method.build_teacher_outputs(teacher.eval(), None)
+    torch.testing.assert_close(outputs[7], logits[folds[7], 7])
 
 
 def test_wrong_labels_are_found_and_left_out(noisy):

@@ -200,6 +200,18 @@ def test_rtgnn_learns_unlabeled_nodes_of_which_both_networks_are_sure():
     assert float(method.compute_pseudo_label_loss(step)) == 0, "nobody is sure"
 
 
+def test_a_node_of_rtgnn_hears_from_those_that_chose_it(noisy):
+    """Links that went both ways would join every unlabeled node with ``num_links`` labeled ones, right or wrong."""
+    model = pignn.make("rtgnn", epochs=2, num_links=3).fit(noisy)
+    receivers, senders = model.networks_["classifier"].links
+    labeled = noisy.train_mask & (noisy.y >= 0)
+    to_unlabeled = ~labeled[receivers]
+    assert labeled[senders[to_unlabeled]].all()
+    assert int(to_unlabeled.sum()) <= 3 * int(labeled.sum())
+    assert torch.bincount(senders[to_unlabeled]).max() <= 3
+    assert torch.bincount(receivers[~to_unlabeled]).max() > 3, "a labeled node may be chosen by many"
+
+
 @pytest.mark.parametrize("settings", [{"num_links": 10_000}, {"confidence": 1.0}, {"min_weight": 10.0}])
 def test_rtgnn_is_finite_with_more_links_than_labels_or_none(noisy, settings):
     model = pignn.make("rtgnn", epochs=6, **settings).fit(noisy)

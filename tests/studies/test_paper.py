@@ -43,6 +43,7 @@ BENCHMARKS = [
     "beyond-random-splits",
     "leaderboard",
     "noisygl",
+    "ports",
 ]
 
 

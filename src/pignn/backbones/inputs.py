@@ -57,7 +57,7 @@ class GraphInputs:
     def copy_with_scaling(self, scaling: FeatureScaling | None) -> GraphInputs:
         """A copy whose features are scaled when they are read, so that a graph on disk stays there."""
         result = copy.copy(self)
-        for name in ("x", "features"):
+        for name in ("x", "features", "row_variance_and_mean"):
             result.__dict__.pop(name, None)
         result.scaling = None if scaling is None else scaling.to(self.device)
         return result
@@ -134,6 +134,12 @@ class GraphInputs:
             return self.x
         sparse = SparseFeatures.from_dense(self.raw_x)
         return sparse if self.scaling is None else self.scaling.apply_sparse(sparse)
+
+    @cached_property
+    def row_variance_and_mean(self) -> tuple[Tensor, Tensor]:
+        """Variance and mean of every node's features, [N, 1] each."""
+        variance, mean = torch.var_mean(self.x, dim=1, keepdim=True, correction=0)
+        return variance, mean
 
     @cached_property
     def degree(self) -> Tensor:

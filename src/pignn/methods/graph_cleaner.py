@@ -14,12 +14,15 @@ from torch.nn import functional as F
 from .. import noise
 from ..backbones import GraphInputs
 from ..core.settings import Float, Int, setting
+from ..training import Phase
+from .core.committee import Committee
 from .core.learner import Step, Task
 from .core.pretraining import TeacherPretrainedMethod
 
 MAX_POWER = 3
 DETECTOR_CHANNELS, DETECTOR_EPOCHS, DETECTOR_LR = 32, 500, 0.01
 ROWS_PER_CHUNK = 4096
+NUM_FOLDS = 5
 
 
 class NeighborhoodFeatures:
@@ -118,17 +121,30 @@ def compute_wrong_label_probs(
         return network(new).softmax(-1)[:, 1].numpy().astype(np.float64)
 
 
+def draw_folds(num_nodes: int, nodes: Tensor, y: Tensor, seed: int) -> Tensor:
+    """A fold of every node, [N]; the labels of a class are spread evenly over the folds."""
+    generator = torch.Generator().manual_seed(seed)
+    folds = torch.randint(NUM_FOLDS, (num_nodes,), generator=generator).to(y.device)
+    order = torch.randperm(len(nodes), generator=generator).to(y.device)
+    order = order[y[order].argsort(stable=True)]
+    folds[nodes[order]] = torch.arange(len(nodes), device=y.device) % NUM_FOLDS
+    return folds
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class GraphCleaner(TeacherPretrainedMethod):
     """Labels that a detector finds wrong are left out, and the backbone is trained again.
 
-    Li et al., "GraphCleaner: Detecting Mislabelled Samples in Popular Graph Learning Benchmarks", ICML 2023. A first
-    network predicts classes; the noise of the validation labels gives T; half of them are flipped by T; a small network
-    (7 → 32 → 2, L1 loss) learns to see which, from what probabilities and labels of the neighborhood within three steps
-    say (:class:`NeighborhoodFeatures`). Training labels above ``threshold`` are left out. T is estimated by
-    :func:`pignn.noise.estimate` in place of the confident joint.
+    Li et al., "GraphCleaner: Detecting Mislabelled Samples in Popular Graph Learning Benchmarks", ICML 2023. Five
+    networks predict classes, those of a training node by the one that has not learned its label; the noise of the
+    validation labels gives T; half of them are flipped by T; a small network (7 → 32 → 2, L1 loss) learns to see which,
+    from what probabilities and labels of the neighborhood within three steps say (:class:`NeighborhoodFeatures`).
+    Training labels above ``threshold`` are left out. T is estimated by :func:`pignn.noise.estimate` in place of the
+    confident joint.
 
-    Without validation labels the detector learns from the training labels. After fit: ``num_dropped_``.
+    The paper detects among labels that no network has learned, and a network that has learned a wrong label believes
+    it: hence five. Another port counts true labels of all other nodes as labels of the neighborhood; here they are
+    unknown. Without validation labels the detector learns from the training labels. After fit: ``num_dropped_``.
     """
 
     learned_attributes: ClassVar[tuple[str, ...]] = ("num_dropped_",)
@@ -136,6 +152,26 @@ class GraphCleaner(TeacherPretrainedMethod):
     threshold: float = setting(0.5, Float(max=1), "probability of being wrong above which a label is left out")
     min_labels: int = setting(1, Int(min=1), "labels of a class that are kept at least, the least doubtful ones")
     num_dropped_: int = field(init=False)
+
+    def make_teacher_and_num_outputs(self, in_channels: int, num_classes: int) -> tuple[nn.Module, int]:
+        members = [self.build_network(self.backbone, in_channels, num_classes) for _ in range(NUM_FOLDS)]
+        return Committee(members), num_classes
+
+    def prepare_phase(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
+        self._folds = draw_folds(len(task.y), task.nodes, task.y[task.nodes], int(self.seed))
+        super().prepare_phase(task, networks, phase)
+
+    def build_teacher_outputs(self, teacher: nn.Module, logits: Tensor) -> Tensor:
+        """Of every node by the network that leaves its fold out, validation nodes included: all are judged alike."""
+        assert isinstance(teacher, Committee)
+        members = teacher.compute_member_logits(self._task.inputs)
+        return members[self._folds, torch.arange(len(self._folds), device=members.device)]
+
+    def compute_teacher_loss(self, step: Step, teacher: nn.Module) -> Tensor:
+        folds, loss = self._folds[step.nodes], step.logits.new_zeros(())
+        for fold, logits in enumerate(teacher(step.inputs)[:, step.rows]):
+            loss = loss + step.weighted_mean(self.pointwise(logits, step.y), folds != fold)
+        return loss
 
     def prepare_from_teacher_outputs(self, task: Task, outputs: Tensor) -> None:
         given = task.given_labels

@@ -31,9 +31,10 @@ class LinearAttention(nn.Module):
         self.maps, self.out = nn.Linear(channels, 3 * channels), nn.Linear(channels, channels)
 
     def forward(self, x: Tensor) -> Tensor:
-        q, k, v = self.maps(x).view(len(x), 3, self.heads, -1).permute(1, 2, 0, 3)
-        mixed = q.softmax(-1) @ (k.softmax(1).transpose(1, 2) @ v)
-        return self.out(mixed.transpose(0, 1).reshape(len(x), -1))
+        maps = self.maps.weight @ x.t() + self.maps.bias[:, None]  # nodes last: sums over them read memory in order
+        q, k, v = maps.view(3, self.heads, -1, len(x))
+        mixed = v @ k.softmax(-1).transpose(1, 2) @ q.softmax(1)
+        return self.out(mixed.reshape(-1, len(x)).t())
 
 
 class Transformer(nn.Module):
@@ -64,7 +65,7 @@ class Transformer(nn.Module):
         self.norm, self.head = nn.LayerNorm(channels), nn.Linear(channels, num_classes)
 
     def forward(self, inputs: GraphInputs) -> Tensor:
-        variance, mean = torch.var_mean(inputs.x, dim=1, keepdim=True, correction=0)
+        variance, mean = inputs.row_variance_and_mean
         x = (inputs.features @ self.weight - mean * self.weight.sum(0)) * (variance + 1e-5).rsqrt() + self.bias
         x = F.dropout(x, self.dropout, self.training)
         self.embedded = F.normalize(F.layer_norm(x, x.shape[1:]), dim=1)
@@ -139,6 +140,7 @@ class RNCGLN(NetworkMethod):
     """
 
     needs_whole_graph: ClassVar[bool] = True
+    default_lr: ClassVar[float | None] = 1e-3
 
     contrast_weight: float = setting(1.0, Float(), "weight r of the contrast")
     temperature: float = setting(1.0, Float(open_min=True), "factor τ of similarities")
@@ -155,11 +157,6 @@ class RNCGLN(NetworkMethod):
         dropout, size = 0.4 if self.dropout is None else self.dropout, self.channels // self.heads * self.heads
         classifier = Transformer(in_channels, size, num_classes, self.heads, self.wide_channels, dropout)
         return {**networks, "classifier": classifier, "improvement": Improvement(num_nodes, num_classes, size)}
-
-    def make_optimizer(self, name: str, network: nn.Module) -> torch.optim.Optimizer:
-        if name != "classifier" or self.lr is not None:
-            return super().make_optimizer(name, network)
-        return torch.optim.Adam(network.parameters(), lr=1e-3, weight_decay=float(self.weight_decay))
 
     def prepare_phase(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
         self._task = task

@@ -44,7 +44,8 @@ class UnionNET(EncodedMethod):
     Li, Yin & Chen, "Unified Robust Training for Graph Neural Networks against Label Noise", PAKDD 2021. With P(c|i) of
     :func:`compute_label_shares_of_nearest` from detached hidden states and c*_i = argmax P(·|i), the loss is (1 −
     α)·mean P(y_i|i)·CE(y_i) + α·mean P(c*_i|i)·CE(c*_i) + β·KL(prior ‖ mean p), prior the shares of the given classes;
-    plain cross-entropy up to ``warm_epochs``.
+    plain cross-entropy up to ``warm_epochs``. There is none by default: a network has learned wrong labels within some
+    tens of epochs, and given validation labels would choose an epoch before that.
 
     Support sets are labeled nodes, so that no label of a validation or test node is read. Similarities are cosines:
     inner products saturate the softmax. Another port takes the support of the first node for all, gives the correction
@@ -54,7 +55,7 @@ class UnionNET(EncodedMethod):
     correction_weight: float = setting(0.5, Float(max=1), "weight α of the corrected labels; 1 − α of the given ones")
     prior_weight: float = setting(1.0, Float(), "weight β of the class shares")
     support_size: int = setting(10, Int(min=1), "labeled nodes that a label is compared with")
-    warm_epochs: int = setting(50, Int(), "epochs of plain training before labels are compared")
+    warm_epochs: int = setting(0, Int(), "epochs of plain training before labels are compared")
 
     def objective(self, step: Step) -> Tensor:
         if step.epoch < self.warm_epochs or not step.y.numel():

@@ -96,8 +96,8 @@ def fit_noise_model(
 
     With `refit_from`, only its form of T is fitted, in few steps, and `counts` says how often each label is there: for
     the bootstrap. `min_gain` asks for so much log-likelihood per label, and more, before classes count as confused.
-    Without `allow_confusions` they never do. `assumed_rate` is the share of wrong labels that is assumed of a classifier
-    without any knowledge.
+    Without `allow_confusions` they never do. `assumed_rate` is the share of wrong labels that is assumed of a
+    classifier without any knowledge.
     """
     num_classes = log_probs.shape[1]
     if not len(given) or num_classes < 2:

@@ -42,10 +42,17 @@ def find_pairs_of_similar_nodes(inputs: GraphInputs, row_nodes: Tensor, column_n
 
 
 def symmetrize_pairs_without_edges(pairs: Tensor, adj: SparsityPattern) -> Tensor:
-    """Pairs [2, n] in both directions, once each, sorted, without self-pairs and without what ``adj`` has already."""
+    """As :func:`sort_pairs_without_edges`, in both directions."""
+    return sort_pairs_without_edges(torch.cat([pairs, pairs.flip(0)], dim=1), adj)
+
+
+def sort_pairs_without_edges(pairs: Tensor, adj: SparsityPattern) -> Tensor:
+    """Pairs [2, n], once each, sorted, without self-pairs and without what ``adj`` has already.
+
+    The first node of a pair is the one that receives the other's messages, as a row of ``adj`` does.
+    """
     num_nodes = adj.shape[0]
-    both = torch.cat([pairs, pairs.flip(0)], dim=1)
-    keys = (both[0] * num_nodes + both[1])[both[0] != both[1]].unique()
+    keys = (pairs[0] * num_nodes + pairs[1])[pairs[0] != pairs[1]].unique()
     present = adj.row * num_nodes + adj.col.long()  # sorted: a pattern has its columns in order
     keys = keys[~torch.isin(keys, present)]
     return torch.stack([keys // num_nodes, keys % num_nodes])
@@ -86,9 +93,11 @@ class LinkedGraph:
     def build_inputs(self, inputs: GraphInputs, link_weight: Tensor) -> GraphInputs:
         """The graph with the links: weight 1 or the given one for edges, ``link_weight`` for links."""
         given = link_weight.new_ones(self.num_edges) if inputs.edge_weight is None else inputs.edge_weight
-        return copy_with_replaced_edges(
+        result = copy_with_replaced_edges(
             inputs, self.pattern, torch.cat([given.to(link_weight), link_weight])[self.order]
         )
+        result.directed = True  # links may go one way
+        return result
 
 
 class LinkedClassifier(nn.Module):

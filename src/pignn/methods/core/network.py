@@ -88,8 +88,8 @@ class NetworkMethod(NetworkSettings):
     def make_optimizer(self, name: str, network: nn.Module) -> torch.optim.Optimizer:
         """Adam with the common settings."""
         backbone = (self.estimator or self.backbone) if name == "estimator" else self.backbone
-        lr = backbones.get_default_lr(backbone) if self.lr is None else float(self.lr)
-        return torch.optim.Adam(network.parameters(), lr=lr, weight_decay=float(self.weight_decay))
+        lr, decay = self.resolve_lr(backbone), float(self.weight_decay)
+        return torch.optim.Adam(network.parameters(), lr=lr, weight_decay=decay)
 
     def prepare_phase(self, task: Task, networks: dict[str, nn.Module], phase: Phase) -> None:
         """Called before a phase, and again if a run is resumed within it: both calls must have the same effect."""

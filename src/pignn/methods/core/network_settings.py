@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import nn
 
@@ -43,6 +43,10 @@ class BackboneName:
 @dataclass(kw_only=True, eq=False, repr=False)
 class NetworkSettings(Method):
     """What can be set about networks, their training and the pair regularizer."""
+
+    # What a method takes in place of the backbone's own, if nothing is set.
+    default_lr: ClassVar[float | None] = None
+    default_hidden_channels: ClassVar[int | None] = None
 
     preset: str = setting(
         "default",
@@ -139,7 +143,13 @@ class NetworkSettings(Method):
         """The width that is set, or that of the preset; ``None`` for the backbone's own."""
         if self.hidden_channels is None and self.follows_paper():
             return backbones.get_paper_hidden_channels_or_none(backbone)
-        return self.hidden_channels
+        return self.default_hidden_channels if self.hidden_channels is None else self.hidden_channels
+
+    def resolve_lr(self, backbone: str | Callable[[int, int], nn.Module]) -> float:
+        """The learning rate that is set, or the method's, or the backbone's."""
+        if self.lr is not None:
+            return float(self.lr)
+        return backbones.get_default_lr(backbone) if self.default_lr is None else self.default_lr
 
     def get_pair_label_source(self) -> PairLabelSource:
         return PAIR_LABEL_SOURCES.get(self.pair_labels)

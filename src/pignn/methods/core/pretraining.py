@@ -66,7 +66,7 @@ class TeacherPretrainedMethod(NetworkMethod):
         assert isinstance(best, BestOutputs)
         with torch.no_grad(), eval_mode_context(networks["teacher"]) as teacher:
             logits = teacher(self._task.inputs)
-        best.keep_if_better(self._task, self.build_teacher_outputs(teacher, logits), logits.argmax(1))
+            best.keep_if_better(self._task, self.build_teacher_outputs(teacher, logits), logits.argmax(1))
 
     def objective(self, step: Step) -> Tensor:
         if step.phase != "pretrain":
@@ -75,5 +75,8 @@ class TeacherPretrainedMethod(NetworkMethod):
             if step.epoch:  # a teacher that has learned nothing yet is not judged
                 self.keep_teacher_outputs_if_best(step.networks)
             self._judged_epoch = step.epoch
-        logits = step.networks["teacher"](step.inputs)[step.rows]
-        return step.weighted_mean(self.pointwise(logits, step.y))
+        return self.compute_teacher_loss(step, step.networks["teacher"])
+
+    def compute_teacher_loss(self, step: Step, teacher: nn.Module) -> Tensor:
+        """What the teacher learns: here the given labels."""
+        return step.weighted_mean(self.pointwise(teacher(step.inputs)[step.rows], step.y))
