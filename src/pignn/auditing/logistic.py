@@ -84,6 +84,7 @@ def fit_flat_logistic_weights(
         begin = coordinates.inverse.double().numpy() @ begin
     options = {"maxiter": max_iterations or MAX_ITERATIONS, "ftol": LOSS_TOLERANCE}
     end = minimize(compute_loss, begin.ravel(), jac=True, method="L-BFGS-B", options=options).x
+    design.release()
     return end if coordinates is None else (coordinates.matrix.double().numpy() @ end.reshape(shape)).ravel()
 
 
@@ -99,6 +100,10 @@ class _Design:
                 _convert_csr_to_torch(features),
                 _convert_csr_to_torch(sp.csr_array(features.T)),
             )
+
+    def release(self) -> None:
+        """Let go of the features: SciPy keeps the function that was minimized until garbage is collected."""
+        self.matrix = self.transpose = torch.empty(0)
 
     def multiply(self, weights: Tensor) -> Tensor:
         """[classes, labels]."""
