@@ -49,7 +49,10 @@ class RayTasks:
             return self.remote.remote(task, references[id(each)], __version__, self.cpus_per_task)
 
         waiting, attempts = iter(tasks), dict.fromkeys(tasks, 1)
-        limit = max(int(TASKS_PER_CPU * self.ray.cluster_resources().get("CPU", 1)), 2)
+        num_cpus = int(self.ray.cluster_resources().get("CPU", 0))
+        if tasks and num_cpus < self.cpus_per_task:
+            warn_user("the Ray cluster has no CPU for a task yet; ray start --address ... adds a machine")
+        limit = max(TASKS_PER_CPU * num_cpus, 2)
         running = {submit(key): key for key in itertools.islice(waiting, limit)}
         try:
             while running:
