@@ -1,6 +1,7 @@
-"""Audits beyond the studies `audit`, `audit-llm-labels` and `audit-judges` (`pignn study run audit`).
+"""Audits beyond `audit_cells.py` and the study `audit-judges` (`pignn study run audit-judges`).
 
 python benchmarks/label_audit.py review      # 100 reviewed labels: what they tell, and what they help
+python benchmarks/label_audit.py recorded    # the labels that GPT-3.5 gave to Cora
 python benchmarks/label_audit.py rules       # labels that are right after correction by several rules
 python benchmarks/label_audit.py imbalance   # finding the missed labels of a rare class
 python benchmarks/label_audit.py large       # seconds and memory of one audit of a large synthetic graph
@@ -54,6 +55,18 @@ def reviewed() -> None:
             rest = found[~found["node"].isin(chosen["node"])]
             area.append(average_precision_score(truth[rest["node"]] != rest["given"], rest["p_wrong"]))
         print(f"{kind}: {told}\n  ap of the labels not reviewed: {area[0]:.3f} before, {area[1]:.3f} after")
+
+
+def recorded() -> None:
+    """The labels of GPT-3.5: how many are wrong, as the audit says it, and how well it finds them."""
+    data = noisy_graph("cora", "gpt-3.5", 0.0, 0)
+    found = audit_labels(data, intervals=True)
+    table = found.issues
+    wrong = data.y_true.numpy()[table["node"]] != table["given"].to_numpy()
+    p_wrong, quality = (average_precision_score(wrong, score) for score in (table["p_wrong"], 1 - table["quality"]))
+    print(f"ap {p_wrong:.3f}, of quality {quality:.3f}; wrong {wrong.mean():.3f}, told {found.noise.rate:.3f}")
+    print(f"by class alone {found.rate_by_class_alone:.3f}, by votes {found.rate_dawid_skene:.3f}")
+    print(f"interval {found.noise.rate_interval}")
 
 
 def rules(datasets: list[str]) -> None:
@@ -151,7 +164,7 @@ def peak() -> float:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("review", "rules", "imbalance", "large"))
+    parser.add_argument("what", choices=("review", "recorded", "rules", "imbalance", "large"))
     parser.add_argument("--datasets", default=",".join(DATASETS))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--nodes", type=int, default=20_000)
@@ -162,6 +175,8 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     if chosen.what == "review":
         reviewed()
+    elif chosen.what == "recorded":
+        recorded()
     elif chosen.what == "rules":
         rules(chosen.datasets.split(","))
     elif chosen.what == "imbalance":
