@@ -21,10 +21,13 @@ from ..core.threads import threads_context
 from ..propagation import NodeViews
 from .auto_candidates import (
     LEARNER_CLASSES,
-    NETWORK_BACKBONES,
+    MAX_FEW_LABELS_NETWORK_WORK,
+    MAX_NETWORK_WORK,
+    NETWORK_EPOCHS,
     Candidate,
     Ensemble,
     choose_likeliest_for_other_graphs,
+    choose_networks_and_epochs,
     cross_val_predict_network_scores,
     explain_choice,
     find_view_with_most_weight,
@@ -36,15 +39,15 @@ from .auto_candidates import (
     needs_view_of_fitted_graph,
 )
 from .core.base import FitFacts, Method, build_inputs_and_warn_of_edge_changes
-from .core.calibration import assign_stratified_folds
+from .core.calibration import NUM_FOLDS, assign_stratified_folds
 from .core.embedding_classifier import EmbeddingClassifier
 from .core.ensembling import compute_log_mean_probs, mix_log_probs_with_uniform
 from .core.labels import GivenLabels
 
 LABELS = ("train+val", "train", "noisy-val")
 DIMENSIONS, MANY_LABELS_DIMENSIONS = 64, 256
-FEW_LABELS_NETWORKS = ("GraphSAGE", "GCN")
 FEW_LABELS_EPOCHS = 100  # of a network that learns from few labels, none of which is left to choose an epoch by
+MAX_UNSEEN_SHARE = 0.1  # of the labels, that a network may do without; above, it learns again from all
 HOLDOUT_FOLDS = 5  # with many labels, one fold of so many is held out
 MAX_HOLDOUT_LABELS = 5_000  # they tell candidates apart that differ by half a percent
 # In the comparison, candidates learn from at most so many labels, fewer with many classes.
@@ -84,10 +87,6 @@ class Auto(Method):
     """
 
     min_holdout_labels: ClassVar[int] = 1000  # from so many on, one fold tells candidates apart, networks among them
-    max_network_values: ClassVar[int] = 30_000_000  # features that are not zero; with more, networks take too long
-
-    max_folds_values: ClassVar[int] = 600_000  # the same, and edges, where a network is trained for every fold
-
     labels: str = setting(
         "train+val",
         Choice(LABELS),
@@ -127,7 +126,7 @@ class Auto(Method):
         elif many:
             ensemble, fitted = self._fit_and_judge_by_holdout(data, views, given_labels)
         else:
-            ensemble, fitted = self._fit_and_judge_by_folds(data, views, given_labels, inputs.adj.num_entries)
+            ensemble, fitted = self._fit_and_judge_by_folds(data, views, given_labels)
         self._store_ensemble(ensemble, fitted, len(given_labels.y))
         untried = f"; the time limit left {self._untried} candidates untried" if self._untried else ""
         explanation = explain_choice(ensemble, given_labels, by_validation_labels=self.labels == "noisy-val")
@@ -186,9 +185,11 @@ class Auto(Method):
 
     # ---- three ways to hold labels out ----
 
-    def _fit_and_judge_by_folds(self, data: Data, views: Views, given_labels: GivenLabels, num_edges: int) -> Judged:
+    def _fit_and_judge_by_folds(self, data: Data, views: Views, given_labels: GivenLabels) -> Judged:
         """Few labels: each is judged by candidates that learned from the other folds."""
-        networks = self._list_network_candidates(data, num_edges)
+        networks, epochs = self._choose_networks_and_epochs(
+            data, FEW_LABELS_EPOCHS, NUM_FOLDS + 1, MAX_FEW_LABELS_NETWORK_WORK
+        )
         fitted: dict[Candidate, Any] = {}
         unseen = {}
         transitions: dict[str, Any] = {}  # by view
@@ -199,7 +200,7 @@ class Auto(Method):
                 transitions.setdefault(candidate.view, model.transitions_)
                 fitted[candidate], unseen[candidate.name] = model, model.held_out_
             else:
-                fitted[candidate] = self._make_fitted_network(candidate, data, given_labels, FEW_LABELS_EPOCHS)
+                fitted[candidate] = self._make_fitted_network(candidate, data, given_labels, epochs)
                 unseen[candidate.name] = cross_val_predict_network_scores(fitted[candidate], data, given_labels)
         return self._build_ensemble(unseen, fitted, given_labels), fitted
 
@@ -208,8 +209,13 @@ class Auto(Method):
         fold = assign_stratified_folds(given_labels.y, HOLDOUT_FOLDS, int(self.seed))
         judging_labels = given_labels.draw_subset_in_mask(fold == 0, MAX_HOLDOUT_LABELS, int(self.seed))
         size = min(MAX_COMPARED_LABELS, max(MIN_COMPARED_LABELS, MAX_COMPARED_SCORES // given_labels.num_classes))
-        training_labels = given_labels.draw_subset_in_mask(fold != 0, size, int(self.seed))
-        candidates = [*list_linear_candidates(views), *self._list_network_candidates(data)]
+        rest = given_labels.subset(~torch.isin(given_labels.nodes, judging_labels.nodes))
+        training_labels = rest.draw_subset_in_mask(torch.ones(len(rest.y), dtype=torch.bool), size, int(self.seed))
+        refit_networks = len(judging_labels.y) > MAX_UNSEEN_SHARE * len(given_labels.y)
+        networks, epochs = self._choose_networks_and_epochs(
+            data, NETWORK_EPOCHS, 2 if refit_networks else 1, MAX_NETWORK_WORK
+        )
+        candidates = [*list_linear_candidates(views), *networks]
         transitions: list[Tensor] | None = None  # many labels tell the noise in any view
         fitted: dict[Candidate, Any] = {}
         unseen = {}
@@ -219,19 +225,17 @@ class Auto(Method):
                 transitions = transitions or model.transitions_
                 scores = model.compute_scores_of_embedded_nodes(views[candidate.view][judging_labels.nodes])
             else:
-                rest = given_labels.subset(fold != 0)
-                model = self._make_fitted_network(candidate, data, rest, None, judging_labels)
+                model = self._make_fitted_network(candidate, data, rest, epochs, judging_labels)
                 with torch.no_grad():
                     scores = model._compute_logits(data)[judging_labels.nodes]
             fitted[candidate], unseen[candidate.name] = model, scores
         ensemble = self._build_ensemble(unseen, fitted, judging_labels)
+        kept = {*ensemble.weights, choose_likeliest_for_other_graphs(ensemble, fitted).name}
         for candidate, model in fitted.items():
-            if candidate.name in ensemble.weights or candidate is choose_likeliest_for_other_graphs(ensemble, fitted):
-                fitted[candidate] = (
-                    self._make_fitted_linear(candidate, views, given_labels, transitions=transitions)
-                    if candidate.view
-                    else self._make_fitted_network(candidate, data, given_labels, model.best_epoch_ + 1)
-                )
+            if candidate.name in kept and candidate.view:
+                fitted[candidate] = self._make_fitted_linear(candidate, views, given_labels, transitions=transitions)
+            elif candidate.name in kept and refit_networks:
+                fitted[candidate] = self._make_fitted_network(candidate, data, given_labels, model.best_epoch_ + 1)
         return ensemble, fitted
 
     def _fit_and_judge_by_validation(self, data: Data, views: Views, given_labels: GivenLabels) -> Judged:
@@ -316,12 +320,8 @@ class Auto(Method):
         subset = given_labels.draw_subset_per_class_keeping_trusted(SUBSET_FRACTION, seed)
         return fitted_on_all.copy_refitted_to_subset(subset, embedded)
 
-    def _list_network_candidates(self, data: Data, num_edges: int | None = None) -> list[Candidate]:
-        """The networks that there is time for; ``num_edges`` where one is trained for every fold."""
-        size, limit = int(data.x.count_nonzero()) + (num_edges or 0), self.max_network_values
-        if self.networks == "never" or size > (limit if num_edges is None else self.max_folds_values):
-            return []
-        return [Candidate(name) for name in (NETWORK_BACKBONES if num_edges is None else FEW_LABELS_NETWORKS)]
+    def _choose_networks_and_epochs(self, data: Data, *limits: int) -> tuple[list[Candidate], int]:
+        return ([], 0) if self.networks == "never" else choose_networks_and_epochs(data, *limits)
 
     def _make_fitted_network(self, candidate: Candidate, *learned_from: Any) -> Any:
         return fit_model_to_labels(candidate.make(seed=self.seed, directed=self.directed), *learned_from)

@@ -18,10 +18,9 @@ from ..propagation import is_view_of_fitted_graph_only
 from .core.base import Method
 from .core.calibration import (
     NUM_FOLDS,
-    compute_cross_fitted_log_likelihoods,
+    cross_fit_inverse_temperature_and_transition,
     cross_val_predict_scores,
     fit_class_bias_or_zeros,
-    fit_inverse_temperature_and_transition,
 )
 from .core.embedding_classifier import EmbeddingClassifier
 from .core.ensembling import (
@@ -36,7 +35,10 @@ from .prototypes import Prototypes
 from .vanilla import Vanilla
 
 INITIAL_NOISE_RATE = 0.2
-NETWORK_EPOCHS = 150
+NETWORK_EPOCHS, MIN_NETWORK_EPOCHS = 150, 50
+# Values of features, edges and weights, times epochs: about a minute where labels are many, a third of it else.
+MAX_NETWORK_WORK, MAX_FEW_LABELS_NETWORK_WORK = 1_200_000_000, 400_000_000
+NETWORK_WIDTH = 64
 LIKELIHOOD_PER_LABEL = 0.2  # less than one: held-out labels of nearby nodes are predicted from the same neighbors
 AGREEMENT_PER_LABEL = 0.3
 MAX_EXPLAINED = 4  # candidates that the explanation names
@@ -75,7 +77,7 @@ class Candidate:
         """The method, not fitted."""
         if self.view:
             return LINEAR_LEARNERS[self.learner](**common)
-        return Vanilla(backbone=NETWORK_BACKBONES[self.learner], epochs=NETWORK_EPOCHS, **common)
+        return Vanilla(backbone=NETWORK_BACKBONES[self.learner], hidden_channels=NETWORK_WIDTH, **common)
 
 
 @dataclass(frozen=True)
@@ -113,10 +115,10 @@ def fit_ensemble(
     start = build_symmetric_transition(min(INITIAL_NOISE_RATE, 0.5), judging_labels.num_classes)
     scaled, values, temperatures = {}, {}, {}
     for name, scores in held_out_scores.items():
-        own = transitions.get(name, start)
-        temperatures[name], _ = fit_inverse_temperature_and_transition(scores, judging_labels, own)
+        temperatures[name], _, by_label = cross_fit_inverse_temperature_and_transition(
+            scores, judging_labels, transitions.get(name, start), fold_seed
+        )
         scaled[name] = temperatures[name] * scores
-        by_label = compute_cross_fitted_log_likelihoods(scaled[name], judging_labels, own, fold_seed)
         values[name] = float(share @ by_label)
     agreement = {name: compute_weighted_agreement(scores, judging_labels) for name, scores in scaled.items()}
     if weigh_by_accuracy:
@@ -127,7 +129,9 @@ def fit_ensemble(
     held_out = compute_log_mean_probs(scaled, weights)
     # Each candidate takes other labels for wrong; their mean errs less than any of them.
     mean = torch.stack([weight * transitions.get(name, start) for name, weight in weights.items()]).sum(0)
-    inverse_temperature, transition = fit_inverse_temperature_and_transition(held_out, judging_labels, mean)
+    inverse_temperature, transition, _ = cross_fit_inverse_temperature_and_transition(
+        held_out, judging_labels, mean, fold_seed
+    )
     likelihood = compute_label_log_likelihoods(judging_labels, transition).exp()
     bias = fit_class_bias_or_zeros(inverse_temperature * held_out, likelihood, judging_labels.weight)
     return Ensemble(weights, temperatures, inverse_temperature, bias, transition, values, agreement)
@@ -135,6 +139,19 @@ def fit_ensemble(
 
 def list_linear_candidates(views: Iterable[str]) -> list[Candidate]:
     return [Candidate(learner, view) for view in views for learner in LINEAR_LEARNERS]
+
+
+def choose_networks_and_epochs(data: Data, epochs: int, num_fits: int, max_work: int) -> tuple[list[Candidate], int]:
+    """All networks with at most so many epochs, or the first alone, or none: by the work of training each so often."""
+    values = min(int(data.x.count_nonzero()), data.x.numel() // 2)  # a dense matrix is multiplied faster
+    num_edges = len(data.col) if data.get("edge_index") is None else data.edge_index.shape[1]
+    work = num_fits * (values + num_edges + NETWORK_WIDTH * data.x.shape[1])
+    networks = [Candidate(name) for name in NETWORK_BACKBONES]
+    for chosen in (networks, networks[:1]):
+        affordable = min(epochs, max_work // (work * len(chosen)))
+        if affordable >= min(epochs, MIN_NETWORK_EPOCHS):
+            return chosen, affordable
+    return [], 0
 
 
 def list_distinct_views_of_candidates(candidates: Iterable[Candidate]) -> list[str]:
@@ -191,11 +208,11 @@ def fit_model_to_labels(
     model: Any,
     data: Data,
     given_labels: GivenLabels,
-    epochs: int | None,
+    epochs: int,
     judging_labels: GivenLabels | None = None,
 ) -> Any:
-    """A network trained for so many epochs, or for those that suit the judging labels best."""
-    settings = {"selection": "noisy-val"} if epochs is None else {"epochs": max(epochs, 1), "selection": "last"}
+    """A network trained for so many epochs; where labels judge, as it was at the epoch that suits them best."""
+    settings = {"selection": "last" if judging_labels is None else "noisy-val", "epochs": max(epochs, 1)}
     val = given_labels.nodes[:0] if judging_labels is None else judging_labels.nodes
     with warnings.catch_warnings():  # about settings that the user has not chosen
         warnings.simplefilter("ignore", PignnWarning)
