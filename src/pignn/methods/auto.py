@@ -28,6 +28,8 @@ from .auto_candidates import (
     Ensemble,
     choose_likeliest_for_other_graphs,
     choose_networks_and_epochs,
+    compute_candidate_logits,
+    copy_with_view_as_features,
     cross_val_predict_network_scores,
     explain_choice,
     find_view_with_most_weight,
@@ -161,10 +163,10 @@ class Auto(Method):
         other.models_ = {}
         for candidate in candidates:
             model = self.models_[candidate.name]
-            if candidate.view:
+            if candidate.is_linear:
                 again: Any = self._make_fitted_linear(candidate, views, given_labels)
             else:
-                again = self._make_fitted_network(candidate, data, given_labels, int(model.epochs))
+                again = self._make_fitted_network(candidate, data, views, given_labels, int(model.epochs))
             again.inverse_temperature_ = model.inverse_temperature_
             other.models_[candidate.name] = again
         other.weights_ = self._get_weights_usable_on(inputs)
@@ -187,21 +189,21 @@ class Auto(Method):
 
     def _fit_and_judge_by_folds(self, data: Data, views: Views, given_labels: GivenLabels) -> Judged:
         """Few labels: each is judged by candidates that learned from the other folds."""
-        networks, epochs = self._choose_networks_and_epochs(
-            data, FEW_LABELS_EPOCHS, NUM_FOLDS + 1, MAX_FEW_LABELS_NETWORK_WORK
-        )
+        work = MAX_FEW_LABELS_NETWORK_WORK if self.networks == "auto" else 0
+        networks, epochs = choose_networks_and_epochs(data, views, FEW_LABELS_EPOCHS, NUM_FOLDS + 1, work)
         fitted: dict[Candidate, Any] = {}
         unseen = {}
         transitions: dict[str, Any] = {}  # by view
         for candidate in self._iter_until_deadline([*list_linear_candidates(views), *networks]):
-            if candidate.view:
+            if candidate.is_linear:
                 model = self._make_unfitted_linear(candidate)
                 model.fit_with_temperature(views[candidate.view], given_labels, transitions.get(candidate.view))
                 transitions.setdefault(candidate.view, model.transitions_)
                 fitted[candidate], unseen[candidate.name] = model, model.held_out_
             else:
-                fitted[candidate] = self._make_fitted_network(candidate, data, given_labels, epochs)
-                unseen[candidate.name] = cross_val_predict_network_scores(fitted[candidate], data, given_labels)
+                fitted[candidate] = self._make_fitted_network(candidate, data, views, given_labels, epochs)
+                read = copy_with_view_as_features(candidate, data, views)
+                unseen[candidate.name] = cross_val_predict_network_scores(fitted[candidate], read, given_labels)
         return self._build_ensemble(unseen, fitted, given_labels), fitted
 
     def _fit_and_judge_by_holdout(self, data: Data, views: Views, given_labels: GivenLabels) -> Judged:
@@ -212,30 +214,28 @@ class Auto(Method):
         rest = given_labels.subset(~torch.isin(given_labels.nodes, judging_labels.nodes))
         training_labels = rest.draw_subset_in_mask(torch.ones(len(rest.y), dtype=torch.bool), size, int(self.seed))
         refit_networks = len(judging_labels.y) > MAX_UNSEEN_SHARE * len(given_labels.y)
-        networks, epochs = self._choose_networks_and_epochs(
-            data, NETWORK_EPOCHS, 2 if refit_networks else 1, MAX_NETWORK_WORK
-        )
+        work, num_fits = MAX_NETWORK_WORK if self.networks == "auto" else 0, 2 if refit_networks else 1
+        networks, epochs = choose_networks_and_epochs(data, views, NETWORK_EPOCHS, num_fits, work)
         candidates = [*list_linear_candidates(views), *networks]
         transitions: list[Tensor] | None = None  # many labels tell the noise in any view
         fitted: dict[Candidate, Any] = {}
         unseen = {}
         for candidate in self._iter_until_deadline(candidates):
-            if candidate.view:
+            if candidate.is_linear:
                 model = self._make_fitted_linear(candidate, views, training_labels, transitions=transitions)
                 transitions = transitions or model.transitions_
-                scores = model.compute_scores_of_embedded_nodes(views[candidate.view][judging_labels.nodes])
             else:
-                model = self._make_fitted_network(candidate, data, rest, epochs, judging_labels)
-                with torch.no_grad():
-                    scores = model._compute_logits(data)[judging_labels.nodes]
-            fitted[candidate], unseen[candidate.name] = model, scores
+                model = self._make_fitted_network(candidate, data, views, rest, epochs, judging_labels)
+            scores = compute_candidate_logits(candidate, model, data, views)
+            fitted[candidate], unseen[candidate.name] = model, scores[judging_labels.nodes]
         ensemble = self._build_ensemble(unseen, fitted, judging_labels)
         kept = {*ensemble.weights, choose_likeliest_for_other_graphs(ensemble, fitted).name}
         for candidate, model in fitted.items():
-            if candidate.name in kept and candidate.view:
+            if candidate.name in kept and candidate.is_linear:
                 fitted[candidate] = self._make_fitted_linear(candidate, views, given_labels, transitions=transitions)
             elif candidate.name in kept and refit_networks:
-                fitted[candidate] = self._make_fitted_network(candidate, data, given_labels, model.best_epoch_ + 1)
+                epochs = model.best_epoch_ + 1
+                fitted[candidate] = self._make_fitted_network(candidate, data, views, given_labels, epochs)
         return ensemble, fitted
 
     def _fit_and_judge_by_validation(self, data: Data, views: Views, given_labels: GivenLabels) -> Judged:
@@ -276,7 +276,7 @@ class Auto(Method):
         judging_labels: GivenLabels,
         by_agreement: bool = False,
     ) -> Ensemble:
-        transitions = {each.name: model.transition_ for each, model in fitted.items() if each.view}
+        transitions = {each.name: model.transition_ for each, model in fitted.items() if each.is_linear}
         return fit_ensemble(
             held_out_scores, transitions, judging_labels, weigh_by_accuracy=by_agreement, fold_seed=int(self.seed)
         )
@@ -320,11 +320,9 @@ class Auto(Method):
         subset = given_labels.draw_subset_per_class_keeping_trusted(SUBSET_FRACTION, seed)
         return fitted_on_all.copy_refitted_to_subset(subset, embedded)
 
-    def _choose_networks_and_epochs(self, data: Data, *limits: int) -> tuple[list[Candidate], int]:
-        return ([], 0) if self.networks == "never" else choose_networks_and_epochs(data, *limits)
-
-    def _make_fitted_network(self, candidate: Candidate, *learned_from: Any) -> Any:
-        return fit_model_to_labels(candidate.make(seed=self.seed, directed=self.directed), *learned_from)
+    def _make_fitted_network(self, candidate: Candidate, data: Data, views: Views, *learned_from: Any) -> Any:
+        model = candidate.make(seed=self.seed, directed=self.directed)
+        return fit_model_to_labels(model, copy_with_view_as_features(candidate, data, views), *learned_from)
 
     # ---- predictions and state ----
 
@@ -344,11 +342,11 @@ class Auto(Method):
         views = self.views_.transform(
             inputs, list_distinct_views_of_candidates(self.candidates_[name] for name in weights)
         )
-        scores = {}
-        for name in weights:
-            model, view = self.models_[name], self.candidates_[name].view
-            logits = model.compute_scores_of_embedded_nodes(views[view]) if view else model._compute_logits(data)
-            scores[name] = model.inverse_temperature_ * logits
+        scores = {
+            name: self.models_[name].inverse_temperature_
+            * compute_candidate_logits(self.candidates_[name], self.models_[name], data, views)
+            for name in weights
+        }
         mean = self.inverse_temperature_ * compute_log_mean_probs(scores, weights) + self.bias_
         return mix_log_probs_with_uniform(mean, self.uniform_mass_)
 
@@ -362,9 +360,9 @@ class Auto(Method):
             tensors |= {f"{number}.{key}": value.clone() for key, value in own.items()}  # some are shared
             candidate = self.candidates_[name]
             place = {"learner": candidate.learner, "view": candidate.view, "subset": candidate.subset}
-            temperature = {"inverse_temperature": float(model.inverse_temperature_)}
-            settings = model.get_json_compatible_settings()
-            models.append(place | temperature | {"method": model.name, "settings": settings, "metadata": metadata})
+            place |= {"num_features": getattr(model, "num_features_", self.num_features_)}
+            place |= {"inverse_temperature": float(model.inverse_temperature_), "method": model.name}
+            models.append(place | {"settings": model.get_json_compatible_settings(), "metadata": metadata})
         state = {name: getattr(self, f"{name}_") for name in STATE_ATTRIBUTES}
         return tensors, {"models": models, "views": views} | state
 
@@ -377,7 +375,7 @@ class Auto(Method):
             if inner["method"] not in LEARNER_CLASSES:
                 raise ModelFileError(f"the model inside is '{inner['method']}', which 'auto' never chooses")
             model: Any = LEARNER_CLASSES[inner["method"]](**inner["settings"])
-            model.class_names_, model.num_features_ = self.class_names_, self.num_features_
+            model.class_names_, model.num_features_ = self.class_names_, inner["num_features"]
             model._set_tensors_and_metadata(_select_and_strip_prefix(tensors, f"{number}."), inner["metadata"])
             model.inverse_temperature_ = float(inner["inverse_temperature"])
             candidate = Candidate(str(inner["learner"]), str(inner["view"]), inner["subset"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -60,12 +60,16 @@ LEARNER_CLASSES: dict[str, type[Method]] = {
 class Candidate:
     """A learner in a view of the nodes; with a ``subset``, one that learns from a random part of the labels.
 
-    A network reads the graph itself and has no view.
+    A network reads the graph itself and has no view, or has a view in place of features that are too many.
     """
 
     learner: str
     view: str = ""
     subset: int | None = None
+
+    @property
+    def is_linear(self) -> bool:
+        return self.learner in LINEAR_LEARNERS
 
     @property
     def name(self) -> str:
@@ -75,9 +79,10 @@ class Candidate:
 
     def make(self, **common: Any) -> Any:
         """The method, not fitted."""
-        if self.view:
+        if self.is_linear:
             return LINEAR_LEARNERS[self.learner](**common)
-        return Vanilla(backbone=NETWORK_BACKBONES[self.learner], hidden_channels=NETWORK_WIDTH, **common)
+        scaling = {"feature_scaling": "rows"} if self.view else {}
+        return Vanilla(backbone=NETWORK_BACKBONES[self.learner], hidden_channels=NETWORK_WIDTH, **scaling, **common)
 
 
 @dataclass(frozen=True)
@@ -141,17 +146,40 @@ def list_linear_candidates(views: Iterable[str]) -> list[Candidate]:
     return [Candidate(learner, view) for view in views for learner in LINEAR_LEARNERS]
 
 
-def choose_networks_and_epochs(data: Data, epochs: int, num_fits: int, max_work: int) -> tuple[list[Candidate], int]:
-    """All networks with at most so many epochs, or the first alone, or none: by the work of training each so often."""
-    values = min(int(data.x.count_nonzero()), data.x.numel() // 2)  # a dense matrix is multiplied faster
+def choose_networks_and_epochs(
+    data: Data, views: Mapping[str, Tensor], epochs: int, num_fits: int, max_work: int
+) -> tuple[list[Candidate], int]:
+    """All networks with at most so many epochs, or the first alone, or that one in few dimensions, or none.
+
+    The work of training each of them so often decides.
+    """
     num_edges = len(data.col) if data.get("edge_index") is None else data.edge_index.shape[1]
-    work = num_fits * (values + num_edges + NETWORK_WIDTH * data.x.shape[1])
     networks = [Candidate(name) for name in NETWORK_BACKBONES]
-    for chosen in (networks, networks[:1]):
-        affordable = min(epochs, max_work // (work * len(chosen)))
+    in_few_dimensions = replace(networks[0], view="features")
+    options = ((networks, data.x), (networks[:1], data.x), ([in_few_dimensions], views[in_few_dimensions.view]))
+    for chosen, x in options:
+        values = min(int(x.count_nonzero()), x.numel() // 2)  # a dense matrix is multiplied faster
+        work = num_fits * len(chosen) * (values + num_edges + NETWORK_WIDTH * x.shape[1])
+        affordable = min(epochs, max_work // work)
         if affordable >= min(epochs, MIN_NETWORK_EPOCHS):
             return chosen, affordable
     return [], 0
+
+
+def compute_candidate_logits(candidate: Candidate, model: Any, data: Data, views: Mapping[str, Tensor]) -> Tensor:
+    """The scores of all nodes, [N, classes]."""
+    if candidate.is_linear:
+        return model.compute_scores_of_embedded_nodes(views[candidate.view])
+    with torch.no_grad():
+        return model._compute_logits(copy_with_view_as_features(candidate, data, views))
+
+
+def copy_with_view_as_features(candidate: Candidate, data: Data, views: Mapping[str, Tensor]) -> Data:
+    """The graph as a network reads it."""
+    if candidate.view:
+        data = copy.copy(data)
+        data.x = views[candidate.view]
+    return data
 
 
 def list_distinct_views_of_candidates(candidates: Iterable[Candidate]) -> list[str]:
