@@ -21,10 +21,15 @@ from ..core.threads import threads_context
 from ..propagation import NodeViews, get_block_work_or_none
 from . import auto_fits, auto_state
 from .auto_candidates import (
-    NETWORK_BACKBONES,
+    MAX_FEW_LABELS_NETWORK_WORK,
+    MAX_NETWORK_WORK,
+    NETWORK_EPOCHS,
     Candidate,
     Ensemble,
     choose_likeliest_for_other_graphs,
+    choose_networks_and_epochs,
+    compute_network_logits,
+    copy_with_view_as_features,
     cross_val_predict_network_scores,
     explain_choice,
     find_view_with_most_weight,
@@ -37,15 +42,15 @@ from .auto_candidates import (
 )
 from .auto_fits import Views
 from .core.base import FitFacts, Method, build_inputs_and_warn_of_edge_changes
-from .core.calibration import assign_stratified_folds
+from .core.calibration import NUM_FOLDS, assign_stratified_folds
 from .core.embedding_classifier import EmbeddingClassifier
 from .core.ensembling import compute_log_mean_probs, mix_log_probs_with_uniform
 from .core.labels import GivenLabels
 
 LABELS = ("train+val", "train", "noisy-val")
 DIMENSIONS, MANY_LABELS_DIMENSIONS = 64, 256
-FEW_LABELS_NETWORKS = ("GraphSAGE", "GCN")
 FEW_LABELS_EPOCHS = 100  # of a network that learns from few labels, none of which is left to choose an epoch by
+MAX_UNSEEN_SHARE = 0.1  # of the labels, that a network may do without; above, it learns again from all
 HOLDOUT_FOLDS = 5  # with many labels, one fold of so many is held out
 MAX_HOLDOUT_LABELS = 5_000  # they tell candidates apart that differ by half a percent
 # In the comparison, candidates learn from at most so many labels, fewer with many classes.
@@ -84,10 +89,6 @@ class Auto(Method):
     """
 
     min_holdout_labels: ClassVar[int] = 1000  # from so many on, one fold tells candidates apart, networks among them
-    max_network_values: ClassVar[int] = 30_000_000  # features that are not zero; with more, networks take too long
-
-    max_folds_values: ClassVar[int] = 600_000  # the same, and edges, where a network is trained for every fold
-
     labels: str = setting(
         "train+val",
         Choice(LABELS),
@@ -128,12 +129,10 @@ class Auto(Method):
         elif many:
             ensemble, fitted = self._fit_and_judge_by_holdout(data, views, given_labels)
         else:
-            ensemble, fitted = self._fit_and_judge_by_folds(data, views, given_labels, inputs.adj.num_entries)
+            ensemble, fitted = self._fit_and_judge_by_folds(data, views, given_labels)
         self._store_ensemble(ensemble, fitted, len(given_labels.y))
-        left_out = self._trials.num_left_out
-        untried = f"; the time limit left {left_out} candidates untried" if left_out else ""
         explanation = explain_choice(ensemble, given_labels, by_validation_labels=self.labels == "noisy-val")
-        self.explanation_ = explanation + untried
+        self.explanation_ = explanation + self._trials.describe_left_out()
         self.warning_ = None
         if is_no_better_than_class_frequencies(ensemble, self.chosen_, given_labels):
             self.warning_ = (
@@ -163,7 +162,7 @@ class Auto(Method):
         kept = getattr(self, "_kept_nodes", None)
         other._kept_nodes = auto_fits.list_nodes_to_keep(data, given_labels, int(self.seed), kept)
         views = self.views_.transform(inputs, list_distinct_views_of_candidates(candidates), other._kept_nodes)
-        epochs = {name: int(model.epochs) for name, model in self.models_.items() if not self.candidates_[name].view}
+        epochs = {each.name: int(self.models_[each.name].epochs) for each in candidates if not each.is_linear}
         other.models_ = other._refit(candidates, data, views, given_labels, epochs)
         for name, model in other.models_.items():
             model.inverse_temperature_ = self.models_[name].inverse_temperature_
@@ -185,15 +184,18 @@ class Auto(Method):
 
     # ---- three ways to hold labels out ----
 
-    def _fit_and_judge_by_folds(self, data: Data, views: Views, given_labels: GivenLabels, num_edges: int) -> Judged:
+    def _fit_and_judge_by_folds(self, data: Data, views: Views, given_labels: GivenLabels) -> Judged:
         """Few labels: each is judged by candidates that learned from the other folds."""
+        work = MAX_FEW_LABELS_NETWORK_WORK if self.networks == "auto" else 0
+        networks, epochs = choose_networks_and_epochs(data, views, FEW_LABELS_EPOCHS, NUM_FOLDS + 1, work)
         fitted: dict[Candidate, Any] = {}
         unseen = {}
         for candidate, result in self._iter_fitted_linear(views, given_labels, None, lambda each: each.view):
             fitted[candidate], unseen[candidate.name] = result
-        for candidate in self._trials.iter_in_time(self._list_network_candidates(data, num_edges)):
-            fitted[candidate] = self._make_fitted_network(candidate, data, given_labels, FEW_LABELS_EPOCHS)
-            unseen[candidate.name] = cross_val_predict_network_scores(fitted[candidate], data, given_labels)
+        for candidate in self._trials.iter_in_time(networks):
+            fitted[candidate] = self._make_fitted_network(candidate, data, views, given_labels, epochs)
+            read = copy_with_view_as_features(candidate, data, views)
+            unseen[candidate.name] = cross_val_predict_network_scores(fitted[candidate], read, given_labels)
         return self._build_ensemble(unseen, fitted, given_labels), fitted
 
     def _fit_and_judge_by_holdout(self, data: Data, views: Views, given_labels: GivenLabels) -> Judged:
@@ -201,24 +203,28 @@ class Auto(Method):
         fold = assign_stratified_folds(given_labels.y, HOLDOUT_FOLDS, int(self.seed))
         judging_labels = given_labels.draw_subset_in_mask(fold == 0, MAX_HOLDOUT_LABELS, int(self.seed))
         size = min(MAX_COMPARED_LABELS, max(MIN_COMPARED_LABELS, MAX_COMPARED_SCORES // given_labels.num_classes))
-        training_labels = given_labels.draw_subset_in_mask(fold != 0, size, int(self.seed))
+        rest = given_labels.subset(~torch.isin(given_labels.nodes, judging_labels.nodes))
+        training_labels = rest.draw_subset_in_mask(torch.ones(len(rest.y), dtype=torch.bool), size, int(self.seed))
+        refit_networks = len(judging_labels.y) > MAX_UNSEEN_SHARE * len(given_labels.y)
+        work, num_fits = MAX_NETWORK_WORK if self.networks == "auto" else 0, 2 if refit_networks else 1
+        networks, epochs = choose_networks_and_epochs(data, views, NETWORK_EPOCHS, num_fits, work)
         fitted: dict[Candidate, Any] = {}
         unseen = {}
         # Many labels tell the noise in any view.
         for candidate, result in self._iter_fitted_linear(views, training_labels, judging_labels.nodes, lambda _: ""):
             fitted[candidate], unseen[candidate.name] = result
-        for candidate in self._trials.iter_in_time(self._list_network_candidates(data)):
-            rest = given_labels.subset(fold != 0)
-            fitted[candidate] = self._make_fitted_network(candidate, data, rest, None, judging_labels)
-            with torch.no_grad():
-                unseen[candidate.name] = fitted[candidate]._compute_logits(data)[judging_labels.nodes]
+        for candidate in self._trials.iter_in_time(networks):
+            fitted[candidate] = self._make_fitted_network(candidate, data, views, rest, epochs, judging_labels)
+            scores = compute_network_logits(candidate, fitted[candidate], data, views)
+            unseen[candidate.name] = scores[judging_labels.nodes]
         ensemble = self._build_ensemble(unseen, fitted, judging_labels)
         fallback = choose_likeliest_for_other_graphs(ensemble, fitted)
         chosen = [each for each in fitted if each.name in ensemble.weights or each is fallback]
         transitions = next(iter(fitted.values())).transitions_
-        epochs = {each.name: fitted[each].best_epoch_ + 1 for each in chosen if not each.view}
-        again = self._refit(chosen, data, views, given_labels, epochs, transitions)
-        return ensemble, fitted | {each: again[each.name] for each in chosen}
+        learn_again = [each for each in chosen if each.is_linear or refit_networks]
+        best_epochs = {each.name: fitted[each].best_epoch_ + 1 for each in learn_again if not each.is_linear}
+        again = self._refit(learn_again, data, views, given_labels, best_epochs, transitions)
+        return ensemble, fitted | {each: again[each.name] for each in learn_again}
 
     def _fit_and_judge_by_validation(self, data: Data, views: Views, given_labels: GivenLabels) -> Judged:
         """Validation labels judge. In the best view, candidates also learn from random parts of the labels."""
@@ -244,11 +250,7 @@ class Auto(Method):
         ), fitted
 
     def _iter_fitted_linear(
-        self,
-        views: Views,
-        labels: GivenLabels,
-        judging_nodes: Tensor | None,
-        group: Callable[[Candidate], str],
+        self, views: Views, labels: GivenLabels, judging_nodes: Tensor | None, group: Callable[[Candidate], str]
     ) -> Iterator[tuple[Candidate, auto_fits.Fitted]]:
         """The linear candidates, fitted to labels; the first of each group estimates the noise for the others."""
         fits = {
@@ -266,7 +268,7 @@ class Auto(Method):
         judging_labels: GivenLabels,
         by_agreement: bool = False,
     ) -> Ensemble:
-        transitions = {each.name: model.transition_ for each, model in fitted.items() if each.view}
+        transitions = {each.name: model.transition_ for each, model in fitted.items() if each.is_linear}
         return fit_ensemble(
             held_out_scores, transitions, judging_labels, weigh_by_accuracy=by_agreement, fold_seed=int(self.seed)
         )
@@ -291,11 +293,7 @@ class Auto(Method):
         return model
 
     def _make_fitted_linear(
-        self,
-        candidate: Candidate,
-        views: Views,
-        given_labels: GivenLabels,
-        on_all: EmbeddingClassifier | None = None,
+        self, candidate: Candidate, views: Views, given_labels: GivenLabels, on_all: EmbeddingClassifier | None = None
     ) -> EmbeddingClassifier:
         """A candidate that learned from all these labels, or from its part of them, as a copy of ``on_all``."""
         embedded = views[candidate.view]
@@ -317,7 +315,7 @@ class Auto(Method):
         transitions: list[Tensor] | None = None,
     ) -> dict[str, Any]:
         """Candidates by name, fitted to these labels: linear ones under known noise, networks for so many epochs."""
-        nobody, linear = given_labels.nodes[:0], [each for each in candidates if each.view and each.subset is None]
+        nobody, linear = given_labels.nodes[:0], [each for each in candidates if each.is_linear and each.subset is None]
         fits = {
             each: auto_fits.LinearFit(self._make_unfitted_linear(each), given_labels, nobody, transitions)
             for each in linear
@@ -327,20 +325,14 @@ class Auto(Method):
             if each not in models:
                 models[each] = (
                     self._make_fitted_linear(each, views, given_labels)
-                    if each.view
-                    else self._make_fitted_network(each, data, given_labels, epochs[each.name])
+                    if each.is_linear
+                    else self._make_fitted_network(each, data, views, given_labels, epochs[each.name])
                 )
         return {each.name: models[each] for each in candidates}
 
-    def _list_network_candidates(self, data: Data, num_edges: int | None = None) -> list[Candidate]:
-        """The networks that there is time for; ``num_edges`` where one is trained for every fold."""
-        size, limit = int(data.x.count_nonzero()) + (num_edges or 0), self.max_network_values
-        if self.networks == "never" or size > (limit if num_edges is None else self.max_folds_values):
-            return []
-        return [Candidate(name) for name in (NETWORK_BACKBONES if num_edges is None else FEW_LABELS_NETWORKS)]
-
-    def _make_fitted_network(self, candidate: Candidate, *learned_from: Any) -> Any:
-        return fit_model_to_labels(candidate.make(seed=self.seed, directed=self.directed), *learned_from)
+    def _make_fitted_network(self, candidate: Candidate, data: Data, views: Views, *learned_from: Any) -> Any:
+        model = candidate.make(seed=self.seed, directed=self.directed)
+        return fit_model_to_labels(model, copy_with_view_as_features(candidate, data, views), *learned_from)
 
     # ---- predictions and state ----
 
@@ -357,11 +349,11 @@ class Auto(Method):
     def _compute_logits(self, data: Data) -> Tensor:
         inputs = GraphInputs.from_data(data, directed=self.directed)
         weights, view_names = self._get_weights_and_views(inputs)
-        of_networks = self._compute_network_logits(data, weights)
-        parts = []
-        for rows, views in self.views_.iter_transformed_rows(inputs, view_names):
-            of_rows = {name: logits[rows] for name, logits in of_networks.items()}
-            parts.append(self._average_scores(weights, views, of_rows))
+        of_networks = self._compute_network_logits(data, inputs, weights)
+        parts = [
+            self._average_scores(weights, views, {name: logits[rows] for name, logits in of_networks.items()})
+            for rows, views in self.views_.iter_transformed_rows(inputs, view_names)
+        ]
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def _compute_logits_of_nodes(self, data: Data, nodes: Tensor) -> Tensor:
@@ -371,15 +363,20 @@ class Auto(Method):
         weights, view_names = self._get_weights_and_views(inputs)
         kept = auto_fits.choose_if_all_inside(nodes.unique(), getattr(self, "_kept_nodes", None))
         stored = self.views_.transform(inputs, view_names, kept)
-        of_networks = {name: each[nodes] for name, each in self._compute_network_logits(data, weights).items()}
+        of_networks = {name: each[nodes] for name, each in self._compute_network_logits(data, inputs, weights).items()}
         return self._average_scores(weights, {name: stored[name][nodes] for name in view_names}, of_networks)
 
     def _get_weights_and_views(self, inputs: GraphInputs) -> tuple[dict[str, float], list[str]]:
+        """What is averaged, and the views that its linear candidates read."""
         weights = self._get_weights_usable_on(inputs)
-        return weights, list_distinct_views_of_candidates(self.candidates_[name] for name in weights)
+        linear = (self.candidates_[name] for name in weights if self.candidates_[name].is_linear)
+        return weights, list_distinct_views_of_candidates(linear)
 
-    def _compute_network_logits(self, data: Data, names: Iterable[str]) -> dict[str, Tensor]:
-        return {name: self.models_[name]._compute_logits(data) for name in names if not self.candidates_[name].view}
+    def _compute_network_logits(self, data: Data, inputs: GraphInputs, names: Iterable[str]) -> dict[str, Tensor]:
+        networks = [self.candidates_[name] for name in names if not self.candidates_[name].is_linear]
+        view_names = list_distinct_views_of_candidates(networks)
+        views = self.views_.transform(inputs, view_names) if view_names else {}
+        return {each.name: compute_network_logits(each, self.models_[each.name], data, views) for each in networks}
 
     def _average_scores(
         self, weights: dict[str, float], views: Mapping[str, Tensor], of_networks: Mapping[str, Tensor]
@@ -387,7 +384,8 @@ class Auto(Method):
         scores = {}
         for name in weights:
             model, view = self.models_[name], self.candidates_[name].view
-            logits = model.compute_scores_of_embedded_nodes(views[view]) if view else of_networks[name]
+            logits = of_networks.get(name)
+            logits = model.compute_scores_of_embedded_nodes(views[view]) if logits is None else logits
             scores[name] = model.inverse_temperature_ * logits
         mean = self.inverse_temperature_ * compute_log_mean_probs(scores, weights) + self.bias_
         return mix_log_probs_with_uniform(mean, self.uniform_mass_)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -14,14 +14,13 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..core.errors import PignnWarning
-from ..propagation import is_view_of_fitted_graph_only
+from ..propagation import NodeVectors, is_view_of_fitted_graph_only
 from .core.base import Method
 from .core.calibration import (
     NUM_FOLDS,
-    compute_cross_fitted_log_likelihoods,
+    cross_fit_inverse_temperature_and_transition,
     cross_val_predict_scores,
     fit_class_bias_or_zeros,
-    fit_inverse_temperature_and_transition,
 )
 from .core.embedding_classifier import EmbeddingClassifier
 from .core.ensembling import (
@@ -36,7 +35,10 @@ from .prototypes import Prototypes
 from .vanilla import Vanilla
 
 INITIAL_NOISE_RATE = 0.2
-NETWORK_EPOCHS = 150
+NETWORK_EPOCHS, MIN_NETWORK_EPOCHS = 150, 50
+# Values of features, edges and weights, times epochs: about a minute where labels are many, a third of it else.
+MAX_NETWORK_WORK, MAX_FEW_LABELS_NETWORK_WORK = 1_200_000_000, 400_000_000
+NETWORK_WIDTH = 64
 LIKELIHOOD_PER_LABEL = 0.2  # less than one: held-out labels of nearby nodes are predicted from the same neighbors
 AGREEMENT_PER_LABEL = 0.3
 MAX_EXPLAINED = 4  # candidates that the explanation names
@@ -58,12 +60,16 @@ LEARNER_CLASSES: dict[str, type[Method]] = {
 class Candidate:
     """A learner in a view of the nodes; with a ``subset``, one that learns from a random part of the labels.
 
-    A network reads the graph itself and has no view.
+    A network reads the graph itself and has no view, or has a view in place of features that are too many.
     """
 
     learner: str
     view: str = ""
     subset: int | None = None
+
+    @property
+    def is_linear(self) -> bool:
+        return self.learner in LINEAR_LEARNERS
 
     @property
     def name(self) -> str:
@@ -73,9 +79,10 @@ class Candidate:
 
     def make(self, **common: Any) -> Any:
         """The method, not fitted."""
-        if self.view:
+        if self.is_linear:
             return LINEAR_LEARNERS[self.learner](**common)
-        return Vanilla(backbone=NETWORK_BACKBONES[self.learner], epochs=NETWORK_EPOCHS, **common)
+        common |= {"feature_scaling": "rows"} if self.view else {}
+        return Vanilla(backbone=NETWORK_BACKBONES[self.learner], hidden_channels=NETWORK_WIDTH, **common)
 
 
 @dataclass(frozen=True)
@@ -113,10 +120,10 @@ def fit_ensemble(
     start = build_symmetric_transition(min(INITIAL_NOISE_RATE, 0.5), judging_labels.num_classes)
     scaled, values, temperatures = {}, {}, {}
     for name, scores in held_out_scores.items():
-        own = transitions.get(name, start)
-        temperatures[name], _ = fit_inverse_temperature_and_transition(scores, judging_labels, own)
+        temperatures[name], _, by_label = cross_fit_inverse_temperature_and_transition(
+            scores, judging_labels, transitions.get(name, start), fold_seed
+        )
         scaled[name] = temperatures[name] * scores
-        by_label = compute_cross_fitted_log_likelihoods(scaled[name], judging_labels, own, fold_seed)
         values[name] = float(share @ by_label)
     agreement = {name: compute_weighted_agreement(scores, judging_labels) for name, scores in scaled.items()}
     if weigh_by_accuracy:
@@ -127,7 +134,9 @@ def fit_ensemble(
     held_out = compute_log_mean_probs(scaled, weights)
     # Each candidate takes other labels for wrong; their mean errs less than any of them.
     mean = torch.stack([weight * transitions.get(name, start) for name, weight in weights.items()]).sum(0)
-    inverse_temperature, transition = fit_inverse_temperature_and_transition(held_out, judging_labels, mean)
+    inverse_temperature, transition, _ = cross_fit_inverse_temperature_and_transition(
+        held_out, judging_labels, mean, fold_seed
+    )
     likelihood = compute_label_log_likelihoods(judging_labels, transition).exp()
     bias = fit_class_bias_or_zeros(inverse_temperature * held_out, likelihood, judging_labels.weight)
     return Ensemble(weights, temperatures, inverse_temperature, bias, transition, values, agreement)
@@ -135,6 +144,43 @@ def fit_ensemble(
 
 def list_linear_candidates(views: Iterable[str]) -> list[Candidate]:
     return [Candidate(learner, view) for view in views for learner in LINEAR_LEARNERS]
+
+
+def choose_networks_and_epochs(
+    data: Data, views: Mapping[str, NodeVectors], epochs: int, num_fits: int, max_work: int
+) -> tuple[list[Candidate], int]:
+    """All networks with at most so many epochs, or the first alone, or that one in few dimensions, or none.
+
+    The work of training each of them so often decides.
+    """
+    num_edges = len(data.col) if data.get("edge_index") is None else data.edge_index.shape[1]
+    networks = [Candidate(name) for name in NETWORK_BACKBONES]
+    in_few_dimensions = replace(networks[0], view="features")
+    options = [(networks, data.x), (networks[:1], data.x)]
+    view = views[in_few_dimensions.view]
+    if isinstance(view, Tensor):  # of all nodes, which a network reads
+        options.append(([in_few_dimensions], view))
+    for chosen, x in options:
+        values = min(int(x.count_nonzero()), x.numel() // 2)  # a dense matrix is multiplied faster
+        work = num_fits * len(chosen) * (values + num_edges + NETWORK_WIDTH * x.shape[1])
+        affordable = min(epochs, max_work // work)
+        if affordable >= min(epochs, MIN_NETWORK_EPOCHS):
+            return chosen, affordable
+    return [], 0
+
+
+def compute_network_logits(candidate: Candidate, model: Any, data: Data, views: Mapping[str, NodeVectors]) -> Tensor:
+    """The scores of all nodes, [N, classes]."""
+    with torch.no_grad():
+        return model._compute_logits(copy_with_view_as_features(candidate, data, views))
+
+
+def copy_with_view_as_features(candidate: Candidate, data: Data, views: Mapping[str, NodeVectors]) -> Data:
+    """The graph as a network reads it."""
+    if candidate.view:
+        data = copy.copy(data)
+        data.x = views[candidate.view]
+    return data
 
 
 def list_distinct_views_of_candidates(candidates: Iterable[Candidate]) -> list[str]:
@@ -191,11 +237,11 @@ def fit_model_to_labels(
     model: Any,
     data: Data,
     given_labels: GivenLabels,
-    epochs: int | None,
+    epochs: int,
     judging_labels: GivenLabels | None = None,
 ) -> Any:
-    """A network trained for so many epochs, or for those that suit the judging labels best."""
-    settings = {"selection": "noisy-val"} if epochs is None else {"epochs": max(epochs, 1), "selection": "last"}
+    """A network trained for so many epochs; where labels judge, as it was at the epoch that suits them best."""
+    settings = {"selection": "last" if judging_labels is None else "noisy-val", "epochs": max(epochs, 1)}
     val = given_labels.nodes[:0] if judging_labels is None else judging_labels.nodes
     with warnings.catch_warnings():  # about settings that the user has not chosen
         warnings.simplefilter("ignore", PignnWarning)

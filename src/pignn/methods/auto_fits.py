@@ -59,6 +59,10 @@ class Trials:
                 self.num_tried += len(wave)
                 yield wave
 
+    def describe_left_out(self) -> str:
+        """The end of an explanation: how many candidates there was no time for, if any."""
+        return f"; the time limit left {self.num_left_out} candidates untried" if self.num_left_out else ""
+
     def iter_in_time(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
         """Those of candidates that are tried one after the other."""
         for wave in self.iter_waves_in_time([each] for each in track(candidates, "auto: methods tried")):

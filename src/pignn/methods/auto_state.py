@@ -27,9 +27,9 @@ def get_tensors_and_metadata(auto: Any) -> tuple[dict[str, Tensor], dict[str, An
         tensors |= {f"{number}.{key}": value.clone() for key, value in own.items()}  # some are shared
         candidate = auto.candidates_[name]
         place = {"learner": candidate.learner, "view": candidate.view, "subset": candidate.subset}
-        temperature = {"inverse_temperature": float(model.inverse_temperature_)}
-        settings = model.get_json_compatible_settings()
-        models.append(place | temperature | {"method": model.name, "settings": settings, "metadata": metadata})
+        place |= {"num_features": getattr(model, "num_features_", auto.num_features_)}
+        place |= {"inverse_temperature": float(model.inverse_temperature_), "method": model.name}
+        models.append(place | {"settings": model.get_json_compatible_settings(), "metadata": metadata})
     state = {name: getattr(auto, f"{name}_") for name in STATE_ATTRIBUTES}
     return tensors, {"models": models, "views": views} | state
 
@@ -44,7 +44,7 @@ def set_tensors_and_metadata(auto: Any, tensors: dict[str, Tensor], metadata: di
         if inner["method"] not in LEARNER_CLASSES:
             raise ModelFileError(f"the model inside is '{inner['method']}', which 'auto' never chooses")
         model: Any = LEARNER_CLASSES[inner["method"]](**inner["settings"])
-        model.class_names_, model.num_features_ = auto.class_names_, auto.num_features_
+        model.class_names_, model.num_features_ = auto.class_names_, inner["num_features"]
         model._set_tensors_and_metadata(_select_and_strip_prefix(tensors, f"{number}."), inner["metadata"])
         model.inverse_temperature_ = float(inner["inverse_temperature"])
         candidate = Candidate(str(inner["learner"]), str(inner["view"]), inner["subset"])
