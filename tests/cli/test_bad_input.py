@@ -24,7 +24,7 @@ def listing(folder):
 FLAGS = [
     # names, with the nearest one
     ("unknown dataset 'croa'; did you mean 'cora'?", "--dataset", "croa"),
-    ("unknown dataset ''; known: ", "--dataset", ""),
+    ("empty value", "--dataset", ""),
     ("'GCN' is method 'vanilla' with backbone 'gcn', and backbone is 'gat'", "--method", "GCN", "--backbone", "gat"),
     ("unknown method 'pi-gn'; did you mean 'pi-gnn'?", "--method", "pi-gn"),
     ("unknown method 'x'; known: apl, appnp, ", "--method", "x"),
