@@ -13,7 +13,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -23,6 +22,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
+from .forked_python import run_python
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -81,12 +82,9 @@ def commands(block: Block) -> Iterator[list[str]]:
 
 
 def run(arguments: list[str], folder: Path) -> str:
-    env = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=900
-    )
-    assert done.returncode == 0, f"{shlex.join(arguments)} gave {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout + done.stderr
+    code, output = run_python(arguments, folder, {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"})
+    assert code == 0, f"{shlex.join(arguments)} gave {code}\n{output}"
+    return output
 
 
 def check_command(words: list[str], folder: Path, slow: bool) -> None:

@@ -579,7 +579,7 @@ def test_second_load_reads_the_processed_copy(write, root, monkeypatch):
 
     write.actor(root)
     first = load("actor", root=root, split="own")
-    monkeypatch.setattr(pyg_reader, "run_pyg_loader", None)
+    monkeypatch.setattr(pyg_reader, "load_or_download_with_pyg", None)
     second = load("actor", root=root, split="own")
     assert first.class_names == second.class_names
     for key in ("x", "edge_index", "y", "train_mask", "val_mask", "test_mask"):

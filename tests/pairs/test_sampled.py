@@ -18,7 +18,7 @@ def edges():
 def weights(sample):
     """What each ordered pair counts in a sample; 0 if it is not in it."""
     found = torch.zeros(sample.num_nodes, sample.num_nodes)
-    for groups in sample.iter_batches_of_node_groups():
+    for groups in sample.iter_grouped_node_numbers():
         found[groups[:, :, None], groups[:, None, :]] = sample.weight
     return found.fill_diagonal_(0)
 

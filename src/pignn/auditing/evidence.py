@@ -21,7 +21,7 @@ from ..noise.kinds import Floats, Ints
 from .crossfit import Bools, CrossFitLogistic, Features, Singles, assign_stratified_or_source_folds
 from .similarity import find_most_similar_rows
 from .suspects import compute_class_reliability
-from .views import LARGE_GRAPH_NODES, embed_nodes, list_neighbors_with_positions
+from .views import LARGE_GRAPH_NODES, embed_nodes, list_positions_and_neighbors
 
 EMBEDDING_ALPHA = 0.1
 MAX_NOISE_LABELS = 40_000  # labels from which the noise is estimated
@@ -200,7 +200,7 @@ def _list_label_source_per_node_or_none(graph: Data, nodes: Ints) -> list[str] |
 
 def find_labeled_edge_positions(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, Ints]:
     """Both directions of the edges between labeled nodes, by position in `nodes`."""
-    row, col = list_neighbors_with_positions(inputs, nodes)
+    row, col = list_positions_and_neighbors(inputs, nodes)
     position = np.full(inputs.num_nodes, -1, dtype=np.int64)
     position[nodes] = np.arange(len(nodes))
     other = position[col.numpy()]

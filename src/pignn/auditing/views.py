@@ -71,7 +71,7 @@ def average_neighbor_features(
     inputs: GraphInputs, own_features: Features | StoredRows, nodes: Ints, seed: int
 ) -> Features:
     """Mean features of the neighbors of `nodes`, rows of length 1; zero for a node without neighbors."""
-    row, col = list_neighbors_with_positions(inputs, nodes)
+    row, col = list_positions_and_neighbors(inputs, nodes)
     other, num_columns = col.numpy(), inputs.num_nodes
     if isinstance(own_features, StoredRows):
         neighbors, other = np.unique(other, return_inverse=True)
@@ -130,7 +130,7 @@ def embed_structure(inputs: GraphInputs, nodes: Ints, num_classes: int, seed: in
     return scale_rows_to_unit_length(torch.from_numpy(embedding.astype(np.float32))).numpy()
 
 
-def list_neighbors_with_positions(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, torch.Tensor]:
+def list_positions_and_neighbors(inputs: GraphInputs, nodes: Ints) -> tuple[Ints, torch.Tensor]:
     """The edges of `nodes`: position in `nodes`, and the node at the other end."""
     crow, col = inputs.adj.crow, inputs.adj.col
     rows = torch.from_numpy(nodes)

@@ -16,7 +16,7 @@ def import_ray() -> Any:
     return ray
 
 
-def connect_or_start_cluster_and_tell_if_new(ray: Any, address: str) -> bool:
+def connect_and_tell_if_newly_connected(ray: Any, address: str) -> bool:
     """Connect, unless this process is connected already. Returns whether it was not: then it has to shut down too.
 
     ``"auto"`` stands for RAY_ADDRESS or the cluster on this machine, a new one if there is none.

@@ -68,7 +68,7 @@ class DivideMix(TwoNetworkMethod):
 
     def objective(self, step: Step) -> Tensor:
         if step.epoch < self.warm_epochs or not step.y.numel():
-            return self._compute_class_balanced_loss(step)
+            return self._compute_class_weighted_warmup_loss(step)
         with torch.no_grad():
             logits = step.eval_logits()
             probs = logits.softmax(-1)
@@ -78,7 +78,7 @@ class DivideMix(TwoNetworkMethod):
         first, second = (self._compute_network_loss(step, k, probs, clean[1 - k], growth) for k in (0, 1))
         return first + second
 
-    def _compute_class_balanced_loss(self, step: Step) -> Tensor:
+    def _compute_class_weighted_warmup_loss(self, step: Step) -> Tensor:
         share = step.weight / torch.bincount(step.y, minlength=step.logits.shape[-1])[step.y]
         losses = self.compute_losses_by_network(step)
         return (share * losses).sum() * (step.weight.sum() / share.sum().clamp(min=1e-12))

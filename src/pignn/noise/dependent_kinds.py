@@ -80,7 +80,7 @@ class ClusterNoise(NoiseKind):
     def corrupt_labels(self, labels_to_corrupt: LabelsToCorrupt) -> Ints:
         truth, num_classes = labels_to_corrupt.true_labels, labels_to_corrupt.num_classes
         generator = make_generator("cluster-centres", labels_to_corrupt.seed)
-        regions = _grow_regions_around_random_centers(labels_to_corrupt.data, generator)
+        regions = _assign_nodes_to_random_regions(labels_to_corrupt.data, generator)
         region, num_regions = regions[labels_to_corrupt.nodes], int(regions.max(initial=-1)) + 1
         counts = np.bincount(region * num_classes + truth, minlength=num_regions * num_classes)
         most_frequent = counts.reshape(num_regions, num_classes).argmax(axis=1)
@@ -119,7 +119,7 @@ def _standardize_columns(columns: Floats) -> Floats:
     return columns / np.where(deviation > 1e-12, deviation, 1.0)
 
 
-def _grow_regions_around_random_centers(data: Data, generator: np.random.Generator) -> Ints:
+def _assign_nodes_to_random_regions(data: Data, generator: np.random.Generator) -> Ints:
     graph = LabeledGraph.from_data(data)
     num_neighbors, neighbors = (part.cpu().numpy() for part in graph.get_neighbor_counts_and_neighbors())
     return grow_regions(num_neighbors, neighbors, draw_region_centers(graph.num_nodes, generator))

@@ -218,7 +218,7 @@ def _estimate_all_pairs_sum_and_half_gradient(
     grad = torch.empty_like(h)  # in the order of the groups
     grad[sample.num_grouped :] = 0
     weight, done = sample.weight, 0
-    for groups in sample.iter_batches_of_node_groups():
+    for groups in sample.iter_grouped_node_numbers():
         rows = slice(done, done + groups.numel())
         done = rows.stop
         members = h.index_select(0, groups.view(-1)).view(*groups.shape, -1)

@@ -54,7 +54,7 @@ class PairSample:
             0, self.order, torch.arange(self.num_nodes, device=self.order.device)
         )
 
-    def iter_batches_of_node_groups(self) -> Iterator[Tensor]:
+    def iter_grouped_node_numbers(self) -> Iterator[Tensor]:
         """Node numbers [groups, group_size], as many groups at once as stay in the caches."""
         yield from (
             self.order[: self.num_grouped]

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._version import __version__
 from ..core.errors import DataError, PignnError
-from ..core.ray_cluster import connect_or_start_cluster_and_tell_if_new, import_ray
+from ..core.ray_cluster import connect_and_tell_if_newly_connected, import_ray
 from .blocks import BlockTask
 
 MAX_ATTEMPTS = 4  # of a block whose worker or machine is lost
@@ -24,7 +24,7 @@ class RayBlocks:
 
     def __enter__(self) -> Self:
         self.ray = import_ray()
-        self.owns_connection = connect_or_start_cluster_and_tell_if_new(self.ray, self.address)
+        self.owns_connection = connect_and_tell_if_newly_connected(self.ray, self.address)
         # Ray itself must not repeat a block: blocks that are lost are counted here.
         options = {"num_cpus": self.cpus_per_block, "max_retries": 0, "scheduling_strategy": "SPREAD"}
         self.remote = self.ray.remote(**options)(_check_machine_and_compute_rows)

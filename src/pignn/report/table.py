@@ -40,13 +40,13 @@ class Table:
     def _wrap_rows_in_cells(self) -> list[list[Cell]]:
         return [[cell if isinstance(cell, Cell) else Cell(str(cell)) for cell in row] for row in self.rows]
 
-    def _list_headers(self) -> list[str]:
+    def _list_headers_with_groups(self) -> list[str]:
         """Names of columns with their group, for formats with one line of header."""
         over = [text for text, count in self.groups for _ in range(count)] or [""] * len(self.columns)
         return [f"{group} {name}".strip() for group, name in zip(over, self.columns, strict=True)]
 
     def to_text(self) -> str:
-        header = self._list_headers()
+        header = self._list_headers_with_groups()
         lines = [[cell.text + ("*" if cell.bold else "") for cell in row] for row in self._wrap_rows_in_cells()]
         widths = [max(len(line[i]) for line in [header, *lines]) for i in range(len(header))]
         aligned = [
@@ -75,5 +75,5 @@ class Table:
 
         ends = list(itertools.accumulate(count for _, count in self.groups))
         spans = [(text, f"{end - count + 1}-{end}") for (text, count), end in zip(self.groups, ends, strict=True)]
-        values = {"headers": self._list_headers(), "rows": self._wrap_rows_in_cells(), "spans": spans}
+        values = {"headers": self._list_headers_with_groups(), "rows": self._wrap_rows_in_cells(), "spans": spans}
         return str(render(template, table=self, **values))

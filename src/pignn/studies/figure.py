@@ -23,7 +23,7 @@ def draw_study(results: StudyResults, image_format: str = "png") -> bytes:
     panels = []
     for dataset in study.datasets:
         if study.x:
-            panels.append(_build_panel_over_row_values(results, dataset))
+            panels.append(_build_panel_with_row_x_axis(results, dataset))
         elif max(kinds.values()) > 1:  # rates of each kind of noise; no noise is the rate 0 of all kinds
             for kind in [kind for kind in kinds if kind != "none"]:
                 noises = [noise for noise in study.noises if noise.kind in ("none", kind)]
@@ -52,7 +52,7 @@ def _build_noise_panel(
     return Panel(title, series, y_label=get_measure(study.metric).title, **options)
 
 
-def _build_panel_over_row_values(results: StudyResults, dataset: DatasetSpec) -> Panel:
+def _build_panel_with_row_x_axis(results: StudyResults, dataset: DatasetSpec) -> Panel:
     study = results.study
     rows = [row for row in study.rows if row.x is not None]
     positions = [str(row.x) for row in rows]

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..core.ray_cluster import connect_or_start_cluster_and_tell_if_new, import_ray
+from ..core.ray_cluster import connect_and_tell_if_newly_connected, import_ray
 from .pool import THREAD_VARIABLES
 from .run_spec import RunResult, RunSpec
 
@@ -24,7 +24,7 @@ class RayPool:
     def __init__(self, size: int, threads: int = 1, address: str = "auto") -> None:
         ray = import_ray()
         self._ray = ray
-        self._owns_connection = connect_or_start_cluster_and_tell_if_new(ray, address)
+        self._owns_connection = connect_and_tell_if_newly_connected(ray, address)
         cpus = int(ray.cluster_resources().get("CPU", 1))
         self.size = size or max(cpus // threads, 1)
         environment = {"env_vars": dict.fromkeys(THREAD_VARIABLES, str(threads))}

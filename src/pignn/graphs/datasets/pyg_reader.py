@@ -28,19 +28,19 @@ def read_with_pyg(dataset: FileDataset, root: Root, *, loader: str, **loader_opt
     subfolder = loader_options.get("name", "")
 
     def download(workspace: Path) -> Path:
-        run_pyg_loader(dataset, workspace, workspace / subfolder, loader, loader_options)
+        load_or_download_with_pyg(dataset, workspace, workspace / subfolder, loader, loader_options)
         return workspace / subfolder
 
     def read(folder: Path) -> Data:
         with cache.temporary_workspace_context() as workspace:
             cache.copy_raw_files({file: folder / file for file in dataset.raw.files}, workspace / subfolder)
-            return run_pyg_loader(dataset, workspace, folder, loader, loader_options)
+            return load_or_download_with_pyg(dataset, workspace, folder, loader, loader_options)
 
     with raw_folder_or_download_context(dataset.name, dataset.raw, root, download) as folder:
         return read_cached_graph_or_build_and_cache(dataset, folder, dataset.raw, read)
 
 
-def run_pyg_loader(
+def load_or_download_with_pyg(
     dataset: FileDataset, loader_root: Path, raw_folder: Path, loader: str, options: dict[str, Any]
 ) -> Data:
     """The graph that a loader reads in `loader_root`: copies of the raw files in `raw_folder`, or downloads."""

@@ -81,7 +81,7 @@ def read_sparse_npz(path: Path, title: str) -> Data:
     )
 
 
-def read_gml(path: Path, title: str) -> Data:
+def read_polblogs_gml(path: Path, title: str) -> Data:
     """A directed graph whose nodes have a label (name), a value (class) and a source (who gave the class).
 
     There are no features: each node gets one of its own (one-hot), so that smoothed features are random walks.
@@ -115,5 +115,5 @@ def _iter_gml_kinds_and_fields(text: str) -> Iterator[tuple[str, dict[str, str]]
 LAYOUTS: dict[str, Callable[[Path, str], Data]] = {
     "platonov": read_platonov_npz,
     "sparse": read_sparse_npz,
-    "gml": read_gml,
+    "gml": read_polblogs_gml,
 }

@@ -50,7 +50,7 @@ def build_data(raw_graph: RawGraph, spec: ImportSpec, name: str) -> Data:
         raw_graph.origin.notes += [f"edges: {note}" for note in simple.notes]
     data = Data(edge_index=ends, y=torch.full((raw_graph.num_nodes,), -1))
     _set_labels_in_place(data, raw_graph, spec)
-    raw_graph, columns = _join_features_file_and_list_columns(raw_graph, spec)
+    raw_graph, columns = _add_features_and_get_columns(raw_graph, spec)
     if spec.encoder is None:
         encoder = _fit_feature_encoder(raw_graph, spec, columns)
         warn_if_columns_leak_labels(raw_graph.frame, encoder.input_columns, data.y.numpy())
@@ -110,7 +110,7 @@ def copy_raw_graph_with_changes(raw_graph: RawGraph, **changes: Any) -> RawGraph
     return copy
 
 
-def _join_features_file_and_list_columns(raw_graph: RawGraph, spec: ImportSpec) -> tuple[RawGraph, list[str] | None]:
+def _add_features_and_get_columns(raw_graph: RawGraph, spec: ImportSpec) -> tuple[RawGraph, list[str] | None]:
     """Put features from a file or array beside the nodes; returns its columns, None where there is no such file."""
     features = spec.feature_file_or_array
     if features is None:

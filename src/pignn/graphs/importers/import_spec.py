@@ -92,7 +92,7 @@ class ImportSpec:
         """Whether a node may have labels of several annotators."""
         return self.votes is not None or bool(self.vote_columns)
 
-    def copy_with_label_split_into_vote_columns(self, table_columns: Sequence[str]) -> Self:
+    def copy_with_label_names_as_vote_columns(self, table_columns: Sequence[str]) -> Self:
         """A copy in which several label columns, or one beside a table of votes, are annotators."""
         label, names = self.label, list(self.vote_columns)
         if label is not None:

@@ -107,7 +107,7 @@ def check_graph_files_can_be_read(nodes: PathLike, edges: PathLike | None, spec:
         if sum(map(os.path.getsize, files)) > MAX_CHECKED_BYTES:
             if not has_graph_suffix(nodes):
                 table = open_table(nodes, spec.delimiter, with_encoding_check=False)
-                spec.copy_with_label_split_into_vote_columns(table.columns).check_role_columns_exist_and_differ(
+                spec.copy_with_label_names_as_vote_columns(table.columns).check_role_columns_exist_and_differ(
                     table.columns, table.name
                 )
             return
@@ -148,7 +148,7 @@ def _read_raw_graph_and_complete_spec(
 def assign_roles_in_place_and_complete_spec(raw_graph: RawGraph, spec: ImportSpec) -> tuple[RawGraph, ImportSpec]:
     """Give columns of a whole graph the roles that the spec, the trained model or their names say."""
     columns = list(raw_graph.frame.columns)
-    spec = spec.copy_with_label_split_into_vote_columns(columns)
+    spec = spec.copy_with_label_names_as_vote_columns(columns)
     spec = spec.copy_with_default_roles(columns, {"id": raw_graph.id, "label": raw_graph.label})
     if spec.name is None and raw_graph.name not in spec.map_columns_to_roles():
         spec = spec.copy_with_default_roles(columns, {"name": raw_graph.name})
@@ -167,7 +167,7 @@ def _read_tables_and_complete_spec(
 ) -> tuple[RawGraph, ImportSpec]:
     """Read a table of nodes and one of edges."""
     id_column = next((name for name in nodes.columns if nodes.has_header and name.lower() in ID_NAMES), None)
-    spec = spec.copy_with_label_split_into_vote_columns(nodes.columns).copy_with_default_roles(
+    spec = spec.copy_with_label_names_as_vote_columns(nodes.columns).copy_with_default_roles(
         nodes.columns, {"id": id_column}
     )
     if len(set(nodes.columns)) < len(nodes.columns):

@@ -39,7 +39,7 @@ def set_votes_and_labels_in_place(data: Data, raw_graph: RawGraph, spec: ImportS
     from ..votes import parse_votes_annotators_and_classes
 
     trusted = data.get("trusted_mask")
-    parts = [_build_raw_votes_from_column(raw_graph, column) for column in spec.vote_columns]
+    parts = [_build_votes_of_one_annotator(raw_graph, column) for column in spec.vote_columns]
     if spec.votes is not None:
         parts.append(read_raw_votes_from_table(raw_graph, spec))
     frame = pd.concat([part.frame for part in parts], ignore_index=True)
@@ -72,7 +72,7 @@ def set_votes_and_labels_in_place(data: Data, raw_graph: RawGraph, spec: ImportS
     raw_graph.origin.notes += [note, *notes]
 
 
-def _build_raw_votes_from_column(raw_graph: RawGraph, column: str) -> RawVotes:
+def _build_votes_of_one_annotator(raw_graph: RawGraph, column: str) -> RawVotes:
     """A column of the nodes as votes of one annotator."""
     frame = pd.DataFrame({"node": np.arange(raw_graph.num_nodes), ANNOTATOR: column, LABEL: raw_graph.frame[column]})
     frame[CONFIDENCE] = 1.0

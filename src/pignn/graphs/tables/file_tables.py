@@ -253,7 +253,7 @@ class JsonTable(FileTable):
         self._objects: set[str] = set()
         with (
             read_errors_context(self.path),
-            self._select_sql_or_plain_copy_context() as source,
+            self._open_sql_for_file_or_plain_copy() as source,
             in_memory_database_context() as cursor,
         ):
             keys = cursor.execute(
@@ -266,7 +266,7 @@ class JsonTable(FileTable):
             raise DataError(f"{self.path} is empty")
 
     @contextlib.contextmanager
-    def _select_sql_or_plain_copy_context(self) -> Iterator[str]:
+    def _open_sql_for_file_or_plain_copy(self) -> Iterator[str]:
         """The file, or its plain copy if DuckDB refuses it, checked: objects without repeated keys throughout."""
         import duckdb
 
@@ -298,7 +298,7 @@ class JsonTable(FileTable):
         return [f"trim(json_extract_string(json, {_quote_json_path(self.columns[i])}))" for i in positions]
 
     def iter_chunks(self, max_rows: int, text_columns: Sequence[str] = ()) -> Iterator[Chunk]:
-        with read_errors_context(self.path, self.name), self._select_sql_or_plain_copy_context() as source:
+        with read_errors_context(self.path, self.name), self._open_sql_for_file_or_plain_copy() as source:
             yield from self._iter_sql_chunks(source, max_rows, text_columns, 0)
 
     def _build_column_expressions(self, cursor: Any, select_sql: str, text_columns: Sequence[str]) -> list[str]:
