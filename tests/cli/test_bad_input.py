@@ -24,11 +24,11 @@ def listing(folder):
 FLAGS = [
     # names, with the nearest one
     ("unknown dataset 'croa'; did you mean 'cora'?", "--dataset", "croa"),
-    ("unknown dataset ''; known: ", "--dataset", ""),
+    ("empty value", "--dataset", ""),
     ("'GCN' is method 'vanilla' with backbone 'gcn', and backbone is 'gat'", "--method", "GCN", "--backbone", "gat"),
     ("unknown method 'pi-gn'; did you mean 'pi-gnn'?", "--method", "pi-gn"),
     ("unknown method 'x'; known: apl, appnp, ", "--method", "x"),
-    ("unknown method ''; known: apl, appnp, ", "--method", ""),
+    ("empty value", "--method", ""),
     ("unknown backbone 'gnc'; did you mean 'gcn'?", "--backbone", "gnc"),
     ("unknown backbone 'gatt'; did you mean 'gat'?", "--estimator", "gatt"),
     ("unknown noise kind 'symetric'; did you mean 'symmetric'?", "--noise", "symetric", "--rate", "0.4"),
