@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ._version import __version__
 from .core.lazy import make_lazy_getattr_and_dir
+from .core.memory import ask_for_huge_pages
 from .core.notebook import register_notebook_display, show_own_warnings_in_one_line
 from .core.threads import limit_thread_spinning
 
@@ -97,6 +98,7 @@ def _render_graph_html(data: object) -> str | None:
 
 
 limit_thread_spinning()  # before torch is imported
+ask_for_huge_pages()
 show_own_warnings_in_one_line()
 register_notebook_display(_render_graph_html)
 

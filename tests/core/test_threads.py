@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from pignn.core import threads
+from pignn.core.memory import ask_for_huge_pages, measure_resident_bytes, return_free_memory
 
 
 @pytest.fixture
@@ -68,3 +69,20 @@ def test_waiting_threads_sleep_soon_unless_the_user_chose_otherwise_or_torch_cam
     assert read_spin_count("import pignn") == threads.SPIN_COUNT
     assert read_spin_count("import pignn", OMP_WAIT_POLICY="ACTIVE") == "None"
     assert read_spin_count("import torch, pignn") == "None"
+
+
+def test_large_arrays_lie_on_huge_pages_unless_the_user_decided(monkeypatch):
+    monkeypatch.delenv("THP_MEM_ALLOC_ENABLE", raising=False)
+    ask_for_huge_pages()
+    assert os.environ["THP_MEM_ALLOC_ENABLE"] == "1"
+    monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", "0")
+    ask_for_huge_pages()
+    assert os.environ["THP_MEM_ALLOC_ENABLE"] == "0"
+
+
+def test_resident_memory_grows_with_arrays():
+    before = measure_resident_bytes()
+    array = torch.ones(1 << 22)
+    assert measure_resident_bytes() - before > 8_000_000 or not before  # 16 MB, of which some was there
+    del array
+    return_free_memory()

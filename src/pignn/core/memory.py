@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 from pathlib import Path
 
 _STATM = Path("/proc/self/statm")
 
 
+def ask_for_huge_pages() -> None:
+    """Let torch put large arrays on huge pages, unless the user decided otherwise.
+
+    Rows that are gathered from all over an array are then found about twice as fast. torch reads the variable at its
+    first array.
+    """
+    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
+
+
 def return_free_memory() -> None:
     """Give freed memory back to the system, which GNU's library would keep; others have no such function."""
+    import ctypes
+
     with contextlib.suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
 
