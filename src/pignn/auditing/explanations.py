@@ -13,7 +13,7 @@ from ..noise.model import CONFUSIONS, NoiseModel, fit_noise_model, normalize_row
 from .columns import Findings
 from .diagnostics import has_excess_flags
 from .evidence import Evidence
-from .judging import ASSUMED_NOISE, Judgment
+from .judging import ASSUMED_NOISE, Judgment, raise_transition_to_rate
 
 # In log-likelihood per label, before classes count as confused: a classifier's own mistakes between many classes gain
 # nearly as much, pair noise of 0.1 gains 0.06 or more.
@@ -42,34 +42,34 @@ def fit_noise_and_build_findings(evidence: Evidence, judgment: Judgment, interva
         given_before_review=before,
     )
     rate_by_class_alone = noise.rate
-    noise = _average_with_errors_beyond_the_class(evidence, judgment, noise)
+    noise = _average_with_errors_beyond_the_class(evidence, judgment, noise, model)
     noise = _shrink_p_wrong_to_mean_by_reliability(evidence, noise)
     return Findings(evidence, judgment, noise, model.predict_true_probs(judgment.log_probs), rate_by_class_alone)
 
 
 def _average_with_errors_beyond_the_class(
-    evidence: Evidence, judgment: Judgment, noise: NoiseEstimate
+    evidence: Evidence, judgment: Judgment, noise: NoiseEstimate, model: NoiseModel
 ) -> NoiseEstimate:
     """The noise as the mean of two explanations that given labels cannot decide between.
 
-    Fitted to what the views say, T counts errors that depend on the class alone. The T through which the views learned
-    also counts those that follow features or a region, and with them some nodes that are only hard to classify.
+    Fitted to what the views say, T counts errors that depend on the class alone. The three votes also count those that
+    follow features or a region, and with them some nodes that are only hard to classify: T raised to their rate.
     """
-    weight = judgment.transition_weight
-    if not weight:
+    weight = judgment.confidence / 2
+    if judgment.rate_dawid_skene is None or not weight:
         return noise
-    num_classes = evidence.num_classes
-    beyond = NoiseModel(1.0, np.zeros(num_classes), judgment.transition)
-    posterior = beyond.compute_posterior(evidence.given, judgment.log_probs)
-    posterior[evidence.trusted] = np.eye(num_classes)[evidence.given[evidence.trusted]]
+    rows, given, trusted = np.arange(len(evidence.given)), evidence.given, evidence.trusted
+    raised = raise_transition_to_rate(model.transition, evidence, judgment.rate_dawid_skene * judgment.confidence)
+    posterior = replace(model, transition=raised).compute_posterior(given, judgment.log_probs)
+    posterior[trusted] = np.eye(evidence.num_classes)[given[trusted]]
     posterior = (1 - weight) * noise.posterior + weight * posterior
-    rate = float(1 - posterior[np.arange(len(posterior)), evidence.given].mean())
+    rate = float(1 - posterior[rows, given].mean())
     interval = noise.rate_interval
     return replace(
         noise,
         posterior=posterior,
         rate=rate,
-        transition=(1 - weight) * noise.transition + weight * judgment.transition,
+        transition=(1 - weight) * noise.transition + weight * raised,
         prior=posterior.mean(axis=0),
         rate_interval=None if interval is None else (min(interval[0], rate), max(interval[1], rate)),
     )

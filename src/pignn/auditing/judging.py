@@ -11,7 +11,7 @@ from ..core.progress import stage_context, track
 from ..methods import Method
 from ..noise.estimation import MAX_FIT_LABELS, fit_noise_model_and_mixed_in_transition, unmix_probs
 from ..noise.kinds import Floats, Ints
-from ..noise.model import MIN_GAIN, compute_agreement_above_chance, compute_log_probs
+from ..noise.model import compute_agreement_above_chance, compute_log_probs
 from . import dawid_skene
 from .crossfit import Bools, CrossFitLogistic, Features, fit_predict_proba_per_fold
 from .diagnostics import has_excess_flags
@@ -39,8 +39,7 @@ class Judgment:
     contradicted: Bools  # whether a plain classifier clearly contradicts the label
     predicted_from_features: Ints  # class by the node's own features
     rate_dawid_skene: float | None  # share of wrong labels by three votes; None without edges
-    transition: Floats  # through which the views learned: it counts errors that follow features or a region
-    transition_weight: float  # of this T beside one that is fitted to what the views say; 0 to one half
+    confidence: float  # in votes, by how far views agree with given labels beyond chance: 0 to 1
     are_errors_regional: bool  # whether `log_probs` are by models that saw no label of the region
 
 
@@ -58,22 +57,21 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
     # Views that agree are no surer than each of them where it is asked whether they contradict a label.
     unsharpened = np.exp(mix_log_probs(plain, weights / max(weights.sum(), 1.0)))
     rate_dawid_skene = _estimate_dawid_skene_rate(evidence, plain[1].argmax(axis=1), own_features)
+    # Votes mislead where views hardly tell the classes apart.
+    confidence = compute_agreement_above_chance(evidence.given, given_probs)
     are_errors_regional = False
-    confidence = 0.0
     if method is None:
-        probs_without_region = _predict_without_region_if_errors_regional(evidence, given_probs)
-        are_errors_regional = probs_without_region is not None
-        seen_from_afar = given_probs if probs_without_region is None else probs_without_region
-        matrix = _estimate_transition(evidence, seen_from_afar, min_gain=MIN_GAIN)
-        if are_errors_regional:
+        matrix = _estimate_transition(evidence, given_probs)
+        regional_matrix = _estimate_transition_if_errors_regional(evidence, matrix)
+        are_errors_regional = regional_matrix is not None
+        if regional_matrix is not None:
+            matrix = regional_matrix
             models = [
                 evidence.make_cross_fit_classifier(model.features, fold_of_position=evidence.fold_by_region_or_none)
                 for model in models
             ]
         if rate_dawid_skene is not None:
-            # Votes mislead where views hardly tell the classes apart.
-            confidence = compute_agreement_above_chance(evidence.given, given_probs)
-            matrix = _raise_transition_to_rate(matrix, evidence, rate_dawid_skene * confidence)
+            matrix = raise_transition_to_rate(matrix, evidence, rate_dawid_skene * confidence)
         logs = [
             compute_log_probs(model.fit_predict_proba(matrix)) for model in track(models, "audit: views with noise")
         ]
@@ -86,8 +84,7 @@ def judge_labels(evidence: Evidence, method: Method | None) -> Judgment:
         contradicted=compute_contradicted_mask(evidence.given, unsharpened),
         predicted_from_features=plain[1].argmax(axis=1),
         rate_dawid_skene=rate_dawid_skene,
-        transition=matrix,
-        transition_weight=confidence / 2,
+        confidence=confidence,
         are_errors_regional=are_errors_regional,
     )
 
@@ -106,8 +103,8 @@ def _make_classifier_per_view(evidence: Evidence, own_features: Features | Store
     return [evidence.make_cross_fit_classifier(view) for view in views]
 
 
-def _predict_without_region_if_errors_regional(evidence: Evidence, given_probs: Floats) -> Floats | None:
-    """Given labels by a model that has seen none of the region; None unless T by it says that far more are wrong.
+def _estimate_transition_if_errors_regional(evidence: Evidence, transition: Floats) -> Floats | None:
+    """T by a model that has seen no label of the region it judges; None unless it says that far more labels are wrong.
 
     Labels that differ from region to region for good reason are harder to predict from afar, but mistakes of a
     classifier become rare where it is confident. The noise model counts only those that do not.
@@ -115,11 +112,8 @@ def _predict_without_region_if_errors_regional(evidence: Evidence, given_probs: 
     if evidence.fold_by_region_or_none is None:
         return None
     apart = evidence.make_cross_fit_classifier(evidence.embedding, fold_of_position=evidence.fold_by_region_or_none)
-    without_region = apart.fit_predict_proba()
-    rates = (
-        _compute_expected_rate(_estimate_transition(evidence, probs), evidence)
-        for probs in (given_probs, without_region)
-    )
+    without_region = _estimate_transition(evidence, apart.fit_predict_proba())
+    rates = (_compute_expected_rate(matrix, evidence) for matrix in (transition, without_region))
     return without_region if has_excess_flags(*rates) else None
 
 
@@ -127,13 +121,12 @@ def _make_assumed_transition(num_classes: int) -> Floats:
     return (1 - ASSUMED_NOISE) * np.eye(num_classes) + ASSUMED_NOISE / num_classes
 
 
-def _estimate_transition(evidence: Evidence, given_probs: Floats, min_gain: float | None = None) -> Floats:
-    """How truth becomes a given label, by a sample of very many labels. `min_gain` as for the noise model."""
+def _estimate_transition(evidence: Evidence, given_probs: Floats) -> Floats:
+    """How truth becomes a given label, by a sample of very many labels."""
     noisy = _sample_untrusted_positions(evidence)
     if not len(noisy):
         return np.eye(evidence.num_classes)
-    fitted, _ = fit_noise_model_and_mixed_in_transition(evidence.given[noisy], given_probs[noisy], min_gain=min_gain)
-    return fitted.transition
+    return fit_noise_model_and_mixed_in_transition(evidence.given[noisy], given_probs[noisy])[0].transition
 
 
 def _sample_untrusted_positions(evidence: Evidence) -> Ints:
@@ -144,7 +137,7 @@ def _sample_untrusted_positions(evidence: Evidence) -> Ints:
     return np.sort(np.random.default_rng(evidence.seed).choice(noisy, MAX_FIT_LABELS, replace=False))
 
 
-def _raise_transition_to_rate(transition: Floats, evidence: Evidence, min_rate: float) -> Floats:
+def raise_transition_to_rate(transition: Floats, evidence: Evidence, min_rate: float) -> Floats:
     """T with at least this share of wrong labels; what is added goes to all classes alike.
 
     Errors that follow features or a region are in the probabilities of all views, so T does not count them. A view that

@@ -71,17 +71,14 @@ def estimate(
     return estimate_noise_from_model(given, log_probs, fitted, intervals=intervals, level=level, seed=seed)
 
 
-def fit_noise_model_and_mixed_in_transition(
-    given: Ints, probs: Floats, *, min_gain: float | None = None
-) -> tuple[NoiseModel, Floats | None]:
+def fit_noise_model_and_mixed_in_transition(given: Ints, probs: Floats) -> tuple[NoiseModel, Floats | None]:
     """The noise model, and the T that had to be taken out of the probabilities for it (None: nothing)."""
-    best = fit_noise_model(given, compute_log_probs(probs), min_gain=min_gain)
+    best = fit_noise_model(given, compute_log_probs(probs))
     best_mixed_in: Floats | None = None
     for start in (best.transition, _estimate_given_label_shares_by_predicted_class(given, probs)):
         mixed_in = start
         for _ in range(MAX_UNMIX_ROUNDS):
-            unmixed = compute_log_probs(unmix_probs(probs, mixed_in))
-            fitted = fit_noise_model(given, unmixed, min_gain=min_gain)
+            fitted = fit_noise_model(given, compute_log_probs(unmix_probs(probs, mixed_in)))
             if fitted.penalized_log_likelihood > best.penalized_log_likelihood:
                 best, best_mixed_in = fitted, mixed_in
             if np.abs(fitted.transition - mixed_in).max() < 0.01:
