@@ -69,8 +69,8 @@ class Auto(Method):
 
     Candidates are four linear learners (``denoised``, ``low-density``, ``prototypes`` and class means) in each of eight
     views of the nodes (:class:`pignn.propagation.NodeViews`): features smoothed far and nearby, features alone, own
-    features beside those of neighbors, structure alone, degrees, and combinations. Networks (GraphSAGE, GCN, and MLP
-    from 1,000 labels on) are candidates too where there is time for them.
+    features beside those of neighbors, structure alone, degrees, and combinations. Networks (GraphSAGE,
+    GCN, MLP) are candidates too where a budget of work allows.
 
     The comparison is by the log-likelihood of given labels that a candidate was not trained on, Σ log Σ_c
     softmax(s·scores)_c T[c, given], under the transition matrix T that suits the labels of the other folds best. So a
