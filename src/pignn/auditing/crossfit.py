@@ -20,6 +20,7 @@ from ..core.progress import track
 from ..core.settings import Int
 from ..methods import Method
 from ..noise.kinds import Floats, Ints
+from ..propagation import get_block_work_or_none
 from .logistic import Coordinates, fit_flat_logistic_weights
 
 Bools = NDArray[np.bool_]
@@ -191,7 +192,10 @@ def iter_positions_and_probs_per_fold(
                 if hasattr(method, "copy_and_refit")
                 else clone(method).fit(graph, **fit_options)
             )
-            fold_probs = model.predict_proba(graph, nodes[test])
+            if get_block_work_or_none() is None:
+                fold_probs = model.predict_proba(graph)[nodes[test]]
+            else:  # whose rows of other nodes would have to be computed first
+                fold_probs = model.predict_proba(graph, nodes[test])
         yield test, np.pad(fold_probs, ((0, 0), (0, num_classes - fold_probs.shape[1])))
 
 
