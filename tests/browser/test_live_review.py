@@ -171,6 +171,8 @@ def test_no_key_is_lost_while_the_server_is_slow(server: Server, tmp_path: Path)
         wait_for(lambda: count(server) == before + 4)
         press(driver, "zzzz")
         wait_for(lambda: count(server) == before)
+        wait_for(lambda: told(driver, "status").startswith("Undo"))
+        time.sleep(3)  # the undone label is shown
         node = shown(driver)
         script = "const state = document.getElementById('state'); state.value = arguments[0];"
         driver.execute_script(f"{script} state.dispatchEvent(new Event('change'))", "all")
