@@ -18,9 +18,10 @@ from ..propagation import NodeVectors, is_view_of_fitted_graph_only
 from .core.base import Method
 from .core.calibration import (
     NUM_FOLDS,
-    cross_fit_inverse_temperature_and_transition,
+    compute_cross_fitted_log_likelihoods,
     cross_val_predict_scores,
     fit_class_bias_or_zeros,
+    fit_inverse_temperature_and_transition,
 )
 from .core.embedding_classifier import EmbeddingClassifier
 from .core.ensembling import (
@@ -120,10 +121,10 @@ def fit_ensemble(
     start = build_symmetric_transition(min(INITIAL_NOISE_RATE, 0.5), judging_labels.num_classes)
     scaled, values, temperatures = {}, {}, {}
     for name, scores in held_out_scores.items():
-        temperatures[name], _, by_label = cross_fit_inverse_temperature_and_transition(
-            scores, judging_labels, transitions.get(name, start), fold_seed
-        )
+        own = transitions.get(name, start)
+        temperatures[name], _ = fit_inverse_temperature_and_transition(scores, judging_labels, own)
         scaled[name] = temperatures[name] * scores
+        by_label = compute_cross_fitted_log_likelihoods(scaled[name], judging_labels, own, fold_seed)
         values[name] = float(share @ by_label)
     agreement = {name: compute_weighted_agreement(scores, judging_labels) for name, scores in scaled.items()}
     if weigh_by_accuracy:
@@ -134,9 +135,7 @@ def fit_ensemble(
     held_out = compute_log_mean_probs(scaled, weights)
     # Each candidate takes other labels for wrong; their mean errs less than any of them.
     mean = torch.stack([weight * transitions.get(name, start) for name, weight in weights.items()]).sum(0)
-    inverse_temperature, transition, _ = cross_fit_inverse_temperature_and_transition(
-        held_out, judging_labels, mean, fold_seed
-    )
+    inverse_temperature, transition = fit_inverse_temperature_and_transition(held_out, judging_labels, mean)
     likelihood = compute_label_log_likelihoods(judging_labels, transition).exp()
     bias = fit_class_bias_or_zeros(inverse_temperature * held_out, likelihood, judging_labels.weight)
     return Ensemble(weights, temperatures, inverse_temperature, bias, transition, values, agreement)

@@ -104,37 +104,49 @@ def _compute_log_marginal_likelihoods(logits: Tensor, likelihood: Tensor) -> Ten
     return (logits.softmax(0) * likelihood).sum(0).clamp(min=1e-12).log()
 
 
-def cross_fit_inverse_temperature_and_transition(
-    scores: Tensor, given_labels: GivenLabels, start: Tensor, seed: int
-) -> tuple[float, Tensor, Tensor]:
-    """(s, T, log-likelihood of each label): each label under the T that suits the labels of the *other* folds.
+def fit_inverse_temperature_and_transition(
+    scores: Tensor, given_labels: GivenLabels, start: Tensor
+) -> tuple[float, Tensor]:
+    """(s, T): the inverse temperature and, begun at ``start``, the transition matrix that suit the scores best.
 
-    ``scores`` come from a classifier that was not trained on the labels; T begins at ``start``. A transition matrix has
-    an entry for each pair of classes. One that is fitted to the very labels that it explains makes up for confident
-    scores that say nothing. So s is the one for which labels are likeliest under matrices that have not seen them. The
-    T that is returned has seen all.
+    ``scores`` come from a classifier that was not trained on the labels.
+    """
+    transition = start
+    for _ in range(NOISE_ROUNDS):
+        likelihood = compute_label_log_likelihoods(given_labels, transition).exp()
+        inverse_temperature, _ = fit_inverse_temperature_and_likelihoods(scores, likelihood, given_labels.weight)
+        transition = _refit_transition_by_em_rounds(inverse_temperature * scores, given_labels, transition, 1)
+    likelihood = compute_label_log_likelihoods(given_labels, transition).exp()
+    return fit_inverse_temperature_and_likelihoods(scores, likelihood, given_labels.weight)[0], transition
+
+
+def compute_cross_fitted_log_likelihoods(logits: Tensor, given_labels: GivenLabels, start: Tensor, seed: int) -> Tensor:
+    """The log-likelihood of each label under the transition matrix that the labels of the *other* folds suit best.
+
+    A transition matrix has an entry for each pair of classes. One that is fitted to the very labels that it explains
+    makes up for confident logits that say nothing.
     """
     fold = assign_stratified_folds(given_labels.y, min(NUM_FOLDS, len(given_labels.y)), seed)
-    folds = [fold == number for number in range(int(fold.max()) + 1)]
-    parts = [(mask, given_labels.subset(mask), given_labels.subset(~mask)) for mask in folds]
-    transitions = [start] * len(parts)
-    likelihood = torch.zeros_like(scores)
-    for number in range(NOISE_ROUNDS + 1):
-        for (mask, held_out, _), transition in zip(parts, transitions, strict=True):
-            likelihood[mask] = compute_label_log_likelihoods(held_out, transition).exp()
-        s, by_label = fit_inverse_temperature_and_likelihoods(scores, likelihood, given_labels.weight)
-        if number < NOISE_ROUNDS and len(parts) > 1:
-            transitions = [
-                _refit_transition_by_em(s * scores[~mask], rest, transition)
-                for (mask, _, rest), transition in zip(parts, transitions, strict=True)
-            ]
-    return s, _refit_transition_by_em(s * scores, given_labels, torch.stack(transitions).mean(0)), by_label
+    values = torch.zeros(len(given_labels.y), dtype=torch.float64)
+    for number in range(int(fold.max()) + 1):
+        rest, held_out = fold != number, fold == number
+        transition = start
+        if bool(rest.any()):
+            transition = _refit_transition_by_em_rounds(logits[rest], given_labels.subset(rest), start, NOISE_ROUNDS)
+        likelihood = compute_label_log_likelihoods(given_labels.subset(held_out), transition).exp()
+        by_class, chance = (each.double().t() for each in (logits[held_out], likelihood))
+        values[held_out] = _compute_log_marginal_likelihoods(by_class, chance)
+    return values
 
 
-def _refit_transition_by_em(logits: Tensor, given_labels: GivenLabels, transition: Tensor) -> Tensor:
-    """T after one round of expectation–maximization."""
-    log_noise = compute_label_log_likelihoods(given_labels, transition)
-    return fit_transition((logits.log_softmax(1) + log_noise).softmax(1), given_labels, rate_prior=RATE_PRIOR)
+def _refit_transition_by_em_rounds(
+    logits: Tensor, given_labels: GivenLabels, transition: Tensor, rounds: int
+) -> Tensor:
+    log_p = logits.log_softmax(1)
+    for _ in range(rounds):
+        log_noise = compute_label_log_likelihoods(given_labels, transition)
+        transition = fit_transition((log_p + log_noise).softmax(1), given_labels, rate_prior=RATE_PRIOR)
+    return transition
 
 
 def estimate_transition_without_trusted_labels(held_out_scores: Tensor, y: Tensor, trusted: Tensor) -> Tensor:
