@@ -67,9 +67,10 @@ def test_training_within_memory_gives_the_same(folder, monkeypatch, case):
 def test_large_graphs_keep_few_rows(folder, monkeypatch):
     """Where only some unlabeled nodes are read, they are the same ones with and without a limit."""
     make_store()
-    for module in ("prototypes", "auto_fits"):
+    # The importing module first: imported later, it would take the patched number for its own.
+    for module in ("auto_fits", "prototypes"):
         monkeypatch.setattr(f"pignn.methods.{module}.MAX_UNLABELED", 50)
-    for module in ("low_density", "auto_fits"):
+    for module in ("auto_fits", "low_density"):
         monkeypatch.setattr(f"pignn.methods.{module}.MAX_NODES", 50)
     monkeypatch.setattr(views, "MAX_STRUCTURE_NODES", 100)
     options = {"method": "auto", "settings": {"networks": "never"}}
