@@ -103,7 +103,7 @@ for arguments in (["study", "--help"], ["study", "run", "--help"], ["study", "li
 
 
 def test_all_studies_are_listed(command):
-    assert len(json.loads(command("study", "list", "--json").out)) == 30
+    assert len(json.loads(command("study", "list", "--json").out)) == 31
     assert "effectiveness" in command("study", "list").out
 
 

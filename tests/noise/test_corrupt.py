@@ -406,15 +406,20 @@ def test_bad_settings_are_one_line(kind: Any, options: dict[str, Any], error: ty
     assert "\n" not in str(caught.value)
 
 
-def test_graphs_without_masks_or_with_one_class_are_refused() -> None:
+def test_a_graph_with_one_class_is_refused() -> None:
     one = graph()
     one.y[:] = 0
     with pytest.raises(DataError, match="class"):
         corrupt(one, "symmetric", 0.1)
+
+
+def test_without_train_mask_labels_that_nothing_holds_out_are_corrupted() -> None:
     without = graph()
     del without.train_mask
-    with pytest.raises(DataError, match="train_mask"):
-        corrupt(without, "symmetric", 0.1)
+    with pytest.warns(PignnWarning, match="no train_mask"):
+        noisy = corrupt(without, "symmetric", 0.1)
+    assert torch.equal(noisy.y >= 0, ~without.test_mask)
+    assert torch.equal(noisy.train_mask, ~without.val_mask & ~without.test_mask)
 
 
 def test_validation_nodes_are_not_needed() -> None:
