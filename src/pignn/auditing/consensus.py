@@ -35,7 +35,7 @@ from .votes import (
     compute_penalized_log_evidence,
     count_confusions,
     fit_vote_model_by_em,
-    list_confusion_forms_worth_trying,
+    list_confusion_forms_to_compare,
 )
 
 NUM_ROUNDS = 3  # of classifiers learning through confusions, and confusions from the classifiers
@@ -280,7 +280,7 @@ def combine_votes(data: Data, *, folds: int = 5, seed: int = 0) -> Consensus:
         with threads_context(inputs.x.numel()):
             model, log_probs = fit_confusions_and_classifiers_in_turn(VoteEvidence(inputs, votes, known, folds, seed))
     else:
-        model = fit_vote_model_by_em(votes, known=known, form=list_confusion_forms_worth_trying(votes)[0])
+        model = fit_vote_model_by_em(votes, known=known, form=list_confusion_forms_to_compare(votes)[0])
         notes.append(f"{format_count(num_voted, 'node')} with votes are too few to learn from: the graph has no say")
     consensus = Consensus(
         votes,
@@ -307,7 +307,7 @@ def fit_confusions_and_classifiers_in_turn(evidence: VoteEvidence) -> tuple[Vote
     """
     votes, known = evidence.votes, evidence.known
     best: tuple[float, VoteModel, Floats] | None = None
-    for form in list_confusion_forms_worth_trying(votes):
+    for form in list_confusion_forms_to_compare(votes):
         evidence.reset_classifier_weights()
         model = fit_vote_model_by_em(votes, known=known, form=form)
         for _ in range(NUM_ROUNDS):

@@ -42,12 +42,12 @@ def fit_noise_and_build_findings(evidence: Evidence, judgment: Judgment, interva
         given_before_review=before,
     )
     rate_by_class_alone = noise.rate
-    noise = _average_with_errors_beyond_the_class(evidence, judgment, noise, model)
+    noise = _average_noise_with_raised_transition(evidence, judgment, noise, model)
     noise = _shrink_p_wrong_to_mean_by_reliability(evidence, noise)
     return Findings(evidence, judgment, noise, model.predict_true_probs(judgment.log_probs), rate_by_class_alone)
 
 
-def _average_with_errors_beyond_the_class(
+def _average_noise_with_raised_transition(
     evidence: Evidence, judgment: Judgment, noise: NoiseEstimate, model: NoiseModel
 ) -> NoiseEstimate:
     """The noise as the mean of two explanations that given labels cannot decide between.

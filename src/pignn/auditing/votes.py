@@ -44,7 +44,7 @@ class VoteModel:
     prior: Floats  # [classes] frequencies of the true classes among nodes with votes
 
 
-def list_confusion_forms_worth_trying(votes: Votes) -> list[str]:
+def list_confusion_forms_to_compare(votes: Votes) -> list[str]:
     """The forms of A that are worth trying."""
     return [FULL] if len(votes) >= MIN_VOTES_PER_PARAMETER * count_confusion_parameters(votes, FULL) else [EQUAL, FULL]
 

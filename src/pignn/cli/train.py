@@ -139,7 +139,7 @@ def train(
     try:
         run = runs.train(on_graph_read=None if json else show_import_summary_of_own_graph, **options, **arguments)
     except runs.TrainingInterrupted as interrupt:
-        return _show_interrupt_and_get_exit_code(interrupt, output.out, json)
+        return _show_interrupted_run_and_get_exit_code(interrupt, output.out, json)
     _show_run_summary(run, json)
     if run.rank == 0 and output.out is not None and not json:
         page = f"; open {output.out / 'report.html'} to look at it" if output.report else ""
@@ -194,7 +194,7 @@ def _show_run_summary(run: TrainingRun, json: bool) -> None:
         show_table([dict(row) for _, row in run.assessment.classes.astype(object).iterrows()])
 
 
-def _show_interrupt_and_get_exit_code(interrupt: TrainingInterrupted, out: Path | None, json: bool) -> int:
+def _show_interrupted_run_and_get_exit_code(interrupt: TrainingInterrupted, out: Path | None, json: bool) -> int:
     _show_run_summary(interrupt.run, json)
     if interrupt.run.rank == 0:
         if interrupt.finished:

@@ -38,7 +38,7 @@ class LinearFit:
     def compute(self, embedded: NodeVectors, /) -> Fitted:
         """The fitted candidate with its scores."""
         if self.judging_nodes is None:
-            model = self.model.fit_with_temperature(embedded, self.labels, self.transitions)
+            model = self.model.fit_and_calibrate(embedded, self.labels, self.transitions)
             return model, model.held_out_
         model = self.model.fit_uncalibrated(embedded, self.labels, self.transitions)
         return model, model.compute_scores_of_embedded_nodes(embedded[self.judging_nodes])

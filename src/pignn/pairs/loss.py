@@ -232,7 +232,7 @@ def _estimate_all_pairs_sum_and_half_gradient(
         if wants_grad:
             slopes = target.compute_disconnected_slopes_(z, p)
             grad[rows].view_as(members).baddbmm_(slopes, members, beta=0, alpha=weight)
-            if estimates is not None and sample.can_cache_pair_labels:
+            if estimates is not None and sample.do_pair_labels_fit_in_cache:
                 estimates.cache_group_complements_in_place(groups, slopes)  # σ(z)
     return total, grad.index_select(0, sample.position_in_order) if wants_grad else grad
 

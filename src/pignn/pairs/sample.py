@@ -43,7 +43,7 @@ class PairSample:
         return self.num_nodes * (self.num_nodes - 1) / num_sampled if num_sampled else 0.0
 
     @property
-    def can_cache_pair_labels(self) -> bool:
+    def do_pair_labels_fit_in_cache(self) -> bool:
         """Whether the labels of all its pairs may be kept."""
         return self.num_grouped * self.group_size <= MAX_CACHED_PAIRS
 

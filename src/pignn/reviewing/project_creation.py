@@ -48,7 +48,7 @@ class AuditedLabels:
     issues: pd.DataFrame
     notes: list[str]
     data: Data  # as it was read
-    arguments: dict[str, Any] | None  # that `runs.load_audited_graph` takes; None for a graph in memory
+    arguments: dict[str, Any] | None  # that `runs.rebuild_audited_graph` takes; None for a graph in memory
 
 
 def audit_and_create_project(
@@ -84,7 +84,7 @@ def create_project_from_audit(folder: Path, audit_folder: Path, arguments: Mappi
         raise ConfigError(
             f"{audit_folder} does not say which graph was audited; name it too, with --nodes or --dataset"
         )
-    data = runs.load_audited_graph(known)
+    data = runs.rebuild_audited_graph(known)
     saved = runs.read_saved_audit(audit_folder, data)
     evidence = build_checked_evidence(data, saved.folds, int(known.get("seed", 0)))
     files.create_folder_and_prove_writable(folder)

@@ -47,5 +47,5 @@ def write_decisions_and_build_training_arguments(folder: str | Path) -> dict[str
         decisions = pd.concat([read_decisions(earlier), decisions], ignore_index=True).fillna("")
     added: dict[str, Any] = {name: graph.pop(name) for name in ("noise", "rate", "seed") if name in graph}
     if "noise" in added:
-        graph = {"graph": runs.load_audited_graph({**graph, **added})}
+        graph = {"graph": runs.rebuild_audited_graph({**graph, **added})}
     return {**graph, "decisions": decisions, "new_class": True}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..core.lazy import make_lazy_getattr_and_dir
 
 if TYPE_CHECKING:
-    from .audit_run import AuditRun, audit, load_audited_graph
+    from .audit_run import AuditRun, audit, rebuild_audited_graph
     from .comparison import compare
     from .comparison_result import Comparison
     from .corrections import Correction, apply_decisions
@@ -37,7 +37,7 @@ __all__ = [
     "export_network",
     "from_hub",
     "inspect_graph",
-    "load_audited_graph",
+    "rebuild_audited_graph",
     "predict",
     "push_to_hub",
     "read_audit_arguments_or_none",

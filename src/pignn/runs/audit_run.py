@@ -72,7 +72,7 @@ class AuditRun:
     seconds: float
     review: pd.DataFrame | None = None
     input_paths: tuple[Path, ...] = ()
-    arguments: dict[str, Any] | None = None  # that `load_audited_graph` takes; None for a graph in memory
+    arguments: dict[str, Any] | None = None  # that `rebuild_audited_graph` takes; None for a graph in memory
 
     @property
     def issues(self) -> pd.DataFrame:
@@ -247,7 +247,7 @@ def _audit_labels_and_warn_if_asked(data: Data, judge: str | Method, warn: bool,
         return auditing.audit_labels(data, judge, **options)
 
 
-def load_audited_graph(arguments: Mapping[str, Any]) -> Data:
+def rebuild_audited_graph(arguments: Mapping[str, Any]) -> Data:
     """The graph of an audit, with the labels that were judged, from the arguments that audit.json keeps."""
     options = dict(arguments)
     noise, rate = options.pop("noise", "none"), options.pop("rate", None)

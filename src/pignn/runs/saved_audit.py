@@ -48,7 +48,7 @@ class SavedAudit:
 
 
 def read_audit_arguments_or_none(folder: Path) -> dict[str, Any] | None:
-    """The arguments of the graph that was audited, as `load_audited_graph` takes them; None for one in memory."""
+    """The arguments of the graph that was audited, as `rebuild_audited_graph` takes them; None for one in memory."""
     return _read_header(folder).arguments
 
 

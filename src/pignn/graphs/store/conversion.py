@@ -75,7 +75,7 @@ def convert(
         force: replace an existing store.
         progress: show a progress bar, or a function of (stage, done, total, seconds_left). Default: on a terminal only.
     """
-    return _check_and_convert_inputs(_Inputs(**locals()))
+    return _check_inputs_and_write_store(_Inputs(**locals()))
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class _Inputs:
             raise ConfigError(f"{option} names a column of a node file, but there is none; give it as nodes")
 
 
-def _check_and_convert_inputs(inputs: _Inputs) -> Conversion:
+def _check_inputs_and_write_store(inputs: _Inputs) -> Conversion:
     inputs.check_options_fit_together()
     delimiter = parse_delimiter(inputs.delimiter)
     check_features_given_once(inputs.columns, inputs.features is not None)

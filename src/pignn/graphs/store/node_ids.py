@@ -124,7 +124,7 @@ class IdDatabase:
         self, table: Table, columns: EdgeColumns, conversion: Conversion, drop_unknown: bool
     ) -> Iterator[EdgeChunk]:
         """Edges by the positions of their ends. An unknown end is an error, unless such edges are to be dropped."""
-        num_rows = self._create_pairs_table_and_count_rows(table, columns)
+        num_rows = self._create_edge_positions_table_and_count_rows(table, columns)
         num_unknown = self.connection.execute("SELECT count(*) FROM pairs WHERE a < 0 OR b < 0").fetchone()[0]
         if num_unknown and not drop_unknown:
             raise DataError(
@@ -144,7 +144,7 @@ class IdDatabase:
             yield EdgeChunk(frame["a"].to_numpy(), frame["b"].to_numpy(), weight, done / max(num_rows, 1))
         self.connection.execute("DROP TABLE pairs")
 
-    def _create_pairs_table_and_count_rows(self, table: Table, columns: EdgeColumns) -> int:
+    def _create_edge_positions_table_and_count_rows(self, table: Table, columns: EdgeColumns) -> int:
         """Make a table of pairs of positions, -1 for an unknown id; returns its number of rows."""
         import duckdb
 

@@ -65,11 +65,11 @@ class EmbeddingClassifier(Method):
             embedded = embedding.fit_transform(build_inputs_and_warn_of_edge_changes(data, self.directed))
         self.components_ = embedding.components_
         with threads_context(len(given_labels.y) * embedded.shape[1]):
-            self.fit_with_temperature(embedded, given_labels)
+            self.fit_and_calibrate(embedded, given_labels)
         self._set_num_features_classes_and_settings(data)
         return self
 
-    def fit_with_temperature(
+    def fit_and_calibrate(
         self, embedded: NodeVectors, given_labels: GivenLabels, transitions: list[Tensor] | None = None
     ) -> Self:
         """Learn from vectors of all nodes, ``embedded``, and fit the temperature to held-out labels.

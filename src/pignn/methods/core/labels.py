@@ -22,7 +22,7 @@ PRIOR_LABELS_PER_CLASS = 20.0  # how many labels the prior of symmetric noise co
 IMPOSSIBLE_LOGIT = -1e4  # finite, so that no product with it is not a number
 
 
-def build_usable_label_mask(data: Data, mask: Tensor) -> Tensor:
+def mask_labels_of_positive_weight(data: Data, mask: Tensor) -> Tensor:
     """The nodes of a mask that have a given label of positive weight. A label of weight 0 is never read."""
     labeled = mask & (data.y >= 0)
     return labeled if data.get("label_weight") is None else labeled & (data.label_weight > 0)
@@ -44,7 +44,7 @@ class GivenLabels:
         mask = {"train": data.train_mask, "val": data.val_mask, "train+val": data.train_mask | data.val_mask}[split]
         weight = torch.ones(len(data.y)) if data.get("label_weight") is None else data.label_weight
         trusted = torch.zeros(len(data.y), dtype=torch.bool) if data.get("trusted_mask") is None else data.trusted_mask
-        nodes = build_usable_label_mask(data, mask).nonzero().view(-1)
+        nodes = mask_labels_of_positive_weight(data, mask).nonzero().view(-1)
         num_classes = graphs.num_classes(data)
         y = data.y[nodes]
         each = compute_class_weights(class_weight, y, num_classes)

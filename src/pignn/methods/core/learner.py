@@ -15,7 +15,7 @@ from ... import backbones, graphs, pairs
 from ...core.errors import DataError
 from ...training import Phase
 from ...training.batches import Batch, iter_batches_of_seed_nodes, make_pyg_or_own_neighbor_sampler
-from .labels import GivenLabels, build_usable_label_mask, compute_class_weights
+from .labels import GivenLabels, mask_labels_of_positive_weight, compute_class_weights
 from .pair_regularizer import PairRegularizer
 
 
@@ -35,17 +35,17 @@ class Task:
     def from_data(cls, data: Data, inputs: backbones.GraphInputs, class_weight: str | Sequence[float] | None) -> Task:
         """The given labels of the training nodes, on the device of ``inputs``. Labels of weight 0 are left out."""
         device, classes = inputs.device, graphs.num_classes(data)
-        counts = build_usable_label_mask(data, data.train_mask)
+        counts = mask_labels_of_positive_weight(data, data.train_mask)
         nodes = counts.nonzero().view(-1).to(device)
         y = torch.where(counts, data.y, -1).to(device)
         trusted = data.get("trusted_mask")
         trusted = torch.zeros_like(data.train_mask) if trusted is None else trusted
-        weight = _compute_normalized_node_weights(data, nodes, class_weight, classes)
+        weight = _compute_loss_weights_summing_to_one(data, nodes, class_weight, classes)
         given_labels = GivenLabels.from_data(data, "train+val")
         return cls(inputs, y, nodes, weight, classes, trusted.to(device), given_labels)
 
 
-def _compute_normalized_node_weights(
+def _compute_loss_weights_summing_to_one(
     data: Data, nodes: Tensor, class_weight: str | Sequence[float] | None, num_classes: int
 ) -> Tensor:
     """The weight of each node's loss, [N]: label_weight × class_weight of training nodes, normalized to sum to 1."""

@@ -35,7 +35,7 @@ from .collapse import (
 )
 from .data_hash import hash_training_data
 from .edge_evidence import estimate_edge_evidence
-from .labels import build_usable_label_mask
+from .labels import mask_labels_of_positive_weight
 from .learner import NetworkLearner, Step, Task
 from .network_settings import NetworkSettings
 from .pair_regularizer import PairRegularizer, choose_pair_mode_and_reason
@@ -247,7 +247,7 @@ class NetworkMethod(NetworkSettings):
         """The share of the automatic weight that the pair loss gets, by what the given labels say about edges."""
         if self.beta != "auto" or self.follows_paper() or self.get_pair_label_source().is_oracle:
             return 1.0
-        y = data.y.where(build_usable_label_mask(data, data.train_mask | data.val_mask), -1).to(task.y.device)
+        y = data.y.where(mask_labels_of_positive_weight(data, data.train_mask | data.val_mask), -1).to(task.y.device)
         evidence = estimate_edge_evidence(task.inputs, y, task.num_classes)
         if text := evidence.describe_pair_loss_reduction_or_empty():
             self.pairs_explanation_ = "; ".join(filter(None, (self.pairs_explanation_ or self.pairs_, text)))

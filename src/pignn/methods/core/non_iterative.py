@@ -15,7 +15,7 @@ from ...core.progress import ShowProgress
 from ...core.settings import Bool, setting
 from ...core.threads import threads_context
 from .base import Method, build_inputs_and_warn_of_edge_changes
-from .labels import build_usable_label_mask
+from .labels import mask_labels_of_positive_weight
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -40,7 +40,7 @@ class NonIterativeMethod(Method):
         data = graphs.copy_checked_graph(data, split_index=split_index)
         inputs = build_inputs_and_warn_of_edge_changes(data, self.directed)
         weight = torch.ones(len(data.y)) if data.get("label_weight") is None else data.label_weight.float()
-        y = torch.where(build_usable_label_mask(data, data.train_mask), data.y, -1)
+        y = torch.where(mask_labels_of_positive_weight(data, data.train_mask), data.y, -1)
         with threads_context(data.x.numel()):
             self.state_ = self.fit_state(inputs, y, weight * (y >= 0), graphs.num_classes(data))
         self._set_num_features_classes_and_settings(data)

@@ -63,7 +63,7 @@ class PairRegularizer:
         self.sample: PairSample | None = None
         self.estimates: pairs.EstimatedPairLabels | None = None  # of the current step
 
-    def get_beta_or_auto(self) -> float | str:
+    def compute_step_beta_or_auto(self) -> float | str:
         """The weight of the pair loss over the pairs of this step."""
         return self.graph.c * self.strength if self.beta == "auto" and self.strength < 1 else self.beta
 
@@ -102,7 +102,7 @@ class PairRegularizer:
             if members and self._can_share_pass_over_pairs(epoch):
                 common: dict[str, Any] = {
                     "target": self.target,
-                    "beta": self.get_beta_or_auto(),
+                    "beta": self.compute_step_beta_or_auto(),
                     "needs_value": needs_value,
                 }
                 estimator, pair = pairs.compute_structure_loss_and_regularizer(
@@ -129,7 +129,7 @@ class PairRegularizer:
     def _compute_pair_loss_or_none(self, h: Tensor, epoch: int, *, needs_value: bool) -> Tensor | None:
         is_warmup = epoch <= self.warmup
         common: dict[str, Any] = {
-            "beta": self.get_beta_or_auto(),
+            "beta": self.compute_step_beta_or_auto(),
             "needs_value": needs_value,
             "sample": self.sample,
         }
