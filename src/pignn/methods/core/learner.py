@@ -15,7 +15,7 @@ from ... import backbones, graphs, pairs
 from ...core.errors import DataError
 from ...training import Phase
 from ...training.batches import Batch, iter_batches_of_seed_nodes, make_pyg_or_own_neighbor_sampler
-from .labels import GivenLabels, mask_labels_of_positive_weight, compute_class_weights
+from .labels import GivenLabels, compute_class_weights, mask_labels_of_positive_weight
 from .pair_regularizer import PairRegularizer
 
 
