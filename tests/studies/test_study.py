@@ -43,6 +43,16 @@ def test_a_subset_restricts_datasets_noises_rates_seeds_and_methods():
         study.subset(rates=[0.3])
 
 
+def test_a_text_is_no_list_and_names_of_datasets_may_be_capitalized():
+    study = get_study("effectiveness")
+    for name, value in {"datasets": "digits", "noises": "flip:0.4", "methods": "GCN", "seeds": "0-2"}.items():
+        with pytest.raises(ConfigError, match=f"{name} must be a list, such as"):
+            study.subset(**{name: value})
+    with pytest.raises(ConfigError, match=r"such as \[3\]"):
+        study.subset(seeds=3)
+    assert study.subset(datasets=["Cora"]).datasets == study.subset(datasets=["cora"]).datasets
+
+
 def test_rows_are_chosen_by_label_or_by_method_or_are_new():
     study = get_study("pair-labels")
     assert [row.label for row in study.subset(methods=["random"]).rows] == ["Random"]

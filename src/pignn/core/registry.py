@@ -42,10 +42,16 @@ class Registry(Generic[T]):
         self._objects: dict[str, T] = {}
 
     def register(self, name: str, part: T, summary: str = "") -> T:
-        """Add a part for the running program; a package adds it for good by an entry point."""
-        if name in self._entries:
-            raise ConfigError(f"there is a {self.kind} '{name}' already; choose another name")
+        """Add a part for the running program; a package adds it for good by an entry point.
+
+        What is defined anew at the same place, as in a notebook, replaces the part before.
+        """
         target = f"{getattr(part, '__module__', '')}:{getattr(part, '__qualname__', name)}"
+        if name in self._entries and (self._entries[name].target != target or target.startswith("pignn.")):
+            raise ConfigError(f"there is a {self.kind} '{name}' already; choose another name")
+        own_name = getattr(part, "name", name) if isinstance(part, type) else name
+        if isinstance(own_name, str) and own_name != name:  # what is saved under one name must be found under it
+            raise ConfigError(f"the class registered as {self.kind} '{name}' has the name '{own_name}'; use one name")
         self._entries[name] = Entry(name, target, summary)
         self._objects[name] = part
         return part

@@ -12,6 +12,7 @@ import msgspec
 
 from ..core.errors import ConfigError, build_unknown_name_error
 from ..core.settings import SEED, Int
+from ..graphs.datasets.registry import DATASETS
 from .measures import get_measure
 from .protocol import PRESETS, Protocol
 
@@ -129,10 +130,14 @@ class Study:
         metric: str | None = None,
     ) -> Study:
         """Return the same study with another extent. Datasets and noises need not be the study's own."""
+        for name, value in {"datasets": datasets, "noises": noises, "methods": methods, "seeds": seeds}.items():
+            if isinstance(value, str | int):
+                raise ConfigError(f"{name} must be a list, such as [{value!r}], not {value!r}")
         changes: dict[str, Any] = {"protocol": protocol, "metric": metric}
         if datasets is not None:
             own = {dataset.name: dataset for dataset in self.datasets}
-            changes["datasets"] = tuple(own.get(name, DatasetSpec(name)) for name in datasets)
+            names = [name.lower() if name.lower() in DATASETS else name for name in datasets]
+            changes["datasets"] = tuple(own.get(name, DatasetSpec(name)) for name in names)
         if noises is not None or rates is not None:
             specs = self.noises if noises is None else _select_or_parse_noises(self.noises, noises)
             changes["noises"] = tuple(specs if rates is None else _select_noises_of_rates(specs, rates, self.name))
