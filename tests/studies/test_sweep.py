@@ -265,12 +265,16 @@ def test_workers_that_die_are_replaced(tmp_path, deadly):
     assert value == results.get_values_by_seed(GRAPH, study.noises[0], "GCN") != {}
 
 
-def test_code_that_changes_under_a_sweep_ends_it():
-    pool = LocalPool(1, {("train", "vanilla"): "another version"})
-    pool.submit("waits for a worker", RunSpec(graph=GraphSpec(), method="vanilla"))
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [("vanilla", "the code of 'vanilla' has changed"), ("mine", "do not know 'mine', which only this program")],
+)
+def test_code_that_workers_do_not_have_ends_a_sweep(method, message):
+    pool = LocalPool(1, {("train", method): "another version"})
+    pool.submit("waits for a worker", RunSpec(graph=GraphSpec(), method=method))
     closing = threading.Thread(target=pool.close, daemon=True)
     try:
-        with pytest.raises(PignnError, match="the code of 'vanilla' has changed"):
+        with pytest.raises(PignnError, match=message):
             pool.wait_for_results(120)
     finally:
         closing.start()

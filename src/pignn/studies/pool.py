@@ -16,7 +16,7 @@ import msgspec
 
 from ..core.errors import PignnError
 from .run_spec import RunResult, RunSpec
-from .worker import Greeting
+from .worker import ABSENT, Greeting
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 EXIT_SECONDS = 5.0  # for a worker that is about to leave by itself
@@ -123,6 +123,11 @@ class LocalPool:
             versions = worker.ask_and_wait_for_answer_or_none(Greeting(list(self._methods), self._threads), list[str])
             if versions is not None:
                 for ((_, method), planned), version in zip(self._methods.items(), versions, strict=True):
+                    if version == ABSENT:
+                        raise PignnError(
+                            f"the workers do not know '{method}', which only this program has registered; install its "
+                            "package with an entry point 'pignn.methods'"
+                        )
                     if version != planned:
                         raise PignnError(f"the code of '{method}' has changed since the sweep began; run it again")
                 return worker

@@ -16,6 +16,7 @@ import msgspec
 from .run_spec import RunSpec
 
 PARENT_CHECK_SECONDS = 0.5
+ABSENT = "absent"  # the version of a method that a worker does not know
 
 
 class Greeting(msgspec.Struct):
@@ -64,7 +65,7 @@ def import_methods_and_list_versions(methods: list[tuple[str, str]], threads: in
         try:
             versions.append(hash_code_of_method(work, method))
         except (PignnError, ImportError):
-            versions.append("absent")
+            versions.append(ABSENT)
     return versions
 
 
