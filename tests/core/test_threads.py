@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import torch
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from pignn.core import threads
 from pignn.core.memory import ask_for_huge_pages, measure_resident_bytes, return_free_memory
@@ -30,6 +31,18 @@ def test_threads_fit_the_work_and_are_restored(two_threads, monkeypatch, size, s
     with threads.threads_context(size) as given:
         assert given == torch.get_num_threads() == num_threads
     assert torch.get_num_threads() == 2
+
+
+@pytest.mark.parametrize("size", [10, threads.MIN_PARALLEL_SIZE])
+def test_blas_of_numpy_and_scipy_has_one_thread_meanwhile(two_threads, monkeypatch, size):
+    def list_blas_threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    monkeypatch.setattr(threads, "measure_thread_speedup", lambda available: 2.0)
+    with threadpool_limits(2, user_api="blas"):
+        with threads.threads_context(size):
+            assert set(list_blas_threads()) == {1}
+        assert set(list_blas_threads()) == {2}
 
 
 def test_threads_are_restored_after_an_error(two_threads):
