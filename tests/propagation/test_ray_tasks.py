@@ -25,7 +25,7 @@ try:
 except ImportError:
     ray = None
 
-N, FEATURES = 20_000, 48
+N, FEATURES = 150_000, 48  # so many that tasks are busy when they are killed, also on an idle machine
 needs_ray = pytest.mark.skipif(ray is None, reason="Ray is not installed")
 NODES = np.arange(0, N, 3)
 
